@@ -1,0 +1,3 @@
+"""TODO."""
+def main() -> int:
+    return 0

@@ -1,0 +1,139 @@
+"""Everything this library raises.
+
+::
+
+    HoldoutError(Exception)
+    ├── PlanError                  a wish no plan can meet; names the nearest one that can be met
+    ├── InputError(ValueError)     predictions, priors or data that do not fit the question
+    ├── ModelError                 the analyst's model or metric failed on the holdout; its own words are withheld
+    ├── BudgetError                more was asked than is left; nothing was charged
+    ├── HandleError(PicklingError) this guard cannot leave its process
+    └── LedgerError                the ledger cannot be used
+        ├── LedgerKeyError         the noise key is missing, readable by others, or wrong
+        ├── LedgerMismatchError    the ledger belongs to another holdout or configuration
+        └── TamperedLedgerError    a row was changed, removed or added
+    Halted(BaseException)          the budget is spent
+
+``Halted`` stands outside ``Exception`` on purpose, next to ``KeyboardInterrupt``: search loops are full of ``except Exception:
+continue`` and scikit-learn's ``error_score`` turns every ``Exception`` into a NaN. A halt must be impossible to miss.
+
+Messages say what must hold, what came, and what to do. No message carries anything that depends on the holdout's
+values, and no error charges anything.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+__all__ = [
+    "BudgetError",
+    "Halted",
+    "HandleError",
+    "HoldoutError",
+    "InputError",
+    "LedgerError",
+    "LedgerKeyError",
+    "LedgerMismatchError",
+    "ModelError",
+    "PlanError",
+    "TamperedLedgerError",
+]
+
+
+class HoldoutError(Exception):
+    """Root of the errors of this library."""
+
+
+class PlanError(HoldoutError):
+    """No plan meets the wish.
+
+    Attributes
+    ----------
+    nearest : Mapping[str, float]
+        For each quantity that alone could be changed, the nearest value that makes the wish possible.
+    """
+
+    def __init__(self, message: str, nearest: Mapping[str, float] | None = None) -> None:
+        super().__init__(message)
+        self.nearest = dict(nearest or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.nearest)
+
+
+class InputError(HoldoutError, ValueError):
+    """The input does not fit the question; nothing was asked and nothing was charged."""
+
+
+class ModelError(HoldoutError):
+    """The analyst's model or metric raised on the holdout; its message is withheld, for it may quote the holdout."""
+
+
+class BudgetError(HoldoutError):
+    """More was asked than is left; nothing was answered and nothing was charged."""
+
+
+class HandleError(HoldoutError, pickle.PicklingError):
+    """This guard cannot be pickled, because a copy would carry its own budget or the holdout itself."""
+
+
+class LedgerError(HoldoutError):
+    """The ledger cannot be read or written; nothing was answered and nothing was charged."""
+
+
+class LedgerKeyError(LedgerError):
+    """The noise key is missing, readable by others, or not the one this ledger was made with."""
+
+
+class LedgerMismatchError(LedgerError):
+    """The ledger belongs to another holdout or another configuration."""
+
+
+class TamperedLedgerError(LedgerError):
+    """A row of the ledger was changed, removed or added after it was sealed.
+
+    Attributes
+    ----------
+    problems : list of str
+        One sentence for each thing found.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = list(problems)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
+
+class Halted(BaseException):  # noqa: N818 - the word of the literature; not an Exception, see the module's docstring
+    """The guard has halted: no further information about this holdout will leave it, ever.
+
+    Attributes
+    ----------
+    reason : {"charges", "code", "queries"}
+        Which budget ran out: deviations charged, description length of the answers, or declared questions.
+    history : pandas.DataFrame
+        Everything that was released, in order.
+    answers : list
+        Answers of the interrupted batch that were released before the halt, in order; empty for a single question.
+    """
+
+    def __init__(self, message: str, *, reason: str, history: pd.DataFrame, answers: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.history = history
+        self.answers = list(answers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_halted, (self.args[0], self.reason, self.history, self.answers)
+
+
+def _rebuild_halted(message: str, reason: str, history: pd.DataFrame, answers: list[Any]) -> Halted:
+    return Halted(message, reason=reason, history=history, answers=answers)
