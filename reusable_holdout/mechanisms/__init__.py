@@ -1,1 +1,27 @@
-"""TODO."""
+"""The mechanisms of the literature: they know noise but no data.
+
+Each class is one algorithm of one paper, in its real units; `SparseVector` is the integer core the guard runs
+on.
+"""
+
+from reusable_holdout.mechanisms.above_threshold import AboveThreshold
+from reusable_holdout.mechanisms.noise import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.null_charges import expected_null_charges
+from reusable_holdout.mechanisms.numeric_sparse import NumericSparse, numeric_sparse_scales
+from reusable_holdout.mechanisms.sparse import Sparse, sparse_scales
+from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
+
+__all__ = [
+    "AboveThreshold",
+    "DiscreteLaplace",
+    "KeyedNoise",
+    "NoiseScales",
+    "NumericSparse",
+    "Sparse",
+    "SparseVector",
+    "expected_null_charges",
+    "key_from_seed",
+    "new_key",
+    "numeric_sparse_scales",
+    "sparse_scales",
+]

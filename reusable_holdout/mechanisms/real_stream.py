@@ -1,0 +1,79 @@
+"""The sparse vector technique on real numbers, one query at a time."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.noise import KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
+
+if TYPE_CHECKING:
+    from reusable_holdout.mechanisms.grid import Grid
+
+__all__ = ["RealStream"]
+
+
+class RealStream:
+    """A sparse vector core that is asked with real numbers, one at a time.
+
+    Adds no randomness of its own: rounding to the grid happens before the noise and is paid by the grid's
+    sensitivity.
+    """
+
+    def __init__(
+        self, threshold: float, *, grid: Grid, scales: NoiseScales, charges: int, seed: int | None
+    ) -> None:
+        if not math.isfinite(threshold):
+            raise InputError(f"a threshold is a finite number; got {threshold}")
+        key = new_key() if seed is None else key_from_seed(seed)
+        self._grid = grid
+        self._core = SparseVector(scales=scales, noise=KeyedNoise(key), charges=charges)
+        self._threshold = np.array([grid.steps(threshold)], dtype=np.int64)
+        self._asked = 0
+
+    @property
+    def charges_left(self) -> int:
+        """Queries above the threshold that can still be answered."""
+        return self._core.charges - self._core.spent
+
+    @property
+    def halted(self) -> bool:
+        """Whether the budget is spent: then every further question raises BudgetError."""
+        return self._core.halted
+
+    @property
+    def scales(self) -> NoiseScales:
+        """Noise scales in grid steps; multiply by `step` for real units."""
+        return self._core.scales
+
+    @property
+    def step(self) -> float:
+        """Width of one grid step in real units, a power of two."""
+        return self._grid.step
+
+    def _released(self, value: float) -> int | None:
+        """Ask one question: the released grid value, or None for a query below the threshold."""
+        steps = self._grid.steps(value)
+        question = self._asked.to_bytes(8, "big")
+        first = self._core.first_above(np.array([steps], dtype=np.int64), self._threshold, [question])
+        self._asked += 1
+        return None if first is None else self._core.charge(steps, question)
+
+    def _radius(self, *, queries: int, beta: float, events: int) -> float:
+        """Give the distance that no noise exceeds.
+
+        A comparison has half of it for the threshold's noise and half for the query's; an answer has all
+        of it. Three steps more, for the rounding of value and threshold and for noise being discrete.
+        """
+        if queries < 1 or not 0 < beta < 1:
+            raise InputError(
+                f"queries is at least 1 and beta lies in (0, 1); got queries {queries}, beta {beta}"
+            )
+        log_failure = math.log(queries) + math.log(events / beta)
+        scale = max(2 * self._core.scales.query, self._core.scales.answer)
+        return self._grid.real(math.ceil(scale * Fraction(log_failure)) + 3)

@@ -1,0 +1,158 @@
+"""Whatever people keep labels and predictions in, as NumPy arrays of booleans, numbers or text."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import InputError
+
+__all__ = ["Kind", "as_array", "one_column", "real_array", "typed_array"]
+
+Kind = Literal["booleans", "numbers", "text"]
+
+_KINDS: dict[str, Kind] = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
+_OBJECTS: dict[str, Any] = {
+    "boolean": np.bool_,
+    "integer": np.int64,
+    "floating": np.float64,
+    "mixed-integer-float": np.float64,
+    "string": np.str_,
+}
+
+
+def as_array(values: object, *, what: str) -> NDArray[Any]:
+    """NumPy array of a list, array, pandas or polars object, or sparse matrix.
+
+    Nothing is converted in meaning: a list that mixes text and numbers stays a list of objects and is refused later,
+    never turned into text.
+
+    Parameters
+    ----------
+    values : array-like
+        Lists, NumPy, pandas, polars, scipy.sparse, or anything with ``__array__``.
+    what : str
+        What the values are, for messages.
+
+    Raises
+    ------
+    InputError
+        If the values are ragged or masked.
+
+    Examples
+    --------
+    >>> as_array([0, 1, 1], what="predictions")
+    array([0, 1, 1])
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{what} must not be missing; got masked entries; drop or fill them")
+    for method in ("to_numpy", "toarray"):  # pandas and polars; scipy.sparse
+        if not isinstance(values, type) and callable(getattr(values, method, None)):
+            return np.asarray(getattr(values, method)())
+    problem = ""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+            array = np.array(values, dtype=object)  # NumPy writes [1, "a"] as text; keep what was given
+    except (ValueError, TypeError):
+        problem = f"{what} must form a rectangular array; got rows of different lengths; make them equally long"
+    if problem:
+        raise InputError(problem)
+    return array
+
+
+def one_column(array: NDArray[Any]) -> NDArray[Any]:
+    """Flatten a (rows, 1) column to (rows,); leave anything else alone.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Any shape.
+
+    Examples
+    --------
+    >>> one_column(np.zeros((3, 1))).shape
+    (3,)
+    """
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
+    """Array of booleans, numbers or text, and which of these it is.
+
+    Objects are looked at one by one: a mixture is refused, and no value is quoted.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Any dtype and shape.
+    what : str
+        What the values are, for messages.
+
+    Raises
+    ------
+    InputError
+        If entries are missing, complex, dates, bytes, or of several kinds.
+
+    Examples
+    --------
+    >>> typed_array(np.array(["yes", "no"], dtype=object), what="labels")
+    (array(['yes', 'no'], dtype='<U3'), 'text')
+    """
+    if array.dtype.kind == "O":
+        array = _from_objects(array, what=what)
+    if array.dtype.kind == "T":
+        array = array.astype(np.str_)
+    kind = _KINDS.get(array.dtype.kind)
+    if kind is None:
+        raise InputError(f"{what} must be booleans, real numbers or text; got dtype {array.dtype}; convert them")
+    return array, kind
+
+
+def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
+    """Array of real numbers; booleans count as 0 and 1.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        Any dtype and shape.
+    what : str
+        What the values are, for messages.
+
+    Raises
+    ------
+    InputError
+        If the entries are not real numbers. Text is not parsed.
+
+    Examples
+    --------
+    >>> real_array(np.array([1, 2.5], dtype=object), what="scores")
+    array([1. , 2.5])
+    """
+    array, kind = typed_array(array, what=what)
+    if kind == "text":
+        raise InputError(f"{what} must be real numbers; got text; convert them to numbers")
+    return array
+
+
+def _from_objects(array: NDArray[Any], *, what: str) -> NDArray[Any]:
+    import pandas as pd  # noqa: PLC0415 - a slow import that arrays of numbers do not need
+
+    flat = array.ravel()
+    if pd.isna(flat).any():
+        raise InputError(f"{what} must not be missing; got NaN or None; drop or fill them")
+    kind = pd.api.types.infer_dtype(flat, skipna=False)
+    if flat.size and kind not in _OBJECTS:
+        raise InputError(
+            f"{what} must be all booleans, all real numbers or all text; got objects ({kind}); convert them"
+        )
+    too_large = False
+    try:
+        converted: NDArray[Any] = flat.astype(_OBJECTS.get(kind, np.float64))
+    except OverflowError:
+        too_large = True
+    if too_large:
+        raise InputError(f"{what} must fit 64-bit integers; got a larger one; use text for such labels")
+    return converted.reshape(array.shape)

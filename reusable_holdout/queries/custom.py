@@ -1,0 +1,190 @@
+"""Metrics of the user's own, run on the holdout without letting them say anything.
+
+Whatever a user's function raises is withheld, because its words may quote the holdout.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.queries.grid import GRID
+from reusable_holdout.queries.scoring import MeanLoss, Statistic
+from reusable_holdout.queries.targets import ClassTargets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.targets import RealTargets
+
+__all__ = ["BoundedDifferences", "mean_of_own_losses"]
+
+
+def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> MeanLoss:
+    """Mean of the user's per-row losses.
+
+    The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition is found
+    by the one who made it.
+
+    Parameters
+    ----------
+    metric : Metric
+        With `loss`.
+    targets : ClassTargets or RealTargets
+        Private labels.
+
+    Raises
+    ------
+    InputError
+        If the trial does not give one loss within the bounds for each row.
+    """
+    call = _Caller(metric.loss, metric, targets)
+
+    def losses(prepared: NDArray[Any]) -> NDArray[Any]:
+        rows = np.stack([_as_floats(call(query)) for query in prepared])
+        if rows.shape != (len(prepared), targets.rows):
+            raise ModelError(
+                f"the loss of metric {metric.name!r} must give one number for each row; it did not; "
+                "nothing was answered; mend the metric"
+            )
+        return rows
+
+    trial = _as_floats(call.trial())
+    slack = 1e-9 * (metric.upper - metric.lower)
+    fits = trial.shape == (targets.rows,) and bool(
+        np.all((trial >= metric.lower - slack) & (trial <= metric.upper + slack))
+    )
+    if not fits:
+        raise InputError(
+            f"the loss of metric {metric.name!r} must give for each row a number within "
+            f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
+        )
+    return MeanLoss(
+        targets.rows,
+        losses,
+        lower=metric.lower,
+        upper=metric.upper,
+        worst=metric.lower if metric.greater_is_better else metric.upper,
+        binary=metric.family == "binomial",
+        parallel=False,
+    )
+
+
+class BoundedDifferences(Statistic):
+    """The user's statistic with the user's word for how much each row can move it.
+
+    Values outside the bounds are moved to them, and one that is not a number becomes the worst.
+
+    Parameters
+    ----------
+    metric : Metric
+        With `statistic` and `differences`, the latter in the statistic's units.
+    targets : ClassTargets or RealTargets
+        Private labels.
+
+    Raises
+    ------
+    InputError
+        If the differences are not one non-negative number for each row, not all zero.
+    """
+
+    def __init__(self, metric: Metric, targets: ClassTargets | RealTargets) -> None:
+        self.rows = targets.rows
+        self._metric = metric
+        self._call = _Caller(metric.statistic, metric, targets)
+        if callable(metric.differences):
+            differences = _as_floats(_withheld(metric, metric.differences, targets.shown()))
+        else:
+            differences = _as_floats(metric.differences)
+        if differences.shape != (self.rows,):
+            raise InputError(
+                f"differences of metric {metric.name!r} must have shape ({self.rows},); got {differences.shape}; "
+                "give one for each holdout row"
+            )
+        fits = np.isfinite(differences).all() and differences.min() >= 0 and differences.max() > 0
+        if not fits:
+            raise InputError(
+                f"differences of metric {metric.name!r} must be finite, not negative and not all zero; got others; "
+                "give for each row the most that replacing it can change the statistic"
+            )
+        self._range = Fraction(metric.upper) - Fraction(metric.lower)
+        self.sensitivity = min(Fraction(float(differences.max())) / self._range, Fraction(1))
+        self.sum_of_squares = math.fsum(np.square(differences / float(self._range)).tolist())
+
+    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
+        """Call the statistic once for each query."""
+        lower = Fraction(self._metric.lower)
+        units = [math.floor((Fraction(self.value(query)) - lower) / self._range * GRID) for query in prepared]
+        return np.array(units, np.int64)
+
+    def value(self, prepared: NDArray[Any]) -> float:
+        """Value of the statistic within its bounds."""
+        metric = self._metric
+        value = _as_floats(self._call(prepared))
+        if value.size != 1:
+            raise ModelError(
+                f"the statistic of metric {metric.name!r} must give one number; it did not; "
+                "nothing was answered; mend the metric"
+            )
+        number = float(value.flat[0])
+        if math.isnan(number):
+            return metric.lower if metric.greater_is_better else metric.upper
+        return min(max(number, metric.lower), metric.upper)
+
+
+class _Caller:
+    """The user's function with the labels as its first argument."""
+
+    def __init__(
+        self, function: Callable[..., Any] | None, metric: Metric, targets: ClassTargets | RealTargets
+    ) -> None:
+        self._function = function
+        self._metric = metric
+        self._labels = targets.shown()
+        self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
+
+    def __call__(self, prepared: NDArray[Any]) -> object:
+        if self._metric.response == "labels" and self._classes is not None:
+            prepared = self._classes[prepared]
+        else:
+            prepared = prepared.view()
+        prepared.flags.writeable = False  # the prepared question will still be hashed
+        return _withheld(self._metric, self._function, self._labels, prepared)
+
+    def trial(self) -> object:
+        """Call on predictions that every metric must bear."""
+        predictions = self._labels
+        if self._metric.response == "probabilities" and self._classes is not None:
+            wide = len(self._classes)
+            predictions = np.full((len(self._labels), wide) if wide > 2 else len(self._labels), 1 / wide)
+        elif self._metric.response == "scores":
+            predictions = np.zeros(len(self._labels))
+        return _withheld(self._metric, self._function, self._labels, predictions)
+
+
+def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: NDArray[Any]) -> object:
+    """Result of the user's function; if it raises, an error without its words and without its context."""
+    try:
+        return function(*arguments)  # type: ignore[misc] - the metric's constructor made sure of it
+    except Exception:  # noqa: BLE001 - anything a user's function may raise
+        failed = True
+    if failed:
+        raise ModelError(
+            f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the labels; "
+            "nothing was answered; try the metric on other data"
+        )
+    return None
+
+
+def _as_floats(values: object) -> NDArray[Any]:
+    """Float array, or an empty one that fits nothing if the values are not numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty((0, 0))

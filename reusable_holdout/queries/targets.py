@@ -1,0 +1,142 @@
+"""The private labels, in the form scoring needs, kept from prying eyes."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.queries.classes import ClassCoder
+from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
+
+__all__ = ["ClassTargets", "HoldsLabels", "RealTargets"]
+
+_MOST_ROWS = 1 << 31  # 2**32 units per row must sum to less than 2**63
+
+
+class HoldsLabels:
+    """Something that holds labels, and shows only how many.
+
+    Its repr does not depend on the labels' values, and it can be neither pickled nor copied.
+
+    Attributes
+    ----------
+    rows : int
+        Number of labels.
+    """
+
+    rows: int
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.rows} rows>"
+
+    def __reduce__(self) -> NoReturn:
+        raise HandleError(
+            f"{type(self).__name__} must stay in its process, for it holds the labels; nothing was written; "
+            "pickle the metric and bind it again"
+        )
+
+
+class ClassTargets(HoldsLabels):
+    """Class labels as codes.
+
+    The set of classes and the number of rows of each are treated as public, the assignment to rows is private.
+
+    Parameters
+    ----------
+    y : array-like of shape (rows,)
+        Booleans, whole numbers or text.
+    classes : array-like, optional
+        All classes that may occur; by default those of `y`.
+
+    Attributes
+    ----------
+    coder : ClassCoder
+        The classes; holds nothing private.
+    codes : numpy.ndarray of shape (rows,)
+        Place of each label in the sorted classes.
+    counts : numpy.ndarray of shape (classes,)
+        Rows of each class.
+
+    Raises
+    ------
+    InputError
+        If the labels are not such; no label is quoted.
+
+    Examples
+    --------
+    >>> ClassTargets(["no", "yes", "no"])
+    <ClassTargets: 3 rows>
+    """
+
+    def __init__(self, y: object, classes: object | None = None) -> None:
+        labels, kind = typed_array(_rows_of(y), what="the labels")
+        if classes is None:
+            self.coder = ClassCoder(labels, kind)
+        else:
+            named, named_kind = typed_array(as_array(classes, what="classes=").ravel(), what="classes=")
+            if named_kind != kind:
+                raise InputError(f"classes= must be {kind} like the labels; got {named_kind}; convert them")
+            self.coder = ClassCoder(named, named_kind)
+        codes = self.coder.encode(labels)
+        if codes is None:
+            raise InputError("classes= must name every class of the labels; got labels outside it; add them")
+        codes.flags.writeable = False
+        self.rows = len(codes)
+        self.codes = codes
+        self.counts = np.bincount(codes, minlength=len(self.coder.classes))
+
+    def shown(self) -> NDArray[Any]:
+        """Labels as a user's own metric sees them: read-only, in their own dtype."""
+        labels = self.coder.classes[self.codes]
+        labels.flags.writeable = False
+        return labels
+
+
+class RealTargets(HoldsLabels):
+    """Real-valued targets as float64.
+
+    The values are private; whether they keep to stated bounds is public.
+
+    Parameters
+    ----------
+    y : array-like of shape (rows,)
+        Finite real numbers.
+
+    Attributes
+    ----------
+    values : numpy.ndarray of shape (rows,)
+        Read-only float64.
+
+    Raises
+    ------
+    InputError
+        If the targets are not such; no target is quoted.
+
+    Examples
+    --------
+    >>> RealTargets([0.5, 1.5])
+    <RealTargets: 2 rows>
+    """
+
+    def __init__(self, y: object) -> None:
+        self.values = real_array(_rows_of(y), what="the targets").astype(np.float64)
+        if not np.isfinite(self.values).all():
+            raise InputError("the targets must be finite; got NaN or infinity; drop or fill those rows")
+        self.values.flags.writeable = False
+        self.rows = len(self.values)
+
+    def shown(self) -> NDArray[Any]:
+        """Targets as a user's own metric sees them: read-only."""
+        return self.values
+
+
+def _rows_of(y: object) -> NDArray[Any]:
+    array = one_column(as_array(y, what="the labels"))
+    if array.ndim != 1:
+        raise InputError(f"the labels must have shape (rows,); got {array.shape}; pass one column")
+    if not 0 < len(array) < _MOST_ROWS:
+        raise InputError(f"the labels must be at least 1 and fewer than 2**31; got {len(array)}; pass others")
+    return array

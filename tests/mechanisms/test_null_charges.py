@@ -1,0 +1,99 @@
+"""Charges that chance makes, against closed forms, a plain recursion and a simulation of the algorithm."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import expected_null_charges
+
+SD, T, QUERIES = 0.01 * math.sqrt(2), 0.04, 10_000
+
+
+def expected(noise_scale: float, queries: int = QUERIES) -> float:
+    return expected_null_charges(threshold=T, deviation_sd=SD, queries=queries, noise_scale=noise_scale)
+
+
+@pytest.mark.parametrize(
+    ("noise_scale", "charges"), [(0.0, 46.777), (1e-5, 46.780), (0.001, 78.496), (0.01, 1865.887)]
+)
+def test_known_numbers_of_charges(noise_scale: float, charges: float) -> None:
+    assert expected(noise_scale) == pytest.approx(charges, abs=0.001)
+
+
+def charge_probability(threshold: float, scale: float) -> float:
+    """By quadrature over the deviation."""
+    x = np.linspace(0, 10 * SD, 20_001)
+    half = np.exp(-np.abs(threshold - x) / scale) / 2
+    tail = np.where(x < threshold, half, 1 - half)
+    return float(np.trapezoid(2 * stats.norm.pdf(x, scale=SD) * tail, x))
+
+
+@pytest.mark.parametrize("noise_scale", [0.001, 0.01])
+def test_one_query_is_a_double_integral(noise_scale: float) -> None:
+    units = np.linspace(-40, 40, 2001)
+    weights = np.exp(-np.abs(units))
+    weights /= weights.sum()
+    probabilities = [charge_probability(T + 2 * noise_scale * unit, 4 * noise_scale) for unit in units]
+    assert expected(noise_scale, queries=1) == pytest.approx(float(weights @ probabilities), rel=1e-3)
+
+
+@pytest.mark.parametrize("noise_scale", [0.001, 0.01])
+def test_holding_the_threshold_makes_fewer_charges_than_redrawing_it(noise_scale: float) -> None:
+    assert expected(noise_scale) < QUERIES * expected(noise_scale, queries=1)
+
+
+def simulate(noise_scale: float, runs: int) -> np.ndarray:
+    """Thresholdout without a budget, `runs` at a time."""
+    rng = np.random.default_rng(7)
+    threshold = T + rng.laplace(0, 2 * noise_scale, runs)
+    charges = np.zeros(runs)
+    for _ in range(QUERIES):
+        noisy = np.abs(rng.normal(0, SD, runs)) + rng.laplace(0, 4 * noise_scale, runs)
+        above = noisy >= threshold
+        charges += above
+        threshold = np.where(above, T + rng.laplace(0, 2 * noise_scale, runs), threshold)
+    return charges
+
+
+@pytest.mark.parametrize("noise_scale", [0.001, 0.01])
+def test_a_simulation_of_the_algorithm_agrees_and_rejects_other_formulas(noise_scale: float) -> None:
+    """A count is a sum over many renewals, so Student's t holds; false alarm 1e-9."""
+    charges = simulate(noise_scale, runs=400)
+    slack = stats.t.isf(0.5e-9, 399) * charges.std(ddof=1) / math.sqrt(400)
+    assert abs(charges.mean() - expected(noise_scale)) < slack
+    assert abs(charges.mean() - 1.3 * expected(noise_scale)) > slack
+    assert abs(charges.mean() - QUERIES * expected(noise_scale, queries=1)) > slack  # redrawn at each query
+
+
+def test_charges_fall_with_the_threshold_and_rise_with_the_noise() -> None:
+    by_noise = [expected(scale) for scale in (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)]
+    assert by_noise == sorted(by_noise)
+    by_threshold = [
+        expected_null_charges(threshold=t, deviation_sd=SD, queries=1000, noise_scale=0.001)
+        for t in (0.02, 0.04, 0.08, 0.5)
+    ]
+    assert by_threshold == sorted(by_threshold, reverse=True)
+
+
+@pytest.mark.parametrize("ratio", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+def test_extreme_ratios_of_noise_to_deviation_stay_probabilities(ratio: float) -> None:
+    charges = expected_null_charges(threshold=T, deviation_sd=SD, queries=100, noise_scale=ratio * SD)
+    assert 0 <= charges <= 100
+
+
+def test_no_queries_make_no_charges() -> None:
+    assert expected(0.01, queries=0) == 0
+
+
+@pytest.mark.parametrize(
+    "bad", [{"threshold": 0.0}, {"deviation_sd": 0.0}, {"noise_scale": -1.0}, {"queries": -1}]
+)
+def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
+    given = {"threshold": T, "deviation_sd": SD, "queries": 1, "noise_scale": 0.0} | bad
+    with pytest.raises(InputError):
+        expected_null_charges(**given)  # type: ignore[arg-type]

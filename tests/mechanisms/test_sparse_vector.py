@@ -1,0 +1,134 @@
+"""The integer core: scripted noise in, the transcript of the paper out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, NoiseScales, SparseVector, key_from_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCALES = NoiseScales(Fraction(200), Fraction(400), Fraction(100))
+NOISE = KeyedNoise(key_from_seed(11))
+
+
+class ScriptedNoise:
+    """Noise read from a table by label and question; a draw that is not listed is an error."""
+
+    def __init__(self, script: dict[tuple[str, bytes], int]) -> None:
+        self.script = script
+
+    def draw(self, law: DiscreteLaplace, *, label: str, question: bytes) -> int:
+        return self.script[label, question]
+
+    def draw_many(self, law: DiscreteLaplace, *, label: str, questions: Sequence[bytes]) -> np.ndarray:
+        return np.array([self.script[label, question] for question in questions], dtype=np.int64)
+
+
+def spent(charges: int) -> bytes:
+    return charges.to_bytes(8, "big")
+
+
+def above(core: SparseVector, deviation: int, threshold: int, question: bytes) -> bool:
+    return core.first_above(np.array([deviation]), np.array([threshold]), [question]) == 0
+
+
+def scripted(script: dict[tuple[str, bytes], int], *, charges: int = 2) -> SparseVector:
+    return SparseVector(scales=SCALES, noise=ScriptedNoise(script), charges=charges)  # type: ignore[arg-type]
+
+
+def test_a_tie_is_above() -> None:
+    script = {("threshold", spent(0)): 7, ("query", b"a"): 3, ("query", b"b"): 3}
+    core = scripted(script)
+    assert not above(core, 103, 100, b"a")  # 103 + 3 < 100 + 7
+    assert above(core, 104, 100, b"b")  # 104 + 3 = 100 + 7
+
+
+def test_the_threshold_noise_is_held_until_a_charge_and_then_renewed() -> None:
+    script = {("threshold", spent(0)): 50, ("threshold", spent(1)): -50, ("threshold", spent(2)): 0}
+    script |= {("query", q): 0 for q in (b"a", b"b", b"c", b"d", b"e")}
+    script |= {("answer", b"c"): 4, ("answer", b"e"): -9}
+    core = scripted(script)
+    asked = ((149, b"a"), (60, b"b"), (150, b"c"))
+    assert [above(core, value, 100, q) for value, q in asked] == [False, False, True]
+    assert core.charge(150, b"c") == 154
+    assert [above(core, value, 100, q) for value, q in ((49, b"d"), (50, b"e"))] == [False, True]
+    assert core.charge(50, b"e") == 41
+    assert core.halted
+
+
+def test_a_batch_stops_at_its_first_query_above() -> None:
+    script = {("threshold", spent(0)): 0, ("query", b"a"): -1, ("query", b"b"): 1, ("query", b"c"): 90}
+    core = scripted(script)
+    deviations, thresholds = np.array([10, 10, 10]), np.array([10, 11, 10])
+    assert core.first_above(deviations, thresholds, [b"a", b"b", b"c"]) == 1
+    assert core.first_above(deviations[:1], thresholds[:1], [b"a"]) is None
+    assert core.spent == 0
+
+
+def test_noise_drawn_once_for_a_batch_gives_the_same_transcript() -> None:
+    questions = [number.to_bytes(2, "big") for number in range(2000)]
+    deviations = np.arange(2000, dtype=np.int64)
+    thresholds = np.full(2000, 2500, dtype=np.int64)
+    transcripts = []
+    for once in (True, False):
+        core = SparseVector(scales=SCALES, noise=NOISE, charges=5)
+        noise = core.query_noise(questions) if once else None
+        start, found = 0, []
+        while not core.halted:
+            rest = slice(start, None)
+            given = None if noise is None else noise[rest]
+            first = core.first_above(deviations[rest], thresholds[rest], questions[rest], query_noise=given)
+            if first is None:
+                break
+            start += first + 1
+            found.append((start - 1, core.charge(int(deviations[start - 1]), questions[start - 1])))
+        transcripts.append(found)
+    assert transcripts[0] == transcripts[1]
+    assert transcripts[0]
+
+
+def test_one_query_alone_has_the_noise_it_has_in_a_batch() -> None:
+    core = SparseVector(scales=SCALES, noise=NOISE, charges=1)
+    questions = [number.to_bytes(2, "big") for number in range(100)]
+    alone = [int(core.query_noise([question])[0]) for question in questions]
+    assert core.query_noise(questions).tolist() == alone
+
+
+def test_a_resumed_mechanism_goes_on_where_it_was() -> None:
+    first = SparseVector(scales=SCALES, noise=NOISE, charges=3)
+    first.charge(10, b"a")
+    resumed = SparseVector(scales=SCALES, noise=NOISE, charges=3, spent=1)
+    assert resumed._threshold_noise == first._threshold_noise
+    assert resumed.charge(20, b"b") == first.charge(20, b"b")
+
+
+def test_after_the_last_charge_nothing_is_answered() -> None:
+    core = SparseVector(scales=SCALES, noise=NOISE, charges=1)
+    core.charge(5, b"a")
+    assert (core.halted, core.spent, core.charges, core.scales) == (True, 1, 1, SCALES)
+    with pytest.raises(BudgetError, match="nothing was charged"):
+        core.charge(5, b"b")
+    with pytest.raises(BudgetError, match="nothing was answered"):
+        above(core, 5, 0, b"b")
+    assert core.spent == 1
+
+
+def test_without_noise_it_compares_exactly() -> None:
+    none = NoiseScales(Fraction(0), Fraction(0), Fraction(0))
+    core = SparseVector(scales=none, noise=NOISE, charges=1)
+    assert not above(core, 9, 10, b"a")
+    assert above(core, 10, 10, b"a")
+    assert core.charge(10, b"a") == 10
+
+
+@pytest.mark.parametrize(("charges", "used"), [(1, 2), (1, -1), (-1, 0)])
+def test_charges_spent_lie_within_the_budget(charges: int, used: int) -> None:
+    with pytest.raises(InputError, match="charges"):
+        SparseVector(scales=SCALES, noise=NOISE, charges=charges, spent=used)
