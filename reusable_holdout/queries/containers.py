@@ -57,7 +57,9 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
             array = np.array(values, dtype=object)  # NumPy writes [1, "a"] as text; keep what was given
     except (ValueError, TypeError):
-        problem = f"{what} must form a rectangular array; got rows of different lengths; make them equally long"
+        problem = (
+            f"{what} must form a rectangular array; got rows of different lengths; make them equally long"
+        )
     if problem:
         raise InputError(problem)
     return array
@@ -107,7 +109,9 @@ def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
         array = array.astype(np.str_)
     kind = _KINDS.get(array.dtype.kind)
     if kind is None:
-        raise InputError(f"{what} must be booleans, real numbers or text; got dtype {array.dtype}; convert them")
+        raise InputError(
+            f"{what} must be booleans, real numbers or text; got dtype {array.dtype}; convert them"
+        )
     return array, kind
 
 

@@ -47,13 +47,13 @@ def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> M
     call = _Caller(metric.loss, metric, targets)
 
     def losses(prepared: NDArray[Any]) -> NDArray[Any]:
-        rows = np.stack([_as_floats(call(query)) for query in prepared])
-        if rows.shape != (len(prepared), targets.rows):
+        rows = [_as_floats(call(query)) for query in prepared]
+        if any(row.shape != (targets.rows,) for row in rows):
             raise ModelError(
                 f"the loss of metric {metric.name!r} must give one number for each row; it did not; "
                 "nothing was answered; mend the metric"
             )
-        return rows
+        return np.stack(rows)
 
     trial = _as_floats(call.trial())
     slack = 1e-9 * (metric.upper - metric.lower)
@@ -170,16 +170,17 @@ class _Caller:
 
 def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: NDArray[Any]) -> object:
     """Result of the user's function; if it raises, an error without its words and without its context."""
+    failed = function is None
     try:
-        return function(*arguments)  # type: ignore[misc] - the metric's constructor made sure of it
-    except Exception:  # noqa: BLE001 - anything a user's function may raise
+        result = function(*arguments) if function is not None else None
+    except Exception:  # anything a user's function may raise
         failed = True
-    if failed:
+    if failed:  # outside the handler, so that the error does not carry the function's own one
         raise ModelError(
             f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the labels; "
             "nothing was answered; try the metric on other data"
         )
-    return None
+    return result
 
 
 def _as_floats(values: object) -> NDArray[Any]:

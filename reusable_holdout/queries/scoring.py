@@ -168,7 +168,9 @@ class PairOrder(Statistic):
         scores = np.empty(len(prepared), np.int64)
 
         def work(piece: slice) -> None:
-            scores[piece] = [(self._twice_ordered(row) << GRID_BITS) // self._twice_pairs for row in prepared[piece]]
+            scores[piece] = [
+                (self._twice_ordered(row) << GRID_BITS) // self._twice_pairs for row in prepared[piece]
+            ]
 
         each_block(work, len(prepared), max(1, BLOCK // self.rows))
         return scores

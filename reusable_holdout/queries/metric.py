@@ -1,0 +1,372 @@
+"""What is measured on the holdout, and how far one row can move it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal, NoReturn, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
+from reusable_holdout.queries.predictions import Predictions
+from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
+
+__all__ = ["BoundMetric", "Family", "Metric", "Response"]
+
+Response = Literal["labels", "probabilities", "scores", "values"]
+Family = Literal["binomial", "bounded", "bounded-difference"]
+Kernel = Callable[["Metric", Any], Statistic]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A bounded statistic of labels and predictions.
+
+    What one row can change is derived (catalogue, mean losses) or declared (`differences`), never estimated from data.
+    The catalogue is in :func:`resolve_metric`; this constructor is for metrics of one's own.
+
+    Parameters
+    ----------
+    name : str
+        How answers and reports call it.
+    lower, upper : float
+        Bounds of the statistic, and of each row's loss; finite, lower < upper. What falls outside is moved to them.
+    greater_is_better : bool
+        Whether a better model has the larger statistic.
+    response : {"values", "labels", "probabilities", "scores"}
+        What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of the last of
+        the sorted classes, or (rows, classes) for more than two; real decision "scores".
+    family : {"bounded", "binomial", "bounded-difference"}
+        Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
+    parameters : mapping of str to float
+        Numbers that `loss` or `statistic` depend on, so that :meth:`describe` tells configurations apart.
+    loss : callable, optional
+        ``loss(y_true, y_pred)`` gives an array (rows,). Entry r must depend on row r alone.
+    statistic : callable, optional
+        ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
+    differences : callable or array-like of shape (rows,), optional
+        Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
+        ``differences(y_true)`` may use what is public about the labels, such as class counts; and nothing else.
+    kernel : callable, optional
+        The catalogue's own; leave it out.
+
+    Raises
+    ------
+    InputError
+        If the definition is not sound.
+
+    Notes
+    -----
+    For a loss in [lower, upper] the normalised statistic is the mean over n rows of (loss - lower)/(upper - lower),
+    so replacing a row changes it by at most c_r = 1/n, and the sum of c_r^2 is 1/n. For declared differences d_r,
+    c_r = d_r/(upper - lower).
+
+    References
+    ----------
+    .. [1] McDiarmid (1989), "On the method of bounded differences", Lemma 1.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> within = Metric(name="within_10_percent", lower=0, upper=1, greater_is_better=True, family="binomial",
+    ...                 loss=lambda y, p: np.abs(p - y) <= 0.1 * np.abs(y))
+    >>> within.measure([1.0, 2.0], [1.05, 3.0])
+    0.5
+    """
+
+    name: str
+    lower: float
+    upper: float
+    greater_is_better: bool
+    response: Response = "values"
+    family: Family = "bounded"
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    loss: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
+    statistic: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
+    differences: Callable[[NDArray[Any]], Any] | Sequence[float] | NDArray[Any] | None = None
+    kernel: Kernel | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.statistic is not None and self.family == "bounded":  # the default; its only possible family
+            object.__setattr__(self, "family", "bounded-difference")
+        self._check_words()
+        self._check_numbers()
+        self._check_functions()
+        object.__setattr__(self, "lower", float(self.lower))
+        object.__setattr__(self, "upper", float(self.upper))
+        object.__setattr__(self, "parameters", {key: float(value) for key, value in self.parameters.items()})
+        if self.differences is not None and not callable(self.differences):
+            # a tuple, unlike an array, cannot change and can be compared
+            object.__setattr__(self, "differences", tuple(np.asarray(self.differences, np.float64).tolist()))
+
+    def describe(self) -> dict[str, Any]:
+        """What tells two configurations apart, as JSON can write it.
+
+        Functions are not described: give a metric of your own another name when its code changes.
+
+        Examples
+        --------
+        >>> from reusable_holdout.queries import resolve_metric
+        >>> resolve_metric("accuracy").describe()["family"]
+        'binomial'
+        """
+        return {
+            "name": self.name,
+            "response": self.response,
+            "lower": self.lower,
+            "upper": self.upper,
+            "greater_is_better": self.greater_is_better,
+            "family": self.family,
+            "parameters": dict(sorted(self.parameters.items())),
+        }
+
+    def bind(self, y: object, *, classes: object | None = None) -> BoundMetric:
+        """Bind to private labels.
+
+        The set of classes, and for class-conditional metrics the number of rows of each, are treated as public.
+
+        Parameters
+        ----------
+        y : array-like of shape (rows,)
+            Labels (booleans, whole numbers, text, categories), or for "values" real targets.
+        classes : array-like, optional
+            All classes that may occur in labels or predictions; by default those in `y`.
+
+        Raises
+        ------
+        InputError
+            If the labels do not fit the metric; no label is quoted.
+
+        Examples
+        --------
+        >>> from reusable_holdout.queries import resolve_metric
+        >>> resolve_metric("accuracy").bind(["no", "yes", "no"])
+        <BoundMetric: accuracy, 3 rows>
+        """
+        return BoundMetric(self, y, classes=classes)
+
+    def measure(self, y: object, predictions: object, *, classes: object | None = None) -> float:
+        """Plain value in the metric's own units, for data the analyst may see.
+
+        Nothing is protected: never call it with the holdout's labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (rows,)
+            Labels or targets, e.g. of a validation fold.
+        predictions : array-like of shape (rows,) or (rows, classes)
+            As the metric's `response` says.
+        classes : array-like, optional
+            All classes; needed if the fold lacks one of them.
+
+        Raises
+        ------
+        InputError
+            If labels or predictions do not fit the metric.
+
+        Examples
+        --------
+        >>> from reusable_holdout.queries import resolve_metric
+        >>> resolve_metric("accuracy").measure(["no", "yes"], ["no", "no"])
+        0.5
+        """
+        bound = self.bind(y, classes=classes)
+        return bound.statistic.value(bound.prepare(predictions))
+
+    def _check_words(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise InputError(f"a metric's name must be text; got {self.name!r}; name it")
+        choices = {"response": get_args(Response), "family": get_args(Family)}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(f"a metric's {name} must be one of {allowed}; got {getattr(self, name)!r}")
+        if not isinstance(self.greater_is_better, bool):
+            raise InputError(f"greater_is_better must be True or False; got {self.greater_is_better!r}")
+
+    def _check_numbers(self) -> None:
+        if not (_is_finite(self.lower) and _is_finite(self.upper) and self.lower < self.upper):
+            raise InputError(
+                f"a metric's bounds must be finite with lower < upper; got {self.lower!r} and {self.upper!r}; "
+                "clip the losses and state the bounds"
+            )
+        if not isinstance(self.parameters, Mapping) or not all(
+            isinstance(key, str) and _is_finite(value) for key, value in self.parameters.items()
+        ):
+            raise InputError(
+                f"a metric's parameters must map names to finite numbers; got {self.parameters!r}"
+            )
+        if self.family == "binomial" and (self.lower, self.upper) != (0, 1):
+            raise InputError(f"a binomial metric's bounds must be 0 and 1; got {self.lower} and {self.upper}")
+
+    def _check_functions(self) -> None:
+        functions = {"loss": self.loss, "statistic": self.statistic, "kernel": self.kernel}
+        given = [name for name, function in functions.items() if function is not None]
+        if len(given) != 1 or not callable(functions[given[0]]):
+            raise InputError(
+                f"a metric must have either a loss or a statistic, a function; got {given or 'neither'}; "
+                "pass loss= for a mean of per-row losses, else statistic= and differences="
+            )
+        if (self.statistic is None) != (self.differences is None):
+            raise InputError(
+                "a metric must have differences exactly if it has a statistic; pass for each row the most that "
+                "replacing it can change the statistic, or pass loss= for a mean of per-row losses"
+            )
+        if self.kernel is None and (self.statistic is None) != (self.family != "bounded-difference"):
+            raise InputError(
+                f"a metric with a {given[0]} cannot be of family {self.family!r}; "
+                "a statistic's is 'bounded-difference', a loss's 'bounded' or 'binomial'"
+            )
+
+
+class BoundMetric(HoldsLabels):
+    """A metric bound to private labels.
+
+    Only :meth:`score` tells anything about them; repr and errors do not, and it cannot be pickled.
+
+    Parameters
+    ----------
+    metric : Metric
+        What to measure.
+    y : array-like of shape (rows,)
+        Private labels.
+    classes : array-like, optional
+        All classes that may occur.
+
+    Attributes
+    ----------
+    metric : Metric
+        What is measured.
+    rows : int
+        Rows of the holdout.
+    classes : numpy.ndarray or None
+        Sorted classes, public; None for "values".
+    sensitivity : fractions.Fraction
+        Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row is
+        replaced, and whose class counts agree if the metric is class-conditional.
+    sum_of_squares : float
+        Sum over rows of c_r^2, with c_r the largest change from replacing row r; normalised likewise.
+
+    Examples
+    --------
+    >>> from reusable_holdout.queries import GRID, resolve_metric
+    >>> bound = resolve_metric("accuracy").bind([0, 1, 1, 0])
+    >>> prepared = bound.prepare_many([[0, 1, 1, 1], [0, 0, 0, 0]])
+    >>> bound.score(prepared) / GRID
+    array([0.75, 0.5 ])
+    """
+
+    def __init__(self, metric: Metric, y: object, *, classes: object | None = None) -> None:
+        self.metric = metric
+        self.classes: NDArray[Any] | None = None
+        if metric.response == "values":
+            if classes is not None:
+                raise InputError(f"metric {metric.name!r} has no classes; got classes=; leave it out")
+            targets: RealTargets | ClassTargets = RealTargets(y)
+            self._predictions = Predictions(metric.response, rows=targets.rows, coder=None)
+        else:
+            targets = ClassTargets(y, classes)
+            self.classes = targets.coder.classes
+            self._predictions = Predictions(metric.response, rows=targets.rows, coder=targets.coder)
+        if metric.kernel is not None:
+            self.statistic = metric.kernel(metric, targets)
+        elif metric.loss is not None:
+            self.statistic = mean_of_own_losses(metric, targets)
+        else:
+            self.statistic = BoundedDifferences(metric, targets)
+        self.rows = targets.rows
+        self.sensitivity: Fraction = self.statistic.sensitivity
+        self.sum_of_squares: float = self.statistic.sum_of_squares
+
+    def __repr__(self) -> str:
+        return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
+
+    def __reduce__(self) -> NoReturn:
+        return super().__reduce__()
+
+    def prepare(self, predictions: object) -> NDArray[Any]:
+        """One query in canonical form; it depends on no label.
+
+        Equal predictions give equal bytes: class codes in the smallest unsigned dtype, or C-contiguous float64
+        without negative zeros. Always a copy.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,) or (rows, classes)
+            As the metric's `response` says. A binary matrix counts as its last column.
+
+        Returns
+        -------
+        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes)
+
+        Raises
+        ------
+        InputError
+            If the predictions do not fit; nothing depends on the labels.
+
+        Examples
+        --------
+        >>> from reusable_holdout.queries import resolve_metric
+        >>> resolve_metric("accuracy").bind(["no", "yes"]).prepare(["yes", "yes"])
+        array([1, 1], dtype=uint8)
+        """
+        return self._predictions.prepare(predictions)
+
+    def prepare_many(self, predictions: object) -> NDArray[Any]:
+        """Several queries in canonical form, the query first.
+
+        Each slice has the bytes that :meth:`prepare` gives for it.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (queries, rows[, classes]) or list of one array per query
+            NumPy, pandas, polars, scipy.sparse, lists.
+
+        Returns
+        -------
+        numpy.ndarray of shape (queries, rows[, classes])
+
+        Raises
+        ------
+        InputError
+            If a query does not fit; where it is one query's fault the message begins with its index.
+        """
+        return self._predictions.prepare_many(predictions)
+
+    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
+        """Statistic of each query, from 0 to 2**32: private, the guard's alone.
+
+        Between neighbours it differs by at most ceil(sensitivity * 2**32).
+
+        Parameters
+        ----------
+        prepared : numpy.ndarray of shape (queries, rows[, classes])
+            From :meth:`prepare_many`, or ``prepare(...)[None]``.
+
+        Returns
+        -------
+        numpy.ndarray of int64 of shape (queries,)
+            floor(normalised statistic * 2**32), computed in integers.
+
+        Raises
+        ------
+        InputError
+            If the shape does not fit.
+        ModelError
+            If a user's own function raised or gave something other than numbers.
+        """
+        if prepared.ndim < 2 or prepared.shape[1] != self.rows:
+            raise InputError(
+                f"prepared predictions must have shape (queries, {self.rows}, ...); got {prepared.shape}; "
+                "use prepare_many"
+            )
+        return self.statistic.score(prepared)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and math.isfinite(value)

@@ -1,0 +1,211 @@
+"""The certificate: which interval an answer may carry, and how far a prior may stray before it is corrected.
+
+Everything here is a function of public numbers: the plan's, the prior's and the released transcript's. Anyone who holds
+the ledger can recompute it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reusable_holdout.validity.confidence import ConfidenceBound
+from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
+
+__all__ = ["Certificate", "Interval", "NoiseTails"]
+
+NOISE_BETA = 0.05
+"""Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest."""
+
+_QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA, 0.1 * NOISE_BETA
+
+GRID_SLACK = 8.0 * 2.0**-32
+"""Bounds, in units of the statistic's range, all rounding to the noise grid: of the statistic, losses, prior, threshold, tails."""
+
+Numbers = float | NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """Lower and upper end, in the metric's unit."""
+
+    low: Numbers
+    high: Numbers
+
+
+@dataclass(frozen=True)
+class NoiseTails:
+    """How far Thresholdout's noise reaches, in units of its scale s, all questions at once.
+
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison * s`` and no charged value by
+    more than ``answer * s``.
+
+    Notes
+    -----
+    Query noise Lap(4s), one-sided, K times; threshold noise Lap(2s), one-sided, C + 1 times; answer noise Lap(s),
+    two-sided, C times. Each question's noise is drawn after the question is chosen, so a plain union over indices is
+    enough: no tree.
+    """
+
+    queries: int
+    charges: int
+    beta: float
+
+    @property
+    def comparison(self) -> float:
+        """Reach of query noise minus threshold noise, in units of s."""
+        query = 4.0 * math.log(self.queries / (2.0 * _QUERY_BETA * self.beta))
+        return query + 2.0 * math.log((self.charges + 1) / (2.0 * _THRESHOLD_BETA * self.beta))
+
+    @property
+    def answer(self) -> float:
+        """Reach of the noise of a charged value, in units of s."""
+        return math.log(max(1, self.charges) / (_ANSWER_BETA * self.beta))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Intervals and thresholds of one plan, valid for all adaptively chosen questions at once.
+
+    With probability at least ``1 - beta`` every interval returned for an answer contains the population value.
+
+    Parameters
+    ----------
+    bound : ConfidenceBound
+        The confidence bound of the statistic, normalised to [0, 1].
+    queries, charges : int
+        Declared questions K and affordable charges C.
+    beta : float
+        Failure probability of everything together, in (0, 1).
+    noise_scale, resolution : float
+        Thresholdout's s and the step of the answer grid, in the metric's unit.
+    lower, upper : float
+        Bounds of the metric.
+    tolerance : float
+        In the metric's unit; thresholds are as large as it allows.
+    fixed_threshold : float or None
+        A threshold stated by the user instead, in the metric's unit.
+    least_threshold : float
+        No derived threshold goes below this, in the metric's unit.
+    """
+
+    bound: ConfidenceBound
+    queries: int
+    charges: int
+    beta: float
+    noise_scale: float
+    resolution: float
+    lower: float
+    upper: float
+    tolerance: float
+    fixed_threshold: float | None
+    least_threshold: float
+    greater_is_better: bool = True
+
+    @property
+    def span(self) -> float:
+        """Range of the metric."""
+        return self.upper - self.lower
+
+    @cached_property
+    def code(self) -> TranscriptCode:
+        """The transcript code of the declared number of questions."""
+        return TranscriptCode(queries=self.queries)
+
+    @cached_property
+    def tails(self) -> NoiseTails:
+        """Reach of the mechanism's noise."""
+        return NoiseTails(queries=self.queries, charges=self.charges, beta=self.beta)
+
+    @cached_property
+    def comparison_tail(self) -> float:
+        """Reach of the comparison's noise and rounding; fraction of the metric's range."""
+        return self.tails.comparison * self.noise_scale / self.span + GRID_SLACK
+
+    @cached_property
+    def answer_tail(self) -> float:
+        """Reach of a charged value's noise and rounding to the answer grid; fraction of the metric's range."""
+        return (self.tails.answer * self.noise_scale + self.resolution / 2.0) / self.span + GRID_SLACK
+
+    def log_level(self, length: Numbers) -> Numbers:
+        """One-sided log failure probability spent at a node of the given description length."""
+        return math.log((1.0 - NOISE_BETA) * self.beta / 2.0) - length
+
+    def last_length(self, *, charges: int, nats: float) -> float:
+        """Description length of the last declared question, should no further charge happen."""
+        return self.code.length(query=max(self.queries, charges + 1), charges=charges, nats=nats)
+
+    @cached_property
+    def affordable_length(self) -> float:
+        """Description length at which the plan's promise ends: the last charge's state at planned cost."""
+        before_last = max(0, self.charges - 1)
+        return self._open_length(before_last, PLANNED_NATS_PER_CHARGE * before_last)
+
+    def _open_length(self, charges: int, nats: float) -> float:
+        code = TranscriptCode(queries=max(self.queries, charges + 1))
+        return code.length(query=max(self.queries, charges + 1), charges=charges, nats=nats)
+
+    def charges_left(self, *, charges: int, nats: float) -> int:
+        """Charges still affordable after ``charges`` charges whose values cost ``nats``; at 0 the guard halts."""
+        if charges >= self.charges or self._open_length(charges, nats) > self.affordable_length + 1e-9:
+            return 0
+        left = self.charges - charges
+        while left > 1:
+            ahead = left - 1
+            if self._open_length(charges + ahead, nats + PLANNED_NATS_PER_CHARGE * ahead) <= self.affordable_length + 1e-9:
+                break
+            left -= 1
+        return left
+
+    def half_width(self, *, query: int, charges: int, estimate: float) -> float:
+        """Half-width of the confidence bound alone around ``estimate``, in the metric's unit."""
+        level = self.log_level(self.code.length(query=query, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges))
+        value = self._unit(estimate)
+        width = self.bound.upper(value, log_level=level) - self.bound.lower(value, log_level=level)
+        return float(width) * self.span / 2.0
+
+    def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
+        """Largest deviation that may go uncorrected at this prior, in the metric's unit.
+
+        An agreed answer is then within the tolerance of the population value, up to the plan's ``estimate``.
+
+        Notes
+        -----
+        The largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``, with the
+        confidence bound taken at the last declared question: so T changes only when a charge is made.
+        """
+        if self.fixed_threshold is not None:
+            return self.fixed_threshold + 0.0 * np.asarray(prior) if isinstance(prior, np.ndarray) else self.fixed_threshold
+        level = self.log_level(self.last_length(charges=charges, nats=nats))
+        value, tolerance = self._unit(prior), self.tolerance / self.span
+        below = value - self.bound.reach_low(value - tolerance, log_level=level)
+        above = self.bound.reach_high(value + tolerance, log_level=level) - value
+        room = np.minimum(np.minimum(below, above), 1.0) - self.comparison_tail
+        return np.maximum(room * self.span, self.least_threshold) if isinstance(prior, np.ndarray) else max(
+            float(room) * self.span, self.least_threshold
+        )
+
+    def agreed(self, prior: Numbers, threshold: Numbers, length: Numbers) -> Interval:
+        """Interval of an answer that is the prior itself."""
+        return self._around(prior, threshold / self.span + self.comparison_tail, length)
+
+    def charged(self, value: Numbers, length: Numbers) -> Interval:
+        """Interval of an answer that is a fresh holdout value."""
+        return self._around(value, self.answer_tail, length)
+
+    def value_code(self, threshold: float) -> ValueCode:
+        """Code of a charged value at a question of the given threshold."""
+        return ValueCode(threshold=threshold, resolution=self.resolution, greater_is_better=self.greater_is_better)
+
+    def _around(self, centre: Numbers, reach: Numbers, length: Numbers) -> Interval:
+        level, value = self.log_level(length), self._unit(centre)
+        low = self.bound.lower(np.clip(value - reach, 0.0, 1.0) if isinstance(value, np.ndarray) else min(max(value - reach, 0.0), 1.0), log_level=level)
+        high = self.bound.upper(np.clip(value + reach, 0.0, 1.0) if isinstance(value, np.ndarray) else min(max(value + reach, 0.0), 1.0), log_level=level)
+        return Interval(self.lower + low * self.span, self.lower + high * self.span)
+
+    def _unit(self, value: Numbers) -> Numbers:
+        return (value - self.lower) / self.span
