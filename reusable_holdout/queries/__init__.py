@@ -1,7 +1,7 @@
 """What may be asked of the holdout: metrics, their sensitivities, and exact scores on an integer grid.
 
-This pillar knows data and no noise. A :class:`Metric` says what is measured; bound to private labels it checks
-predictions and scores them in integers.
+This pillar knows data and no noise. A :class:`Metric` says what is measured; bound to private labels it
+checks predictions and scores them in integers.
 """
 
 from reusable_holdout.queries.catalogue import (

@@ -1,27 +1,23 @@
 """The metrics that come with the library, their sensitivities derived.
 
-In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that replacing row
-r can change the statistic after it is normalised to [0, 1].
+In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
+replacing row r can change the statistic after it is normalised to [0, 1].
 """
 
 from __future__ import annotations
 
 import difflib
 import math
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.queries import kernels
 from reusable_holdout.queries.metric import Metric
-from reusable_holdout.queries.scoring import Agreement, BalancedAgreement, MeanLoss, PairOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from reusable_holdout.queries.targets import ClassTargets, RealTargets
+    from reusable_holdout.queries.metric import Kernel
 
 __all__ = [
     "accuracy",
@@ -43,8 +39,8 @@ def accuracy() -> Metric:
 
     Notes
     -----
-    A mean of n terms in {0, 1} of which one changes: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = n (1/n)^2 = 1/n. The
-    set of classes is public.
+    A mean of n terms in {0, 1} of which one changes: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = n (1/n)^2 =
+    1/n. The set of classes is public.
 
     Examples
     --------
@@ -58,7 +54,7 @@ def accuracy() -> Metric:
         upper=1,
         greater_is_better=True,
         family="binomial",
-        kernel=_agreement,
+        kernel=kernels.agreement,
     )
 
 
@@ -83,7 +79,7 @@ def zero_one_loss() -> Metric:
         upper=1,
         greater_is_better=False,
         family="binomial",
-        kernel=_disagreement,
+        kernel=kernels.disagreement,
     )
 
 
@@ -94,9 +90,9 @@ def balanced_accuracy() -> Metric:
 
     Notes
     -----
-    (1/K) sum_k hits_k / n_k over the K classes present. Class counts are public and equal between neighbours, so a row
-    of class k changes hits_k by at most one: c_r = 1/(K n_k). Sensitivity: the largest of them, 1/(K min_k n_k). Sum
-    of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k.
+    (1/K) sum_k hits_k / n_k over the K classes present. Class counts are public and equal between neighbours,
+    so a row of class k changes hits_k by at most one: c_r = 1/(K n_k). Sensitivity: the largest of them, 1/(K
+    min_k n_k). Sum of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k.
 
     Examples
     --------
@@ -110,7 +106,7 @@ def balanced_accuracy() -> Metric:
         upper=1,
         greater_is_better=True,
         family="bounded-difference",
-        kernel=_balanced,
+        kernel=kernels.class_balanced,
     )
 
 
@@ -121,9 +117,9 @@ def brier() -> Metric:
 
     Notes
     -----
-    Binary: (p - y)^2 with p the probability of the last of the sorted classes, in [0, 1]. More classes: half of
-    sum_k (p_k - [y = k])^2, in [0, 1] on the simplex and equal to the binary form for K = 2. A mean of n terms in
-    [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
+    Binary: (p - y)^2 with p the probability of the last of the sorted classes, in [0, 1]. More classes: half
+    of sum_k (p_k - [y = k])^2, in [0, 1] on the simplex and equal to the binary form for K = 2. A mean of n
+    terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
 
     References
     ----------
@@ -140,7 +136,7 @@ def brier() -> Metric:
         lower=0,
         upper=1,
         greater_is_better=False,
-        kernel=_brier,
+        kernel=kernels.squared_distance,
     )
 
 
@@ -152,7 +148,8 @@ def log_loss(*, clip: float = 0.01) -> Metric:
     Parameters
     ----------
     clip : float
-        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without limit.
+        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without
+        limit.
 
     Raises
     ------
@@ -161,8 +158,8 @@ def log_loss(*, clip: float = 0.01) -> Metric:
 
     Notes
     -----
-    -ln max(p_y, clip) lies in [0, ln(1/clip)]. Normalised by that bound it is a mean of n terms in [0, 1]: c_r = 1/n,
-    sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
+    -ln max(p_y, clip) lies in [0, ln(1/clip)]. Normalised by that bound it is a mean of n terms in [0, 1]:
+    c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
 
     Examples
     --------
@@ -178,7 +175,7 @@ def log_loss(*, clip: float = 0.01) -> Metric:
         upper=-math.log(clip),
         greater_is_better=False,
         parameters={"clip": clip},
-        kernel=_log_loss,
+        kernel=kernels.clipped_logarithm,
     )
 
 
@@ -189,10 +186,10 @@ def roc_auc() -> Metric:
 
     Notes
     -----
-    U/(n_0 n_1), U the number of pairs (positive, negative) in which the positive has the larger score, ties counting
-    one half; the positive class is the last of the sorted ones. Class counts are public and equal between neighbours.
-    A positive is in n_0 of the pairs, so c_r = n_0/(n_0 n_1) = 1/n_1; a negative's is 1/n_0. Sensitivity: the larger,
-    1/min(n_0, n_1). Sum of c_r^2 = n_1/n_1^2 + n_0/n_0^2 = 1/n_0 + 1/n_1.
+    U/(n_0 n_1), U the number of pairs (positive, negative) in which the positive has the larger score, ties
+    counting one half; the positive class is the last of the sorted ones. Class counts are public and equal
+    between neighbours. A positive is in n_0 of the pairs, so c_r = n_0/(n_0 n_1) = 1/n_1; a negative's is
+    1/n_0. Sensitivity: the larger, 1/min(n_0, n_1). Sum of c_r^2 = n_1/n_1^2 + n_0/n_0^2 = 1/n_0 + 1/n_1.
 
     References
     ----------
@@ -211,7 +208,7 @@ def roc_auc() -> Metric:
         upper=1,
         greater_is_better=True,
         family="bounded-difference",
-        kernel=_roc_auc,
+        kernel=kernels.pair_order,
     )
 
 
@@ -223,8 +220,8 @@ def mae(*, lower: float, upper: float) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which never makes
-        an error larger.
+        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
+        never makes an error larger.
 
     Raises
     ------
@@ -241,7 +238,7 @@ def mae(*, lower: float, upper: float) -> Metric:
     >>> mae(lower=0, upper=10).measure([0, 10], [1, 12])
     0.5
     """
-    return _regression("mae", lower, upper, power=1, kernel=_mae)
+    return _regression("mae", lower, upper, power=1, kernel=kernels.absolute_error)
 
 
 def mse(*, lower: float, upper: float) -> Metric:
@@ -252,8 +249,8 @@ def mse(*, lower: float, upper: float) -> Metric:
     Parameters
     ----------
     lower, upper : float
-        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which never makes
-        an error larger.
+        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
+        never makes an error larger.
 
     Raises
     ------
@@ -262,15 +259,15 @@ def mse(*, lower: float, upper: float) -> Metric:
 
     Notes
     -----
-    (p - y)^2 lies in [0, (upper - lower)^2]. Normalised by that bound it is a mean of n terms in [0, 1]: c_r = 1/n,
-    sensitivity 1/n, sum of c_r^2 = 1/n.
+    (p - y)^2 lies in [0, (upper - lower)^2]. Normalised by that bound it is a mean of n terms in [0, 1]: c_r
+    = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
 
     Examples
     --------
     >>> mse(lower=0, upper=10).measure([0, 10], [2, 12])
     2.0
     """
-    return _regression("mse", lower, upper, power=2, kernel=_mse)
+    return _regression("mse", lower, upper, power=2, kernel=kernels.squared_error)
 
 
 _CATALOGUE: dict[str, Callable[[], Metric]] = {
@@ -320,7 +317,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
     return _CATALOGUE[metric]()
 
 
-def _regression(name: str, lower: float, upper: float, *, power: int, kernel: Any) -> Metric:
+def _regression(name: str, lower: float, upper: float, *, power: int, kernel: Kernel) -> Metric:
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise InputError(
             f"the targets' bounds must be finite with lower < upper; got {lower!r} and {upper!r}; "
@@ -335,80 +332,3 @@ def _regression(name: str, lower: float, upper: float, *, power: int, kernel: An
         parameters={"lower": lower, "upper": upper},
         kernel=kernel,
     )
-
-
-def _agreement(_: Metric, targets: ClassTargets) -> Agreement:
-    return Agreement(targets)
-
-
-def _disagreement(_: Metric, targets: ClassTargets) -> Agreement:
-    return Agreement(targets, errors=True)
-
-
-def _balanced(metric: Metric, targets: ClassTargets) -> BalancedAgreement:
-    if np.count_nonzero(targets.counts) < 2:
-        raise InputError(f"for {metric.name} the labels must hold at least two classes; got 1; use accuracy")
-    return BalancedAgreement(targets)
-
-
-def _roc_auc(metric: Metric, targets: ClassTargets) -> PairOrder:
-    if len(targets.counts) != 2:
-        raise InputError(
-            f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "
-            "choose the positive class, or another metric"
-        )
-    if np.count_nonzero(targets.counts) < 2:
-        raise InputError(
-            f"for {metric.name} the labels must hold at least two classes; got 1; use another metric"
-        )
-    return PairOrder(targets)
-
-
-def _brier(metric: Metric, targets: ClassTargets) -> MeanLoss:
-    if len(targets.counts) == 2:
-        truth = targets.codes.astype(np.float64)
-        return _mean(metric, targets, lambda p: np.square(p - truth))
-
-    def half_squared_distance(p: NDArray[Any]) -> NDArray[Any]:
-        squares = np.einsum("qrk,qrk->qr", p, p)
-        return 0.5 * squares - _of_truth(p, targets) + 0.5
-
-    return _mean(metric, targets, half_squared_distance)
-
-
-def _log_loss(metric: Metric, targets: ClassTargets) -> MeanLoss:
-    clip = metric.parameters["clip"]
-    if len(targets.counts) == 2:
-        positive = targets.codes == 1
-        return _mean(metric, targets, lambda p: -np.log(np.maximum(np.where(positive, p, 1 - p), clip)))
-    return _mean(metric, targets, lambda p: -np.log(np.maximum(_of_truth(p, targets), clip)))
-
-
-def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
-    """Probability given to the true class; (queries, rows)."""
-    truth: NDArray[Any] = p[:, np.arange(targets.rows), targets.codes]
-    return truth
-
-
-def _mae(metric: Metric, targets: RealTargets) -> MeanLoss:
-    return _error(metric, targets, np.abs)
-
-
-def _mse(metric: Metric, targets: RealTargets) -> MeanLoss:
-    return _error(metric, targets, np.square)
-
-
-def _error(metric: Metric, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]) -> MeanLoss:
-    lower, upper = metric.parameters["lower"], metric.parameters["upper"]
-    if targets.values.min() < lower or targets.values.max() > upper:
-        raise InputError(
-            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; "
-            "state bounds that hold for every target, or clip the targets"
-        )
-    return _mean(metric, targets, lambda p: size(np.clip(p, lower, upper) - targets.values))
-
-
-def _mean(
-    metric: Metric, targets: ClassTargets | RealTargets, losses: Callable[[NDArray[Any]], NDArray[Any]]
-) -> MeanLoss:
-    return MeanLoss(targets.rows, losses, lower=metric.lower, upper=metric.upper, worst=metric.upper)

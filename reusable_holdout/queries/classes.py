@@ -23,8 +23,9 @@ _INT64 = np.iinfo(np.int64)
 class ClassCoder:
     """The set of classes, and each label's place in it.
 
-    Equal labels get equal bytes whatever holds them: code k is the k-th class in sorted order, in the smallest
-    unsigned dtype that also has room for one value more than there are classes. The set of classes is public.
+    Equal labels get equal bytes whatever holds them: code k is the k-th class in sorted order, in the
+    smallest unsigned dtype that also has room for one value more than there are classes. The set of classes
+    is public.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ class ClassCoder:
         return self._shift(labels, out)
 
     def _shift(self, labels: NDArray[Any], out: NDArray[Any]) -> bool:
-        # As an unsigned number a label below the lowest class is a very large one, so that one comparison checks
-        # both ends; the labels' own dtype will do if its sign bit lies beyond the range.
+        # As an unsigned number a label below the lowest class is a very large one, so that one comparison
+        # checks both ends; the labels' own dtype will do if its sign bit lies beyond the range.
         if self._low or self._span >= 1 << (8 * labels.dtype.itemsize - 1):
             labels = labels.astype(np.int64, copy=False) - np.int64(self._low)
         offsets = labels.view(f"u{labels.dtype.itemsize}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Kind", "as_array", "one_column", "real_array", "typed_array"]
 
@@ -26,8 +28,8 @@ _OBJECTS: dict[str, Any] = {
 def as_array(values: object, *, what: str) -> NDArray[Any]:
     """NumPy array of a list, array, pandas or polars object, or sparse matrix.
 
-    Nothing is converted in meaning: a list that mixes text and numbers stays a list of objects and is refused later,
-    never turned into text.
+    Nothing is converted in meaning: a list that mixes text and numbers stays a list of objects and is refused
+    later, never turned into text.
 
     Parameters
     ----------

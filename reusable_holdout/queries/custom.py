@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.queries.grid import GRID
@@ -19,6 +18,8 @@ from reusable_holdout.queries.targets import ClassTargets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.targets import RealTargets
@@ -29,8 +30,8 @@ __all__ = ["BoundedDifferences", "mean_of_own_losses"]
 def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> MeanLoss:
     """Mean of the user's per-row losses.
 
-    The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition is found
-    by the one who made it.
+    The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
+    is found by the one who made it.
 
     Parameters
     ----------
@@ -104,14 +105,14 @@ class BoundedDifferences(Statistic):
             differences = _as_floats(metric.differences)
         if differences.shape != (self.rows,):
             raise InputError(
-                f"differences of metric {metric.name!r} must have shape ({self.rows},); got {differences.shape}; "
-                "give one for each holdout row"
+                f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
+                f"{differences.shape}; give one for each holdout row"
             )
         fits = np.isfinite(differences).all() and differences.min() >= 0 and differences.max() > 0
         if not fits:
             raise InputError(
-                f"differences of metric {metric.name!r} must be finite, not negative and not all zero; got others; "
-                "give for each row the most that replacing it can change the statistic"
+                f"differences of metric {metric.name!r} must be finite, not negative and not all zero; "
+                "got others; give for each row the most that replacing it can change the statistic"
             )
         self._range = Fraction(metric.upper) - Fraction(metric.lower)
         self.sensitivity = min(Fraction(float(differences.max())) / self._range, Fraction(1))
@@ -169,7 +170,7 @@ class _Caller:
 
 
 def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: NDArray[Any]) -> object:
-    """Result of the user's function; if it raises, an error without its words and without its context."""
+    """Call the user's function; if it raises, an error without its words and without its context."""
     failed = function is None
     try:
         result = function(*arguments) if function is not None else None
@@ -177,8 +178,8 @@ def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: N
         failed = True
     if failed:  # outside the handler, so that the error does not carry the function's own one
         raise ModelError(
-            f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the labels; "
-            "nothing was answered; try the metric on other data"
+            f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the "
+            "labels; nothing was answered; try the metric on other data"
         )
     return result
 

@@ -1,7 +1,7 @@
 """The integer grid that every statistic is expressed on.
 
-A statistic is normalised to [0, 1] by its bounds and then counted in units of 2**-32, so that noise can be integers
-and no floating-point rounding reaches an answer.
+A statistic is normalised to [0, 1] by its bounds and then counted in units of 2**-32, so that noise can be
+integers and no floating-point rounding reaches an answer.
 """
 
 from __future__ import annotations

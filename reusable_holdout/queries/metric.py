@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
 from reusable_holdout.queries.predictions import Predictions
 from reusable_holdout.queries.scoring import Statistic
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
 
 __all__ = ["BoundMetric", "Family", "Metric", "Response"]
 
@@ -28,20 +31,21 @@ Kernel = Callable[["Metric", Any], Statistic]
 class Metric:
     """A bounded statistic of labels and predictions.
 
-    What one row can change is derived (catalogue, mean losses) or declared (`differences`), never estimated from data.
-    The catalogue is in :func:`resolve_metric`; this constructor is for metrics of one's own.
+    What one row can change is derived (catalogue, mean losses) or declared (`differences`), never estimated
+    from data. The catalogue is in :func:`resolve_metric`; this constructor is for metrics of one's own.
 
     Parameters
     ----------
     name : str
         How answers and reports call it.
     lower, upper : float
-        Bounds of the statistic, and of each row's loss; finite, lower < upper. What falls outside is moved to them.
+        Bounds of the statistic, and of each row's loss; finite, lower < upper. What falls outside is moved to
+        them.
     greater_is_better : bool
         Whether a better model has the larger statistic.
     response : {"values", "labels", "probabilities", "scores"}
-        What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of the last of
-        the sorted classes, or (rows, classes) for more than two; real decision "scores".
+        What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of
+        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores".
     family : {"bounded", "binomial", "bounded-difference"}
         Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
     parameters : mapping of str to float
@@ -51,8 +55,9 @@ class Metric:
     statistic : callable, optional
         ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
     differences : callable or array-like of shape (rows,), optional
-        Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
-        ``differences(y_true)`` may use what is public about the labels, such as class counts; and nothing else.
+        Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding
+        errors. ``differences(y_true)`` may use what is public about the labels, such as class counts; and
+        nothing else.
     kernel : callable, optional
         The catalogue's own; leave it out.
 
@@ -63,9 +68,9 @@ class Metric:
 
     Notes
     -----
-    For a loss in [lower, upper] the normalised statistic is the mean over n rows of (loss - lower)/(upper - lower),
-    so replacing a row changes it by at most c_r = 1/n, and the sum of c_r^2 is 1/n. For declared differences d_r,
-    c_r = d_r/(upper - lower).
+    For a loss in [lower, upper] the normalised statistic is the mean over n rows of (loss - lower)/(upper -
+    lower), so replacing a row changes it by at most c_r = 1/n, and the sum of c_r^2 is 1/n. For declared
+    differences d_r, c_r = d_r/(upper - lower).
 
     References
     ----------
@@ -106,7 +111,7 @@ class Metric:
             object.__setattr__(self, "differences", tuple(np.asarray(self.differences, np.float64).tolist()))
 
     def describe(self) -> dict[str, Any]:
-        """What tells two configurations apart, as JSON can write it.
+        """Describe what tells two configurations apart, as JSON can write it.
 
         Functions are not described: give a metric of your own another name when its code changes.
 
@@ -129,7 +134,8 @@ class Metric:
     def bind(self, y: object, *, classes: object | None = None) -> BoundMetric:
         """Bind to private labels.
 
-        The set of classes, and for class-conditional metrics the number of rows of each, are treated as public.
+        The set of classes, and for class-conditional metrics the number of rows of each, are treated as
+        public.
 
         Parameters
         ----------
@@ -192,8 +198,8 @@ class Metric:
     def _check_numbers(self) -> None:
         if not (_is_finite(self.lower) and _is_finite(self.upper) and self.lower < self.upper):
             raise InputError(
-                f"a metric's bounds must be finite with lower < upper; got {self.lower!r} and {self.upper!r}; "
-                "clip the losses and state the bounds"
+                f"a metric's bounds must be finite with lower < upper; got {self.lower!r} and "
+                f"{self.upper!r}; clip the losses and state the bounds"
             )
         if not isinstance(self.parameters, Mapping) or not all(
             isinstance(key, str) and _is_finite(value) for key, value in self.parameters.items()
@@ -214,8 +220,8 @@ class Metric:
             )
         if (self.statistic is None) != (self.differences is None):
             raise InputError(
-                "a metric must have differences exactly if it has a statistic; pass for each row the most that "
-                "replacing it can change the statistic, or pass loss= for a mean of per-row losses"
+                "a metric must have differences exactly if it has a statistic; pass for each row the most "
+                "that replacing it can change the statistic, or pass loss= for a mean of per-row losses"
             )
         if self.kernel is None and (self.statistic is None) != (self.family != "bounded-difference"):
             raise InputError(
@@ -247,8 +253,8 @@ class BoundMetric(HoldsLabels):
     classes : numpy.ndarray or None
         Sorted classes, public; None for "values".
     sensitivity : fractions.Fraction
-        Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row is
-        replaced, and whose class counts agree if the metric is class-conditional.
+        Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
+        is replaced, and whose class counts agree if the metric is class-conditional.
     sum_of_squares : float
         Sum over rows of c_r^2, with c_r the largest change from replacing row r; normalised likewise.
 
@@ -286,14 +292,11 @@ class BoundMetric(HoldsLabels):
     def __repr__(self) -> str:
         return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
 
-    def __reduce__(self) -> NoReturn:
-        return super().__reduce__()
-
     def prepare(self, predictions: object) -> NDArray[Any]:
         """One query in canonical form; it depends on no label.
 
-        Equal predictions give equal bytes: class codes in the smallest unsigned dtype, or C-contiguous float64
-        without negative zeros. Always a copy.
+        Equal predictions give equal bytes: class codes in the smallest unsigned dtype, or C-contiguous
+        float64 without negative zeros. Always a copy.
 
         Parameters
         ----------

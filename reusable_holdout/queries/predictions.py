@@ -1,8 +1,8 @@
 """Predictions checked and brought into one canonical form.
 
-The canonical bytes identify a question, so equal predictions must give equal bytes whatever container or dtype they
-came in. Nothing here depends on the labels beyond their number and the set of classes, so messages may quote
-predictions.
+The canonical bytes identify a question, so equal predictions must give equal bytes whatever container or
+dtype they came in. Nothing here depends on the labels beyond their number and the set of classes, so messages
+may quote predictions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.blocks import BLOCK, each_block
@@ -19,6 +18,8 @@ from reusable_holdout.queries.containers import as_array, one_column, real_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from reusable_holdout.queries.classes import ClassCoder
 
@@ -61,7 +62,8 @@ class Predictions:
     def prepare(self, predictions: object) -> NDArray[Any]:
         """One query in canonical form.
 
-        Class codes in the smallest unsigned dtype, or C-contiguous float64 without negative zeros; always a copy.
+        Class codes in the smallest unsigned dtype, or C-contiguous float64 without negative zeros; always a
+        copy.
 
         Parameters
         ----------
@@ -192,7 +194,7 @@ def _finite(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _probabilities(array: NDArray[Any]) -> NDArray[Any]:
-    """Checked probabilities; of a binary matrix the last column, so that matrix and vector are one question."""
+    """Check probabilities; of a binary matrix keep the last column: matrix and vector are one question."""
     out = _finite(array)
     low, high = out.min(), out.max()
     if low < -_SLACK or high > 1 + _SLACK:

@@ -1,8 +1,8 @@
 """Statistics of private labels and prepared predictions, as integers on the grid.
 
-Each score is floor(normalised statistic * 2**32). Where the statistic is a count it is exact; where it is a mean of
-real losses, each row's loss is first rounded to the grid and the rest is exact. So the score moves by at most
-ceil(sensitivity * 2**32) between neighbours whatever order a machine adds in.
+Each score is floor(normalised statistic * 2**32). Where the statistic is a count it is exact; where it is a
+mean of real losses, each row's loss is first rounded to the grid and the rest is exact. So the score moves by
+at most ceil(sensitivity * 2**32) between neighbours whatever order a machine adds in.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reusable_holdout.queries.blocks import BLOCK, each_block
 from reusable_holdout.queries.grid import GRID, GRID_BITS
@@ -21,6 +20,8 @@ from reusable_holdout.queries.targets import HoldsLabels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from reusable_holdout.queries.targets import ClassTargets
 
@@ -91,7 +92,7 @@ class Agreement(Statistic):
 
     def value(self, prepared: NDArray[Any]) -> float:
         """Share of the rows counted."""
-        agreeing = np.count_nonzero(prepared == self._codes)
+        agreeing = int(np.count_nonzero(prepared == self._codes))
         return (self.rows - agreeing if self._errors else agreeing) / self.rows
 
 
@@ -145,8 +146,8 @@ class BalancedAgreement(Statistic):
 class PairOrder(Statistic):
     """Share of (positive, negative) pairs of rows that scores put in order, ties counting one half.
 
-    Twice the number of pairs in order is an integer, counted exactly in n log n. Class counts are public: neighbours
-    keep every label.
+    Twice the number of pairs in order is an integer, counted exactly in n log n. Class counts are public:
+    neighbours keep every label.
 
     Parameters
     ----------
@@ -190,8 +191,8 @@ class PairOrder(Statistic):
 class MeanLoss(Statistic):
     """Mean of bounded losses, one per row.
 
-    Losses outside the bounds are moved to them and a loss that is not a number becomes the worst value: raising
-    would tell the analyst something about a label.
+    Losses outside the bounds are moved to them and a loss that is not a number becomes the worst value:
+    raising would tell the analyst something about a label.
 
     Parameters
     ----------

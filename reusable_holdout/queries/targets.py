@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.queries.classes import ClassCoder
 from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["ClassTargets", "HoldsLabels", "RealTargets"]
 
@@ -42,7 +44,8 @@ class HoldsLabels:
 class ClassTargets(HoldsLabels):
     """Class labels as codes.
 
-    The set of classes and the number of rows of each are treated as public, the assignment to rows is private.
+    The set of classes and the number of rows of each are treated as public, the assignment to rows is
+    private.
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ class ClassTargets(HoldsLabels):
 
     def shown(self) -> NDArray[Any]:
         """Labels as a user's own metric sees them: read-only, in their own dtype."""
-        labels = self.coder.classes[self.codes]
+        labels: NDArray[Any] = self.coder.classes[self.codes]
         labels.flags.writeable = False
         return labels
 

@@ -1,1 +1,18 @@
-"""TODO."""
+"""What the analyst may believe: confidence bounds, the transcript code, certificates. Numbers only, no data, no noise."""
+
+from reusable_holdout.validity.alternatives import fixed_queries_half_width, sample_splitting_half_width
+from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails
+from reusable_holdout.validity.confidence import ConfidenceBound
+from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
+
+__all__ = [
+    "PLANNED_NATS_PER_CHARGE",
+    "Certificate",
+    "ConfidenceBound",
+    "Interval",
+    "NoiseTails",
+    "TranscriptCode",
+    "ValueCode",
+    "fixed_queries_half_width",
+    "sample_splitting_half_width",
+]

@@ -137,29 +137,22 @@ class Certificate:
 
     def last_length(self, *, charges: int, nats: float) -> float:
         """Description length of the last declared question, should no further charge happen."""
-        return self.code.length(query=max(self.queries, charges + 1), charges=charges, nats=nats)
+        return self.code.length(query=self.queries, charges=charges, nats=nats)
 
     @cached_property
     def affordable_length(self) -> float:
         """Description length at which the plan's promise ends: the last charge's state at planned cost."""
         before_last = max(0, self.charges - 1)
-        return self._open_length(before_last, PLANNED_NATS_PER_CHARGE * before_last)
-
-    def _open_length(self, charges: int, nats: float) -> float:
-        code = TranscriptCode(queries=max(self.queries, charges + 1))
-        return code.length(query=max(self.queries, charges + 1), charges=charges, nats=nats)
+        return self.last_length(charges=before_last, nats=PLANNED_NATS_PER_CHARGE * before_last)
 
     def charges_left(self, *, charges: int, nats: float) -> int:
         """Charges still affordable after ``charges`` charges whose values cost ``nats``; at 0 the guard halts."""
-        if charges >= self.charges or self._open_length(charges, nats) > self.affordable_length + 1e-9:
-            return 0
-        left = self.charges - charges
-        while left > 1:
+        for left in range(self.charges - charges, 0, -1):
             ahead = left - 1
-            if self._open_length(charges + ahead, nats + PLANNED_NATS_PER_CHARGE * ahead) <= self.affordable_length + 1e-9:
-                break
-            left -= 1
-        return left
+            length = self.last_length(charges=charges + ahead, nats=nats + PLANNED_NATS_PER_CHARGE * ahead)
+            if length <= self.affordable_length + 1e-9:
+                return left
+        return 0
 
     def half_width(self, *, query: int, charges: int, estimate: float) -> float:
         """Half-width of the confidence bound alone around ``estimate``, in the metric's unit."""
@@ -179,15 +172,14 @@ class Certificate:
         confidence bound taken at the last declared question: so T changes only when a charge is made.
         """
         if self.fixed_threshold is not None:
-            return self.fixed_threshold + 0.0 * np.asarray(prior) if isinstance(prior, np.ndarray) else self.fixed_threshold
+            return np.full_like(prior, self.fixed_threshold) if isinstance(prior, np.ndarray) else self.fixed_threshold
         level = self.log_level(self.last_length(charges=charges, nats=nats))
         value, tolerance = self._unit(prior), self.tolerance / self.span
         below = value - self.bound.reach_low(value - tolerance, log_level=level)
         above = self.bound.reach_high(value + tolerance, log_level=level) - value
         room = np.minimum(np.minimum(below, above), 1.0) - self.comparison_tail
-        return np.maximum(room * self.span, self.least_threshold) if isinstance(prior, np.ndarray) else max(
-            float(room) * self.span, self.least_threshold
-        )
+        threshold = np.maximum(room * self.span, self.least_threshold)
+        return threshold if isinstance(prior, np.ndarray) else float(threshold)
 
     def agreed(self, prior: Numbers, threshold: Numbers, length: Numbers) -> Interval:
         """Interval of an answer that is the prior itself."""
@@ -203,8 +195,8 @@ class Certificate:
 
     def _around(self, centre: Numbers, reach: Numbers, length: Numbers) -> Interval:
         level, value = self.log_level(length), self._unit(centre)
-        low = self.bound.lower(np.clip(value - reach, 0.0, 1.0) if isinstance(value, np.ndarray) else min(max(value - reach, 0.0), 1.0), log_level=level)
-        high = self.bound.upper(np.clip(value + reach, 0.0, 1.0) if isinstance(value, np.ndarray) else min(max(value + reach, 0.0), 1.0), log_level=level)
+        low = self.bound.lower(value - reach, log_level=level)
+        high = self.bound.upper(value + reach, log_level=level)
         return Interval(self.lower + low * self.span, self.lower + high * self.span)
 
     def _unit(self, value: Numbers) -> Numbers:
