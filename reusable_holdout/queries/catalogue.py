@@ -96,8 +96,8 @@ def balanced_accuracy() -> Metric:
 
     Examples
     --------
-    >>> balanced_accuracy().measure([0, 0, 0, 1], [0, 0, 1, 1]) == (2 / 3 + 1) / 2
-    True
+    >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
+    0.875
     """
     return Metric(
         name="balanced_accuracy",
@@ -141,7 +141,7 @@ def brier() -> Metric:
 
 
 def log_loss(*, clip: float = 0.01) -> Metric:
-    """Mean negative logarithm of the probability of the true class, that probability raised to `clip` at least.
+    """Mean negative logarithm of the true class's probability, probabilities below `clip` raised to it.
 
     Replacing one row, label and features, changes it by at most ln(1/clip)/n nats.
 
@@ -193,8 +193,8 @@ def roc_auc() -> Metric:
 
     References
     ----------
-    .. [1] Agarwal, Graepel, Herbrich, Har-Peled, Roth (2005), "Generalization bounds for the area under the ROC
-       curve", JMLR 6, Theorem 2.
+    .. [1] Agarwal, Graepel, Herbrich, Har-Peled, Roth (2005), "Generalization bounds for the area under
+       the ROC curve", JMLR 6, Theorem 2.
 
     Examples
     --------

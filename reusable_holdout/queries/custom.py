@@ -92,13 +92,18 @@ class BoundedDifferences(Statistic):
     Raises
     ------
     InputError
-        If the differences are not one non-negative number for each row, not all zero.
+        If a trial does not give one number, or the differences are not one non-negative number for each row,
+        not all zero.
     """
 
     def __init__(self, metric: Metric, targets: ClassTargets | RealTargets) -> None:
         self.rows = targets.rows
         self._metric = metric
         self._call = _Caller(metric.statistic, metric, targets)
+        if _as_floats(self._call.trial()).size != 1:
+            raise InputError(
+                f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
+            )
         if callable(metric.differences):
             differences = _as_floats(_withheld(metric, metric.differences, targets.shown()))
         else:

@@ -147,7 +147,10 @@ class Metric:
         Raises
         ------
         InputError
-            If the labels do not fit the metric; no label is quoted.
+            If the labels do not fit the metric, or a trial of a user's own function does not give numbers
+            within the bounds; no label is quoted.
+        ModelError
+            If a user's own function raises in that trial.
 
         Examples
         --------
