@@ -6,7 +6,7 @@ on.
 
 from reusable_holdout.mechanisms.above_threshold import AboveThreshold
 from reusable_holdout.mechanisms.noise import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
-from reusable_holdout.mechanisms.null_charges import expected_null_charges
+from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
 from reusable_holdout.mechanisms.numeric_sparse import NumericSparse, numeric_sparse_scales
 from reusable_holdout.mechanisms.sparse import Sparse, sparse_scales
 from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
@@ -19,6 +19,7 @@ __all__ = [
     "NumericSparse",
     "Sparse",
     "SparseVector",
+    "expected_charges_of_stages",
     "expected_null_charges",
     "key_from_seed",
     "new_key",

@@ -3,6 +3,7 @@
 from reusable_holdout.validity.alternatives import fixed_queries_half_width, sample_splitting_half_width
 from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails
 from reusable_holdout.validity.confidence import ConfidenceBound
+from reusable_holdout.validity.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "TranscriptCode",
     "ValueCode",
     "fixed_queries_half_width",
+    "majority_attack_gain",
     "sample_splitting_half_width",
 ]

@@ -1,0 +1,384 @@
+"""Plan: solve for what was not stated, round towards more protection."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, Self, get_args
+
+from reusable_holdout.accounting import basic_composition, optimal_composition
+from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.mechanisms import expected_charges_of_stages
+from reusable_holdout.plan.numbers import check_real, check_whole, checked_bounds
+from reusable_holdout.plan.report import report
+from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, Wish, round_up
+from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE, Certificate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Plan"]
+
+
+class Plan:
+    """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
+
+    With probability at least `confidence`, every released interval contains the population value, for all
+    adaptively chosen queries at once (the transcript code, which needs no privacy). Up to `estimate`, an agreed
+    answer is within `tolerance` of the population value.
+
+    Parameters
+    ----------
+    rows : int, optional
+        Holdout rows n, independent draws from the population; the smallest sufficient number if left out.
+    queries : int, optional
+        Questions K that will be asked at most; the largest possible number if left out.
+    charges : int, optional
+        Deviations that can be paid for; the largest possible number if left out.
+    tolerance : float, optional
+        Farthest an answer may be from the population value, in the metric's unit; the smallest possible one if left
+        out.
+    threshold : float, optional
+        Deviation T that is always charged, in the metric's unit. By default it is as large as the tolerance allows,
+        and shrinks with the charges; a stated one stays as it is, and the tolerance follows from it.
+    noise_scale : float, optional
+        Thresholdout's s, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s), answer noise
+        Lap(s). By default the comparison's noise reaches a tenth of the tolerance. Zero is allowed: the intervals do
+        not need noise, differential privacy does.
+    resolution : float, optional
+        Step g of the grid that charged answers are rounded to, in the metric's unit.
+    confidence : float
+        1 - beta, in (0, 1).
+    estimate : float
+        Value of the metric near which the plan must hold, in its unit. For 0/1 losses 0.5 is the worst case;
+        a plan for accuracies near 0.9 affords twice the charges.
+    delta : float, optional
+        Of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
+    bounds : tuple of float
+        Lower and upper bound of the metric.
+    family : {"binomial", "bounded", "bounded-difference"}
+        Mean of 0/1 losses, mean of losses within the bounds, or bounded differences.
+    influence, variation : float
+        ``rows * max c_r`` and ``rows * sum c_r**2``, with c_r the largest change from replacing row r, as a fraction
+        of the range; both 1 for a mean.
+
+    Attributes
+    ----------
+    epsilon : float
+        Differential privacy of the holdout at `delta`, by composition of ``2 * charges`` parts.
+
+    Raises
+    ------
+    PlanError
+        If no plan meets the wish; `nearest` says which numbers would.
+    InputError
+        If a number is out of its range, or too few are given.
+
+    Notes
+    -----
+    After j charges the threshold at prior a is the largest T with ``[lower(a - T - t), upper(a + T + t)]`` inside
+    ``a +- tolerance``, t being the reach of the comparison's noise; the plan affords C charges when the last threshold,
+    at j = C - 1, is at least ``sqrt(2 a (1 - a) / n)``, one standard deviation of an honest deviation.
+
+    References
+    ----------
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "Generalization in Adaptive Data Analysis and Holdout
+       Reuse", sections 3 and 4.
+
+    Examples
+    --------
+    >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, confidence=0.95)
+    >>> plan.charges
+    2
+    >>> round(plan.half_width(query=1_000, charges=10, estimate=0.9), 4)
+    0.0421
+    >>> Plan(rows=10_000, queries=1_000, tolerance=plan.tolerance, estimate=0.9).charges
+    7
+    """
+
+    rows: int
+    queries: int
+    charges: int
+    tolerance: float
+
+    def __init__(
+        self,
+        *,
+        rows: int | None = None,
+        queries: int | None = None,
+        tolerance: float | None = None,
+        charges: int | None = None,
+        threshold: float | None = None,
+        noise_scale: float | None = None,
+        resolution: float | None = None,
+        confidence: float = 0.95,
+        estimate: float | None = None,
+        delta: float | None = None,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        family: Family = "binomial",
+        influence: float = 1.0,
+        variation: float = 1.0,
+    ) -> None:
+        self.lower, self.upper = checked_bounds(bounds)
+        if estimate is None:
+            estimate = (self.lower + self.upper) / 2.0
+        check_whole("rows", rows, MOST_ROWS)
+        check_whole("queries", queries, MOST_QUERIES)
+        check_whole("charges", charges, MOST_QUERIES)
+        check_real("tolerance", tolerance, above=0.0)
+        check_real("threshold", threshold, above=0.0)
+        check_real("noise_scale", noise_scale, least=0.0)
+        check_real("resolution", resolution, above=0.0)
+        check_real("confidence", confidence, above=0.0, below=1.0)
+        check_real("estimate", estimate, least=self.lower, most=self.upper)
+        check_real("delta", delta, least=0.0, below=1.0)
+        check_real("influence", influence, above=0.0)
+        check_real("variation", variation, above=0.0)
+        if family not in get_args(Family):
+            raise InputError(f"family must be one of {get_args(Family)}; got {family!r}")
+        self.confidence, self.estimate, self.family = confidence, estimate, family
+        self.influence, self.variation = influence, variation
+        self._stated_threshold = threshold
+        span = self.span
+        self._wish = Wish(
+            rows=rows,
+            queries=queries,
+            charges=charges,
+            tolerance=None if tolerance is None else tolerance / span,
+            threshold=None if threshold is None else threshold / span,
+            noise_scale=None if noise_scale is None else noise_scale / span,
+            beta=1.0 - confidence,
+            estimate=(estimate - self.lower) / span,
+            family=family,
+            influence=influence,
+            variation=variation,
+        )
+        self._solve(tolerance)
+        wish = self._wish
+        scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
+        self.noise_scale = scale * span
+        self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
+        self.resolution = self._nice_resolution() if resolution is None else resolution
+        self.delta = 1.0 / self.rows**2 if delta is None else delta
+
+    # ---- what was not stated
+
+    def _solve(self, stated_tolerance: float | None) -> None:
+        wish = self._wish
+        numbers = {name: getattr(wish, name) for name in ("rows", "queries", "charges", "tolerance")}
+        missing = [name for name, value in numbers.items() if value is None]
+        if len(missing) > 1:
+            raise InputError(
+                "give three of rows, queries, charges and tolerance, so that the fourth can be derived; "
+                f"missing are {', '.join(missing)}"
+            )
+        solvers = {
+            "rows": wish.least_rows,
+            "queries": wish.most_queries,
+            "charges": wish.most_charges,
+            "tolerance": wish.least_tolerance,
+        }
+        for name in missing:
+            given = {other: value for other, value in numbers.items() if other != name}
+            numbers[name] = solvers[name](**given)
+        if None in numbers.values() or not wish.holds(**numbers):
+            self._refuse()
+        self.rows, self.queries, self.charges = numbers["rows"], numbers["queries"], numbers["charges"]
+        self.tolerance = numbers["tolerance"] * self.span if stated_tolerance is None else stated_tolerance
+
+    def _refuse(self) -> NoReturn:
+        """Say which single number would have to change, and to what."""
+        wish = self._wish
+        charges = wish.charges or 1
+        nearest: dict[str, float] = {}
+        if wish.queries is not None and charges > wish.queries:
+            message = f"charges must not exceed queries; got {charges} charges and {wish.queries} queries"
+            raise PlanError(message + "; declare more queries", {"queries": charges})
+        if wish.queries and wish.tolerance:
+            nearest["rows"] = (
+                wish.least_rows(queries=wish.queries, charges=charges, tolerance=wish.tolerance) or math.inf
+            )
+        if wish.rows and wish.queries:
+            tolerance = wish.least_tolerance(rows=wish.rows, queries=wish.queries, charges=charges)
+            nearest["tolerance"] = math.inf if tolerance is None else round_up(tolerance * self.span)
+        if wish.rows and wish.queries and wish.tolerance and wish.charges:
+            fewer = wish.most_charges(rows=wish.rows, queries=wish.queries, tolerance=wish.tolerance)
+            nearest["charges"] = math.inf if fewer is None else fewer
+        nearest = {name: value for name, value in nearest.items() if math.isfinite(value)}
+        words = {
+            "rows": "{:,.0f} rows",
+            "tolerance": "a tolerance of {:g}",
+            "charges": "at most {:,.0f} charges",
+        }
+        needs = " or ".join(words[name].format(value) for name, value in nearest.items())
+        raise PlanError(f"no plan keeps {self._stated()}; it needs {needs or 'other numbers'}", nearest)
+
+    def _stated(self) -> str:
+        wish = self._wish
+        words = [
+            f"{wish.rows:,} rows" if wish.rows else "",
+            f"{wish.queries:,} queries" if wish.queries else "",
+        ]
+        words += [f"{wish.charges:,} charges" if wish.charges else ""]
+        words += [f"a tolerance of {wish.tolerance * self.span:g}" if wish.tolerance else ""]
+        words += [f"confidence {self.confidence:g}"]
+        return ", ".join(word for word in words if word)
+
+    def _nice_resolution(self) -> float:
+        """1, 2 or 5 times a power of ten, fine enough that rounding keeps a charged answer within the tolerance."""
+        most = 2.0 * self._least_threshold if self._stated_threshold is None else self._stated_threshold / 4.0
+        power = 10.0 ** math.floor(math.log10(most))
+        return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")
+
+    # ---- what follows
+
+    @property
+    def span(self) -> float:
+        """Range of the metric."""
+        return self.upper - self.lower
+
+    def certificate(self, *, greater_is_better: bool = True) -> Certificate:
+        """Intervals and thresholds of this plan, in the metric's unit."""
+        wish = self._wish
+        normalised = wish.certificate(
+            rows=self.rows, queries=self.queries, charges=self.charges, tolerance=self.tolerance / self.span
+        )
+        return Certificate(
+            bound=normalised.bound,
+            queries=self.queries,
+            charges=self.charges,
+            beta=wish.beta,
+            noise_scale=self.noise_scale,
+            resolution=self.resolution,
+            lower=self.lower,
+            upper=self.upper,
+            tolerance=self.tolerance,
+            fixed_threshold=self._stated_threshold,
+            least_threshold=self._least_threshold,
+            greater_is_better=greater_is_better,
+        )
+
+    @cached_property
+    def _certificate(self) -> Certificate:
+        return self.certificate()
+
+    def threshold_at(self, *, charges: int, estimate: float | None = None) -> float:
+        """Threshold in force after so many charges, at a prior near `estimate`."""
+        if not 0 <= charges <= self.charges:
+            raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
+        at = self.estimate if estimate is None else estimate
+        check_real("estimate", at, least=self.lower, most=self.upper)
+        return float(self._certificate.threshold(at, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges))
+
+    @property
+    def threshold(self) -> float:
+        """Threshold T before the first charge, at `estimate`."""
+        return self.threshold_at(charges=0)
+
+    def half_width(self, *, query: int, charges: int, estimate: float | None = None) -> float:
+        """Half-width of the confidence bound alone, at one question.
+
+        The released interval adds the threshold (agreed) or half the answer grid (charged), and the noise's reach.
+
+        Parameters
+        ----------
+        query : int
+            Number of the question, from 1 to `queries`.
+        charges : int
+            Charges made before it; fewer than `query`. It may exceed the plan's, to see what they would cost.
+        estimate : float, optional
+            Observed value; the plan's by default.
+
+        Raises
+        ------
+        InputError
+            If a number is out of its range.
+        """
+        at = self.estimate if estimate is None else estimate
+        check_real("estimate", at, least=self.lower, most=self.upper)
+        return self._certificate.half_width(query=query, charges=charges, estimate=at)
+
+    @property
+    def epsilon_each(self) -> float:
+        """Differential privacy of one comparison stream or one charged value."""
+        if self.noise_scale == 0.0:
+            return math.inf
+        return self.influence / self.rows / (self.noise_scale / self.span)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Differential privacy of everything released, at `delta`."""
+        each, parts = self.epsilon_each, 2 * self.charges
+        if each > 700.0:  # exp overflows; composition adds at most this much
+            return each * parts
+        return min(
+            basic_composition([each] * parts) if parts <= 1_000 else each * parts,
+            optimal_composition(epsilon=each, count=parts, delta=self.delta),
+        )
+
+    @property
+    def privacy_is_vacuous(self) -> bool:
+        """Whether ``exp(epsilon) - 1``, what privacy alone would say about the error, is half the range or more."""
+        return self.epsilon >= math.log(1.5)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the tolerance is half the range or more: then the promise says nothing."""
+        return self.tolerance >= self.span / 2.0
+
+    @property
+    def deviation_sd(self) -> float:
+        """Standard deviation of holdout value minus an honest prior from as many rows; the metric's unit."""
+        return self._wish.deviation_sd(self.rows) * self.span
+
+    @cached_property
+    def expected_null_charges(self) -> float:
+        """Charges that chance alone will make, over all queries, if every prior is honest."""
+        shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
+        return expected_charges_of_stages(
+            [self.threshold_at(charges=charges) for charges in range(shown)],
+            deviation_sd=self.deviation_sd,
+            queries=self.queries,
+            noise_scale=self.noise_scale,
+        )
+
+    # ---- records
+
+    def record(self) -> dict[str, Any]:
+        """Everything the plan rests on, as JSON can write it; :meth:`from_record` gives the same plan."""
+        return {
+            "rows": self.rows,
+            "queries": self.queries,
+            "tolerance": self.tolerance,
+            "charges": self.charges,
+            "threshold": self._stated_threshold,
+            "noise_scale": self.noise_scale,
+            "resolution": self.resolution,
+            "confidence": self.confidence,
+            "estimate": self.estimate,
+            "delta": self.delta,
+            "bounds": [self.lower, self.upper],
+            "family": self.family,
+            "influence": self.influence,
+            "variation": self.variation,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Plan of a :meth:`record`."""
+        return cls(**{**record, "bounds": tuple(record["bounds"])})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.record() == other.record()
+
+    def __hash__(self) -> int:
+        return hash((self.rows, self.queries, self.charges, self.tolerance))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Plan: {self.rows:,} rows, {self.queries:,} queries, {self.charges} charges, "
+            f"tolerance {self.tolerance:g}, confidence {self.confidence:g}>"
+        )
+
+    def __str__(self) -> str:
+        return report(self)

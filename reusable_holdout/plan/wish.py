@@ -1,0 +1,180 @@
+"""The stated numbers of a plan, which of their combinations can be kept, and the search for the missing one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from reusable_holdout.validity import (
+    PLANNED_NATS_PER_CHARGE,
+    Certificate,
+    ConfidenceBound,
+    NoiseTails,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["MOST_QUERIES", "MOST_ROWS", "Family", "Wish", "round_up"]
+
+MOST_ROWS = 10**12
+MOST_QUERIES = 10**12
+
+_NOISE_SHARE = 0.1  # of the tolerance: the reach of the comparison's noise, when the scale is derived
+_FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
+_SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
+
+Family = Literal["binomial", "bounded", "bounded-difference"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """Numbers of a plan in units of the metric's range; what was not stated is None.
+
+    A wish *holds* when, up to the state before the last charge, every agreed answer at `estimate` is within the
+    tolerance of the population value, with a threshold that is not below one standard deviation of an honest
+    deviation (a smaller one would charge every third honest question).
+    """
+
+    rows: int | None
+    queries: int | None
+    charges: int | None
+    tolerance: float | None
+    threshold: float | None
+    noise_scale: float | None
+    beta: float
+    estimate: float
+    family: Family
+    influence: float
+    variation: float
+
+    def deviation_sd(self, rows: int) -> float:
+        """Standard deviation of holdout value minus an honest prior that comes from as many rows."""
+        if self.family == "bounded-difference":
+            variance = (
+                self.variation / 4.0
+            )  # Efron and Stein: at most a quarter of the sum of squared differences
+        else:
+            variance = self.estimate * (1.0 - self.estimate)
+        return math.sqrt(2.0 * max(variance, 1.0 / rows) / rows)
+
+    def scale(self, *, tolerance: float, queries: int, charges: int) -> float:
+        """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
+        if self.noise_scale is not None:
+            return self.noise_scale
+        tails = NoiseTails(queries=queries, charges=charges, beta=self.beta)
+        room = _NOISE_SHARE * tolerance if self.threshold is None else _FIXED_NOISE_SHARE * self.threshold
+        return room / tails.comparison
+
+    def certificate(
+        self,
+        *,
+        rows: int,
+        queries: int,
+        charges: int,
+        tolerance: float,
+        resolution: float = 0.0,
+        least_threshold: float = -math.inf,
+    ) -> Certificate:
+        """Certificate of a metric with bounds 0 and 1."""
+        return Certificate(
+            bound=ConfidenceBound(self.family, rows=rows, sum_of_squares=self.variation / rows),
+            queries=queries,
+            charges=charges,
+            beta=self.beta,
+            noise_scale=self.scale(tolerance=tolerance, queries=queries, charges=charges),
+            resolution=resolution,
+            lower=0.0,
+            upper=1.0,
+            tolerance=tolerance,
+            fixed_threshold=self.threshold,
+            least_threshold=least_threshold,
+        )
+
+    def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
+        """Farthest end of an agreed answer's interval at `estimate`, under the stated threshold."""
+        certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+        threshold = math.nan if self.threshold is None else self.threshold
+        low, high = certificate.agreed(self.estimate, threshold, certificate.affordable_length)
+        return float(max(self.estimate - low, high - self.estimate))
+
+    def holds(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:
+        """Whether these four numbers can be kept together."""
+        if not 1 <= charges <= queries or tolerance <= 0.0:
+            return False
+        if self.threshold is not None:
+            reach = self.reach(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+            return reach <= tolerance + _SLACK
+        certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+        nats = PLANNED_NATS_PER_CHARGE * (charges - 1)
+        threshold = certificate.threshold(self.estimate, charges=charges - 1, nats=nats)
+        return bool(threshold >= self.deviation_sd(rows))
+
+    def most_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
+        """Largest number of charges that holds, or None."""
+        return _largest(
+            lambda charges: self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
+            queries,
+        )
+
+    def most_queries(self, *, rows: int, charges: int, tolerance: float) -> int | None:
+        """Largest number of queries that holds, or None."""
+        return _largest(
+            lambda queries: self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
+            MOST_QUERIES,
+            least=charges,
+        )
+
+    def least_rows(self, *, queries: int, charges: int, tolerance: float) -> int | None:
+        """Smallest number of rows that holds, or None."""
+        refused = _largest(
+            lambda rows: not self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
+            MOST_ROWS,
+        )
+        if refused is None:
+            return 1
+        return refused + 1 if refused < MOST_ROWS else None
+
+    def least_tolerance(self, *, rows: int, queries: int, charges: int) -> float | None:
+        """Smallest tolerance that holds, rounded up to three digits, or None if not even the whole range does."""
+        if self.threshold is not None:
+            reach = self.reach(rows=rows, queries=queries, charges=charges, tolerance=1.0)
+            return round_up(reach) if charges <= queries else None
+        if not self.holds(rows=rows, queries=queries, charges=charges, tolerance=2.0):
+            return None
+        refused, kept = 0.0, 2.0
+        while kept - refused > 1e-5 * kept:
+            middle = (refused + kept) / 2.0
+            if self.holds(rows=rows, queries=queries, charges=charges, tolerance=middle):
+                kept = middle
+            else:
+                refused = middle
+        return round_up(kept)
+
+    def replaced(self, **numbers: float | None) -> Wish:
+        """Copy with other numbers."""
+        return replace(self, **numbers)  # type: ignore[arg-type]
+
+
+def round_up(value: float, digits: int = 3) -> float:
+    """Round a positive number up to so many significant digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return float(f"{math.ceil(value / step - 1e-9) * step:.12g}")
+
+
+def _largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
+    """Largest whole number in [least, most] at which a condition holds that fails from some number on."""
+    if least > most or not holds(least):
+        return None
+    kept, step = least, 1
+    while kept + step <= most and holds(kept + step):
+        kept, step = kept + step, 2 * step
+    refused = min(kept + step, most + 1)
+    while refused - kept > 1:
+        middle = (kept + refused) // 2
+        if holds(middle):
+            kept = middle
+        else:
+            refused = middle
+    return kept
