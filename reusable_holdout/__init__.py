@@ -1,1 +1,38 @@
-"""Keep a test set alive."""
+"""A test set that survives being looked at: a guarded holdout with a durable budget and certified answers."""
+
+from reusable_holdout.errors import (
+    BudgetError,
+    Halted,
+    HandleError,
+    HoldoutError,
+    InputError,
+    LedgerError,
+    LedgerKeyError,
+    LedgerMismatchError,
+    ModelError,
+    PlanError,
+    TamperedLedgerError,
+)
+from reusable_holdout.holdout import Answer, ReusableHoldout, Verification, verify
+from reusable_holdout.plan import Plan
+from reusable_holdout.queries import Metric
+
+__all__ = [
+    "Answer",
+    "BudgetError",
+    "Halted",
+    "HandleError",
+    "HoldoutError",
+    "InputError",
+    "LedgerError",
+    "LedgerKeyError",
+    "LedgerMismatchError",
+    "Metric",
+    "ModelError",
+    "Plan",
+    "PlanError",
+    "ReusableHoldout",
+    "TamperedLedgerError",
+    "Verification",
+    "verify",
+]

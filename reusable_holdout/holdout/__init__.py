@@ -1,1 +1,8 @@
-"""TODO."""
+"""The guard and what it is made of."""
+
+from reusable_holdout.holdout.answer import Answer
+from reusable_holdout.holdout.guard import ReusableHoldout
+from reusable_holdout.holdout.models import predictions_of
+from reusable_holdout.holdout.verification import Verification, verify
+
+__all__ = ["Answer", "ReusableHoldout", "Verification", "predictions_of", "verify"]

@@ -4,6 +4,7 @@ from reusable_holdout.validity.alternatives import fixed_queries_half_width, sam
 from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails
 from reusable_holdout.validity.confidence import ConfidenceBound
 from reusable_holdout.validity.naive_reuse import majority_attack_gain
+from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "ConfidenceBound",
     "Interval",
     "NoiseTails",
+    "ThresholdTable",
     "TranscriptCode",
     "ValueCode",
     "fixed_queries_half_width",

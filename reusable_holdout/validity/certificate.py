@@ -191,7 +191,14 @@ class Certificate:
 
     def value_code(self, threshold: float) -> ValueCode:
         """Code of a charged value at a question of the given threshold."""
-        return ValueCode(threshold=threshold, resolution=self.resolution, greater_is_better=self.greater_is_better)
+        return ValueCode(
+            threshold=threshold, resolution=self.resolution, greater_is_better=self.greater_is_better
+        )
+
+    def value_nats(self, value: float, *, prior: float, threshold: float) -> float:
+        """Description length of a charged value on the answer grid."""
+        cell = round((value - self.lower) / self.resolution)
+        return self.value_code(threshold).nats(cell - round((prior - self.lower) / self.resolution))
 
     def _around(self, centre: Numbers, reach: Numbers, length: Numbers) -> Interval:
         level, value = self.log_level(length), self._unit(centre)

@@ -1,0 +1,120 @@
+"""What a ledger says about the guard it belongs to, so that it can be resumed and verified but not changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.plan import Plan
+from reusable_holdout.queries import Metric, log_loss, mae, mse, resolve_metric
+from reusable_holdout.validity import Certificate
+
+__all__ = ["Configuration", "metric_of"]
+
+_MISMATCH = "nothing was asked and nothing was charged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """Public facts of one guard.
+
+    Attributes
+    ----------
+    plan : dict
+        :meth:`Plan.record`.
+    metric : dict
+        :meth:`Metric.describe`.
+    policy, mechanism : str
+        "thresholdout" and "numeric-sparse".
+    holdout : str
+        Keyed digest of the data.
+    key : str
+        Commitment to the noise key.
+    """
+
+    plan: dict[str, Any]
+    metric: dict[str, Any]
+    holdout: str
+    key: str
+    policy: str = "thresholdout"
+    mechanism: str = "numeric-sparse"
+
+    def text(self) -> str:
+        """Canonical JSON."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what :meth:`text` wrote.
+
+        Raises
+        ------
+        LedgerMismatchError
+            If it is something else.
+        """
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            raise LedgerMismatchError(
+                "the ledger's configuration must be one this version knows; got another; "
+                "use the version of the library that wrote it"
+            ) from None
+
+    def certificate(self) -> Certificate:
+        """Intervals and thresholds: all that verification needs."""
+        return Plan.from_record(self.plan).certificate(greater_is_better=self.metric["greater_is_better"])
+
+    def check_same(self, stored: Self) -> None:
+        """Refuse to go on with a ledger that belongs to something else.
+
+        Raises
+        ------
+        LedgerMismatchError
+            Naming what differs.
+        """
+        if self.key != stored.key:
+            raise LedgerMismatchError(
+                f"the ledger must belong to this noise key; it belongs to another; {_MISMATCH}; use the key file that was "
+                "written beside the ledger"
+            )
+        if self.holdout != stored.holdout:
+            raise LedgerMismatchError(
+                f"the ledger must belong to this holdout; it belongs to other data (rows, order, columns or types "
+                f"differ); {_MISMATCH}; use the same data, or another ledger"
+            )
+        mine, theirs = asdict(self), asdict(stored)
+        for part in ("metric", "plan"):
+            for name, value in mine[part].items():
+                if theirs[part].get(name) != value:
+                    raise LedgerMismatchError(
+                        f"a budget cannot be changed once it is made: {name} is {theirs[part].get(name)!r} in the "
+                        f"ledger, and {value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use "
+                        "fresh rows and another ledger"
+                    )
+        if mine != theirs:
+            raise LedgerMismatchError(f"the ledger belongs to another policy or mechanism; {_MISMATCH}")
+
+
+def metric_of(description: dict[str, Any]) -> Metric:
+    """Metric of the catalogue from its description.
+
+    Raises
+    ------
+    InputError
+        If it is one of the user's own, whose code is not in the ledger.
+    """
+    name, parameters = description["name"], description["parameters"]
+    factories = {
+        "mae": lambda: mae(lower=parameters["lower"], upper=parameters["upper"]),
+        "mse": lambda: mse(lower=parameters["lower"], upper=parameters["upper"]),
+        "log_loss": lambda: log_loss(**parameters),
+    }
+    try:
+        metric = factories[name]() if name in factories else resolve_metric(name)
+    except (InputError, KeyError):
+        metric = None
+    if metric is None or metric.describe() != description:
+        raise InputError(f"the ledger's metric {name!r} is one of your own; pass the same metric= to open()")
+    return metric

@@ -1,0 +1,103 @@
+"""Keyed digests of data: they tell whether two holdouts are the same, and to nobody without the key anything else.
+
+A plain hash of the holdout would be a function of it that the analyst can see: a few unknown labels could be guessed from
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["ContentKey"]
+
+_DIGEST_BYTES = 32
+
+
+class ContentKey:
+    """Digests under a key derived from the noise key.
+
+    Parameters
+    ----------
+    key : bytes
+        The guard's noise key.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = hashlib.blake2b(b"content", key=key, digest_size=64).digest()
+
+    def __repr__(self) -> str:
+        return "<ContentKey>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a content key cannot be pickled")
+
+    def holdout(self, X: Any, y: Any) -> str:
+        """Digest of a holdout: columns, types, values and order of rows."""
+        digest = self._new(b"holdout")
+        for part in (X, y):
+            for piece in _pieces(part):
+                digest.update(len(piece).to_bytes(8, "big"))
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def question(self, prepared: NDArray[Any], prior_unit: int) -> bytes:
+        """Digest of a question: canonical predictions and the prior on the grid.
+
+        Keyed, because predictions for private rows are a function of them.
+        """
+        digest = self._new(b"question")
+        digest.update(prior_unit.to_bytes(8, "big", signed=True))
+        digest.update(prepared.data)
+        return digest.digest()
+
+    def questions(self, prepared: NDArray[Any], prior_units: Sequence[int]) -> list[bytes]:
+        """Digests of several questions."""
+        return [self.question(one, unit) for one, unit in zip(prepared, prior_units, strict=True)]
+
+    def _new(self, person: bytes) -> hashlib.blake2b:
+        return hashlib.blake2b(key=self._key, digest_size=_DIGEST_BYTES, person=person)
+
+
+def _pieces(part: Any) -> Iterable[bytes]:
+    """Bytes of an array, frame or sparse matrix: equal content, equal bytes."""
+    if part is None:
+        yield b"nothing"
+    elif hasattr(part, "tocsr"):
+        matrix = part.tocsr(copy=True)
+        matrix.sum_duplicates()
+        matrix.sort_indices()
+        yield f"sparse {matrix.shape}".encode()
+        for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):
+            yield from _array_pieces(array)
+    elif hasattr(part, "columns"):  # pandas, polars
+        for name in part.columns:
+            yield f"column {name!r}".encode()
+            yield from _array_pieces(np.asarray(part[name].to_numpy()))
+    else:
+        yield from _array_pieces(np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part))
+
+
+def _array_pieces(array: NDArray[Any]) -> Iterable[bytes]:
+    if array.dtype.kind in "biu":
+        array = array.astype(np.int64) if array.dtype.kind != "u" or array.itemsize < 8 else array
+    elif array.dtype.kind == "f":
+        array = array.astype(np.float64) + 0.0  # one zero
+    elif array.dtype.kind in "OUST":
+        yield f"text {array.shape}".encode()
+        for value in array.ravel().tolist():
+            yield repr(value).encode()
+        return
+    elif array.dtype.kind not in "mMc":
+        raise InputError(f"the holdout must hold numbers, dates or text; got dtype {array.dtype}; convert it")
+    yield f"{array.dtype.str} {array.shape}".encode()
+    yield np.ascontiguousarray(array).tobytes()

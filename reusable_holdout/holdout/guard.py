@@ -1,0 +1,579 @@
+"""The guard: one holdout, one metric, one budget."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from reusable_holdout.errors import Halted, HandleError, HoldoutError, InputError, LedgerError
+from reusable_holdout.holdout.boundary import sealed, withheld
+from reusable_holdout.holdout.configuration import Configuration, metric_of
+from reusable_holdout.holdout.content import ContentKey
+from reusable_holdout.holdout.handle import Handle, write_private
+from reusable_holdout.holdout.keys import find_key
+from reusable_holdout.holdout.models import fitted, predictions_of, training_estimate
+from reusable_holdout.holdout.thresholdout import State, Thresholdout
+from reusable_holdout.holdout.transcript import Transcript
+from reusable_holdout.ledger import MemoryLedger, SqlLedger, key_commitment
+from reusable_holdout.mechanisms import KeyedNoise
+from reusable_holdout.plan import Plan
+from reusable_holdout.queries import Metric, resolve_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.holdout.answer import Answer
+    from reusable_holdout.holdout.models import PriorMethod
+    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.queries import BoundMetric
+
+    Listener = Callable[[Sequence[Answer]], None]
+
+__all__ = ["ReusableHoldout"]
+
+
+class ReusableHoldout:
+    """A holdout that can be asked again and again, because it answers only what it can afford.
+
+    With probability `confidence`, the intervals of all answers together contain the population values, however the
+    questions were chosen; and what is released is (epsilon, delta)-differentially private as the plan says.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, features) or None
+        Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse.
+    y : array-like of shape (rows,)
+        Private labels. Rows must be independent draws from the population of interest and no training rows.
+    metric : str or Metric
+        A name of the catalogue, or a metric of your own.
+    queries : int
+        Questions K that will be asked at most.
+    tolerance : float, optional
+        How far an answer may be from the population value; the budget follows from it.
+    charges : int, optional
+        Deviations to pay for, in place of `tolerance`.
+    threshold, noise_scale, resolution, confidence, estimate, delta
+        As for :class:`Plan`. `estimate`, the score that is expected, buys the most.
+    ledger : str, Path or None
+        SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
+        process alone.
+    key : bytes or Path, optional
+        Noise key of 32 bytes, or the file it lies in; by default ``<ledger>.key``, made with mode 0600. Whoever has the
+        key can undo the noise.
+    seed : int, optional
+        Makes the key from a number, so that runs can be repeated. Whoever knows the seed has the key.
+    classes : array-like, optional
+        All classes that may occur; by default those in `y`.
+
+    Attributes
+    ----------
+    plan : Plan
+    metric : Metric
+
+    Raises
+    ------
+    PlanError
+        If no plan keeps the wish.
+    InputError
+        If data and metric do not fit.
+    LedgerMismatchError, LedgerKeyError, LedgerError
+        If the ledger belongs to something else, its key is missing, or it cannot be used.
+
+    Notes
+    -----
+    Making a guard on a ledger that has one resumes it: the same holdout and settings continue the same budget, others
+    are refused. The set of classes is public, and for class-conditional metrics so are their counts. The guard protects
+    against conclusions, not against code that runs in its process and looks at its memory.
+
+    References
+    ----------
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout: Preserving validity in adaptive
+       data analysis", Science 349.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = np.random.default_rng(0).integers(0, 2, 10_000)
+    >>> guard = ReusableHoldout(None, labels, metric="accuracy", tolerance=0.05, queries=1_000, seed=1)
+    >>> answer = guard.evaluate_predictions(labels, prior=1.0)
+    >>> answer.value, answer.charged, answer.query
+    (1.0, False, 1)
+    >>> guard.evaluate_predictions(labels, prior=1.0).replayed
+    True
+    """
+
+    @sealed
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        metric: str | Metric = "accuracy",
+        queries: int,
+        tolerance: float | None = None,
+        charges: int | None = None,
+        threshold: float | None = None,
+        noise_scale: float | None = None,
+        resolution: float | None = None,
+        confidence: float = 0.95,
+        estimate: float | None = None,
+        delta: float | None = None,
+        ledger: str | Path | None = None,
+        key: bytes | Path | None = None,
+        seed: int | None = None,
+        classes: ArrayLike | None = None,
+    ) -> None:
+        bound = resolve_metric(metric).bind(y, classes=classes)
+        plan = Plan(
+            rows=bound.rows,
+            queries=queries,
+            tolerance=tolerance,
+            charges=charges,
+            threshold=threshold,
+            noise_scale=noise_scale,
+            resolution=resolution,
+            confidence=confidence,
+            estimate=estimate,
+            delta=delta,
+            bounds=(bound.metric.lower, bound.metric.upper),
+            family=bound.metric.family,
+            influence=float(bound.sensitivity * bound.rows),
+            variation=bound.sum_of_squares * bound.rows,
+        )
+        store = MemoryLedger() if ledger is None else SqlLedger(ledger)
+        self._begin(_Holdout(X, y, bound, classes), plan, store, key=key, seed=seed)
+
+    @classmethod
+    def open(
+        cls,
+        ledger: str | Path,
+        X: Any,
+        y: Any,
+        *,
+        metric: str | Metric | None = None,
+        key: bytes | Path | None = None,
+        seed: int | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Resume a guard from its ledger; nothing is refilled.
+
+        Parameters
+        ----------
+        ledger : str or Path
+            SQLite file or URL of an existing ledger.
+        X, y, key, seed, classes
+            The same as when it was made.
+        metric : Metric, optional
+            Needed for a metric of your own only.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such ledger.
+        LedgerMismatchError, LedgerKeyError
+            If it belongs to other data, or its key is missing.
+        """
+        guard = cls.__new__(cls)
+        guard._resume(ledger, X, y, metric=metric, key=key, seed=seed, classes=classes)
+        return guard
+
+    @sealed
+    def _resume(
+        self,
+        ledger: str | Path,
+        X: Any,
+        y: Any,
+        *,
+        metric: str | Metric | None,
+        key: bytes | Path | None,
+        seed: int | None,
+        classes: ArrayLike | None,
+    ) -> None:
+        store = SqlLedger(ledger, must_exist=True)
+        stored = store.configuration()
+        if stored is None:
+            raise LedgerError(f"{ledger} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
+        configuration = Configuration.parse(stored)
+        chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
+        bound = chosen.bind(y, classes=classes)
+        plan = Plan.from_record(configuration.plan)
+        self._begin(_Holdout(X, y, bound, classes), plan, store, key=key, seed=seed)
+
+    def _begin(
+        self, holdout: _Holdout, plan: Plan, ledger: Ledger, *, key: bytes | Path | None, seed: int | None
+    ) -> None:
+        holdout.check_rows()
+        secret, self._key_file = find_key(ledger, key=key, seed=seed)
+        content = ContentKey(secret)
+        metric = holdout.bound.metric
+        configuration = Configuration(
+            plan=plan.record(),
+            metric=metric.describe(),
+            holdout=content.holdout(holdout.X, holdout.y),
+            key=key_commitment(secret),
+        )
+        stored = Configuration.parse(ledger.create(configuration.text()))
+        configuration.check_same(stored)
+        self.plan, self.metric = plan, metric
+        self._holdout, self._content, self._ledger = holdout, content, ledger
+        self._policy = Thresholdout(
+            plan.certificate(greater_is_better=metric.greater_is_better), KeyedNoise(secret)
+        )
+        self._transcript = Transcript(self._policy, ledger)
+        self._listeners: list[Listener] = []
+        self._handle: Handle | None = None
+
+    # ---- questions
+
+    def evaluate(
+        self,
+        model: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: float | PriorMethod = "cross-validation",
+        cv: Any = 5,
+        name: str | None = None,
+    ) -> Answer:
+        """Ask how good a model really is.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted; or not, and then a clone is fitted on the training data.
+        X_train, y_train : array-like, optional
+            Training data, disjoint from the holdout; needed unless a prior is stated.
+        prior : float, "cross-validation" or "in-sample"
+            The analyst's own estimate. Stated as a number, it is taken as given. A bad prior costs charges, never
+            validity.
+        cv : int or cross-validation splitter
+            Folds of the cross-validated prior.
+        name : str, optional
+            What history calls the question; by default the model's type.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError, ModelError
+            If the input does not fit or the model fails; nothing was asked and nothing was charged.
+        """
+        if self._holdout.X is None:
+            raise InputError("this guard holds labels only; ask with evaluate_predictions, or give it X")
+        ready = fitted(model, X_train, y_train)
+        stated = prior
+        if isinstance(stated, str):
+            if X_train is None or y_train is None:
+                raise InputError(
+                    "a prior must be stated, or come from X_train and y_train; got neither; pass prior="
+                )
+            stated = training_estimate(
+                self.metric,
+                model,
+                X_train,
+                y_train,
+                method=stated,
+                cv=cv,
+                classes=self._holdout.bound.classes,
+            )
+        return self._evaluate_model(ready, stated, type(model).__name__ if name is None else name)
+
+    @sealed
+    def _evaluate_model(self, model: Any, prior: float, name: str) -> Answer:
+        holdout = self._holdout
+        self._checked_prior(prior)
+        predictions = withheld(
+            lambda: predictions_of(
+                model, holdout.X, response=self.metric.response, classes=holdout.bound.classes
+            ),
+            what="the model",
+        )
+        return self._ask(predictions, prior, name)
+
+    @sealed
+    def evaluate_predictions(self, predictions: Any, *, prior: float, name: str = "") -> Answer:
+        """Ask about predictions for the holdout's rows, in their order.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,) or (rows, classes)
+            Labels, probabilities, scores or values, as the metric needs.
+        prior : float
+            The analyst's own estimate of the score, in the metric's unit and within its bounds.
+        name : str
+            What history calls the question.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        """
+        return self._ask(predictions, prior, name)
+
+    @sealed
+    def evaluate_many(
+        self, predictions: Any, priors: ArrayLike, *, names: Sequence[str] | None = None
+    ) -> list[Answer]:
+        """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (queries, rows) or list of arrays
+            One question per entry.
+        priors : array-like of shape (queries,)
+            The analyst's own estimates.
+        names : sequence of str, optional
+            What history calls the questions.
+
+        Returns
+        -------
+        list of Answer
+            In the order of the questions; repeated questions are replays.
+
+        Raises
+        ------
+        Halted
+            If a budget runs out on the way; the answers before that are in its `answers` and stay valid.
+        BudgetError
+            If more is asked than queries are left; nothing was answered and nothing was charged.
+        InputError
+            If one question does not fit; nothing was asked and nothing was charged.
+        """
+        bound = self._holdout.bound
+        prepared = bound.prepare_many(predictions)
+        stated = self._checked_priors(priors, len(prepared))
+        labels = _checked_names(names, len(prepared))
+        questions = self._content.questions(prepared, self._policy.grid_units(stated).tolist())
+        try:
+            answers = self._transcript.ask_many(bound.score(prepared), stated, questions, labels)
+        except Halted as halt:
+            self._tell([answer for answer in halt.answers if not answer.replayed])
+            raise
+        self._tell([answer for answer in answers if not answer.replayed])
+        return answers
+
+    def _ask(self, predictions: Any, prior: float, name: str) -> Answer:
+        bound = self._holdout.bound
+        stated = self._checked_prior(prior)
+        (label,) = _checked_names([name], 1)
+        prepared = bound.prepare(predictions)
+        question = self._content.question(prepared, self._policy.grid_unit(stated))
+        score = int(bound.score(prepared[None])[0])
+        answer = self._transcript.ask(score, stated, question, label)
+        if not answer.replayed and self._listeners:
+            self._tell([answer])
+        return answer
+
+    def _checked_prior(self, prior: object) -> float:
+        metric = self.metric
+        try:
+            number = float(prior)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(prior, str | bytes | bool) or not metric.lower <= number <= metric.upper:
+            raise InputError(
+                f"a prior must be a number in [{metric.lower:g}, {metric.upper:g}], the range of {metric.name}; "
+                f"got {prior!r}; nothing was asked and nothing was charged"
+            )
+        return number
+
+    def _checked_priors(self, priors: ArrayLike, count: int) -> NDArray[np.float64]:
+        given = np.asarray(priors)
+        if given.shape != (count,):
+            raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
+        metric = self.metric
+        fits = given.dtype.kind in "fiu"
+        if fits:
+            stated = given.astype(np.float64)
+            wrong = np.flatnonzero(~((stated >= metric.lower) & (stated <= metric.upper)))
+            if not len(wrong):
+                return stated
+            self._checked_prior(stated[wrong[0]])
+        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
+
+    # ---- what was released
+
+    @sealed
+    def history(self) -> pd.DataFrame:
+        """Everything released, in order.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns query, name, prior, value, charged, low, high, threshold, charges_left, asked_at (UTC).
+        """
+        return self._transcript.history()
+
+    @sealed
+    def plot(self, ax: Any = None) -> Any:
+        """Draw priors against answers with their intervals, charges, and the budget left.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from reusable_holdout.plotting import plot_history  # noqa: PLC0415 - matplotlib is optional
+
+        return plot_history(self.history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Sorted classes, which are public; None for metrics of real values."""
+        return self._holdout.bound.classes
+
+    @property
+    def queries_asked(self) -> int:
+        """Different questions answered so far, by all processes."""
+        return self._state().query
+
+    @property
+    def charges_left(self) -> int:
+        """Charges still affordable; at 0 the guard has halted."""
+        state = self._state()
+        return self._policy.charges_left(state.charges, state.nats)
+
+    @property
+    def halted(self) -> bool:
+        """Whether nothing new will be answered any more."""
+        return self._policy.halt_reason(self._state()) is not None
+
+    @property
+    def ledger(self) -> str | None:
+        """URL of the ledger; None if it is in memory."""
+        return self._ledger.url
+
+    @sealed
+    def _state(self) -> State:
+        return self._transcript.state
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call a function with the new answers after each commit; returns a function that ends it.
+
+        What it raises becomes a warning: the answers are released already.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def _tell(self, answers: Sequence[Answer]) -> None:
+        if not answers:
+            return
+        for listener in list(self._listeners):
+            try:
+                listener(answers)
+            except Exception as error:  # noqa: BLE001 - a broken listener must not take the answer away
+                warnings.warn(
+                    f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+
+    # ---- life
+
+    def close(self) -> None:
+        """Close the ledger; the guard can be opened again."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        about = f"{self.metric.name}, {self.plan.rows:,} rows"
+        try:
+            state = self._state()
+        except HoldoutError:
+            return f"<ReusableHoldout: {about}, closed>"
+        left = self._policy.charges_left(state.charges, state.nats)
+        return (
+            f"<ReusableHoldout: {about}, {state.query:,} of {self.plan.queries:,} queries asked, "
+            f"{left} of {self.plan.charges} charges left>"
+        )
+
+    def __copy__(self) -> Self:
+        return self  # one budget: a copy that counted for itself would double it
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    @sealed
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._handle is None:
+            self._handle = self._make_handle()
+        return Handle.open, (self._handle,)
+
+    def _make_handle(self) -> Handle:
+        path, url = self._ledger.path, self._ledger.url
+        if path is None or url is None:
+            raise HandleError(
+                "a guard that goes to other processes must keep its budget where they can share it; this one keeps it in "
+                'memory or on a server; give it a file: ReusableHoldout(..., ledger="guard.db")'
+            )
+        if self._key_file is None:
+            raise HandleError(
+                "a guard that goes to other processes must have its key in a file; this one was given bytes; pass "
+                "key=Path(...)"
+            )
+        holdout_file = path.with_name(path.name + ".holdout")
+        holdout = self._holdout
+        write_private(
+            holdout_file,
+            {"X": holdout.X, "y": holdout.y, "metric": self.metric, "classes": holdout.classes},
+        )
+        return Handle(url, str(self._key_file), str(holdout_file))
+
+
+class _Holdout:
+    """The private data; says nothing about itself."""
+
+    def __init__(self, X: Any, y: Any, bound: BoundMetric, classes: ArrayLike | None) -> None:
+        self.X, self.y, self.bound, self.classes = X, y, bound, classes
+
+    def __repr__(self) -> str:
+        return "<holdout>"
+
+    def __reduce__(self) -> str:
+        raise HandleError("the holdout cannot be pickled")
+
+    def check_rows(self) -> None:
+        """Refuse features that do not match the labels."""
+        if self.X is None:
+            return
+        shape = getattr(self.X, "shape", None)
+        rows = shape[0] if shape else len(self.X)
+        if rows != self.bound.rows:
+            raise InputError(
+                f"X and y must have as many rows; got {rows:,} and {self.bound.rows:,}; nothing was made"
+            )
+
+
+def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
+    if names is None:
+        return [""] * count
+    labels = list(names)
+    if isinstance(names, str) or len(labels) != count or not all(isinstance(label, str) for label in labels):
+        raise InputError(f"names must be text, one for each of the {count} questions; got {len(labels)} entries")
+    return labels

@@ -1,0 +1,91 @@
+"""Pickled guards: a handle says where the ledger, its key and the holdout lie; it carries none of them.
+
+Every process that opens the handle shares the one budget in the ledger.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reusable_holdout.errors import HandleError, LedgerKeyError
+
+if TYPE_CHECKING:
+    from reusable_holdout.holdout.guard import ReusableHoldout
+
+__all__ = ["Handle", "read_private", "write_private"]
+
+
+class Handle(NamedTuple):
+    """Where a guard lives."""
+
+    ledger: str
+    key_file: str
+    holdout_file: str
+
+    def open(self) -> ReusableHoldout:
+        """Guard of this handle; one for each process, however often the handle is unpickled."""
+        return _opened(self, os.getpid())
+
+
+@lru_cache(maxsize=16)
+def _opened(handle: Handle, process: int) -> ReusableHoldout:  # noqa: ARG001 - a fork must open its own
+    from reusable_holdout.holdout.guard import ReusableHoldout  # noqa: PLC0415 - the guard makes handles
+
+    contents = read_private(Path(handle.holdout_file))
+    guard = ReusableHoldout.open(
+        handle.ledger,
+        contents["X"],
+        contents["y"],
+        metric=contents["metric"],
+        classes=contents["classes"],
+        key=Path(handle.key_file),
+    )
+    return guard
+
+
+def write_private(path: Path, contents: dict[str, Any]) -> None:
+    """Write the holdout where only its owner can read it, all or nothing.
+
+    Raises
+    ------
+    HandleError
+        If something in it cannot be pickled, such as a metric made of a lambda, or the file cannot be written.
+    """
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            pickle.dump(contents, file, protocol=5)
+        temporary.replace(path)
+    except (pickle.PicklingError, AttributeError, TypeError, OSError):
+        temporary.unlink(missing_ok=True)
+        raise HandleError(
+            f"a guard that goes to other processes must be able to write its holdout to {path}; it was not; use a "
+            "folder you can write to, and a metric made of importable functions"
+        ) from None
+
+
+def read_private(path: Path) -> dict[str, Any]:
+    """Read what :func:`write_private` wrote.
+
+    Raises
+    ------
+    LedgerKeyError
+        If the file is missing or others can read or change it.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        raise LedgerKeyError(
+            f"the holdout of this handle must lie in {path}; it does not; open the guard with its data instead"
+        ) from None
+    if status.st_mode & 0o077 or status.st_uid != os.getuid():
+        raise LedgerKeyError(f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it")
+    with path.open("rb") as file:
+        contents: dict[str, Any] = pickle.load(file)  # noqa: S301 - a private file of this user
+    return contents

@@ -1,0 +1,156 @@
+"""A model's predictions, and training estimates of its score."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import Metric, Response
+
+__all__ = ["PriorMethod", "fitted", "predictions_of", "training_estimate"]
+
+PriorMethod = Literal["cross-validation", "in-sample"]
+
+
+def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> Any:
+    """Predict what a metric needs.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; with `predict`, `predict_proba` or `decision_function` as needed.
+    X : array-like of shape (rows, features)
+    response : {"labels", "probabilities", "scores", "values"}
+    classes : numpy.ndarray or None
+        The guard's classes; columns of probabilities are brought into their order.
+
+    Raises
+    ------
+    InputError
+        If the model has no such method, or knows a class the guard does not.
+    """
+    if response in ("labels", "values"):
+        return _method(model, "predict")(X)
+    if response == "scores":
+        if hasattr(model, "decision_function"):
+            return np.asarray(model.decision_function(X))
+        return np.asarray(_aligned(model, _method(model, "predict_proba")(X), classes))[:, -1]
+    return _aligned(model, _method(model, "predict_proba")(X), classes)
+
+
+def _method(model: Any, name: str) -> Any:
+    method = getattr(model, name, None)
+    if method is None:
+        raise InputError(f"this metric needs a model with {name}(); got {type(model).__name__}, which has none")
+    return method
+
+
+def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Columns in the order of the guard's classes; a class the model never saw has probability 0."""
+    table = np.asarray(probabilities, dtype=np.float64)
+    known = getattr(model, "classes_", None)
+    if known is None or classes is None or np.array_equal(known, classes):
+        return table
+    places = {label: index for index, label in enumerate(classes.tolist())}
+    columns = [places.get(label) for label in np.asarray(known).tolist()]
+    if None in columns:
+        raise InputError(
+            f"the model's classes must be among the guard's; got {len(columns)} classes, of which some are not; "
+            "pass classes= to the guard with all classes that may occur"
+        )
+    full = np.zeros((len(table), len(classes)))
+    full[:, [column for column in columns if column is not None]] = table
+    return full
+
+
+def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
+    """Return the model, or if it is not fitted a clone of it fitted on the training data."""
+    from sklearn.base import clone  # noqa: PLC0415 - importing the library does not load scikit-learn
+    from sklearn.exceptions import NotFittedError  # noqa: PLC0415
+    from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        if X_train is None or y_train is None:
+            raise InputError(
+                "the model must be fitted, or come with X_train and y_train to be fitted on; "
+                f"got an unfitted {type(model).__name__}"
+            ) from None
+        return clone(model).fit(X_train, y_train)
+    except TypeError:  # not an estimator: whatever has predict() is taken to be ready
+        return model
+    return model
+
+
+def training_estimate(
+    metric: Metric,
+    model: Any,
+    X_train: Any,
+    y_train: Any,
+    *,
+    method: PriorMethod,
+    cv: Any,
+    classes: NDArray[Any] | None,
+) -> float:
+    """Score of a model that training data alone can tell.
+
+    Parameters
+    ----------
+    metric : Metric
+    model : estimator
+        Cloned and refitted on folds, or used as it is for "in-sample".
+    X_train, y_train : array-like
+        Training data; it must not contain holdout rows.
+    method : {"cross-validation", "in-sample"}
+        The in-sample score of a flexible model is far above its holdout score, so every question would be charged.
+    cv : int or cross-validation splitter
+        Folds; a number means shuffled folds with a fixed seed, so that the same model gets the same estimate.
+    classes : numpy.ndarray or None
+        The guard's classes.
+
+    Raises
+    ------
+    InputError
+        If the method is unknown or the data do not fit the metric.
+    """
+    if method == "in-sample":
+        predictions = predictions_of(model, X_train, response=metric.response, classes=classes)
+        return metric.measure(y_train, predictions, classes=classes)
+    if method != "cross-validation":
+        raise InputError(
+            f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '
+            "pass the training estimate you have"
+        )
+    from sklearn.base import clone  # noqa: PLC0415
+    from sklearn.utils import _safe_indexing  # noqa: PLC0415
+
+    scores = []
+    for train, test in _splitter(cv, y_train, classification=metric.response != "values").split(X_train, y_train):
+        fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
+        predictions = predictions_of(
+            fold, _safe_indexing(X_train, test), response=metric.response, classes=classes
+        )
+        scores.append(metric.measure(_safe_indexing(y_train, test), predictions, classes=classes))
+    return math.fsum(scores) / len(scores)
+
+
+def _splitter(cv: Any, y: Any, *, classification: bool) -> Any:
+    from sklearn.model_selection import KFold, StratifiedKFold  # noqa: PLC0415
+
+    if hasattr(cv, "split"):
+        return cv
+    if isinstance(cv, bool) or not isinstance(cv, int) or cv < 2:
+        raise InputError(f"cv must be a whole number of folds, 2 or more, or a splitter; got {cv!r}")
+    if classification:
+        rarest = int(np.unique(np.asarray(y), return_counts=True)[1].min())
+        if rarest >= cv:
+            return StratifiedKFold(cv, shuffle=True, random_state=0)
+    return KFold(cv, shuffle=True, random_state=0)

@@ -1,0 +1,179 @@
+"""The Thresholdout policy: agree with the prior, or pay for a fresh value.
+
+Knows scores and noise only as integers on the grid; everything else it computes is public.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.mechanisms import KeyedNoise, NoiseScales, SparseVector
+from reusable_holdout.queries import GRID
+from reusable_holdout.validity import Certificate, ThresholdTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Decision", "HaltReason", "State", "Thresholdout"]
+
+HaltReason = Literal["charges", "code", "queries"]
+
+
+class State(NamedTuple):
+    """What has been asked and spent: public, and all that a decision depends on besides the holdout."""
+
+    query: int
+    charges: int
+    nats: float
+
+
+class Decision(NamedTuple):
+    """One question, decided but not yet certified."""
+
+    value: float
+    charged: bool
+    threshold: float
+    nats: float
+
+
+class Thresholdout:
+    """Numeric sparse vector with thresholds that follow the tolerance.
+
+    Releases are (epsilon, delta)-differentially private as the plan states; the intervals are valid by the transcript
+    code, whatever the noise.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan.
+    noise : KeyedNoise
+        Source of all noise.
+
+    Notes
+    -----
+    With s the noise scale, the threshold's noise is Lap(2s), held between charges; each comparison's Lap(4s); a charged
+    value's Lap(s), independent of the comparison's. A question is charged when
+    ``|score - prior| + Lap(4s) >= T + Lap(2s)``, in integers, ties included.
+
+    References
+    ----------
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349; "Generalization in
+       Adaptive Data Analysis and Holdout Reuse", Figure 1.
+    """
+
+    def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
+        self.certificate = certificate
+        scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
+        self._scales = NoiseScales(threshold=2 * scale, query=4 * scale, answer=scale)
+        self._noise = noise
+        self._mechanism = self._resumed(0)
+        self.table = lru_cache(maxsize=4)(self._make_table)
+        self.charges_left = lru_cache(maxsize=256)(self._count_charges_left)
+
+    # ---- what is public
+
+    def halt_reason(self, state: State) -> HaltReason | None:
+        """Which budget has run out, if any."""
+        if state.charges >= self.certificate.charges:
+            return "charges"
+        if self.charges_left(state.charges, state.nats) == 0:
+            return "code"
+        return "queries" if state.query >= self.certificate.queries else None
+
+    def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Priors on the integer grid."""
+        unit = (priors - self.certificate.lower) / self.certificate.span
+        return np.rint(unit * GRID).astype(np.int64)
+
+    def grid_unit(self, prior: float) -> int:
+        """One prior on the integer grid; the same number as `grid_units` gives."""
+        return round((prior - self.certificate.lower) / self.certificate.span * GRID)
+
+    # ---- what is not
+
+    def decide(self, score: int, prior: float, question: bytes, state: State) -> Decision:
+        """Decide one question; nothing is final until the ledger has it."""
+        threshold = self.table(state.charges, state.nats).at(prior)
+        deviation = np.array([abs(score - self.grid_unit(prior))], dtype=np.int64)
+        mechanism = self._at(state)
+        if mechanism.first_above(deviation, self._threshold_units(np.array([threshold])), [question]) is None:
+            return Decision(prior, False, threshold, 0.0)
+        return self._charge(mechanism, score, prior, question, threshold)
+
+    def decide_many(
+        self,
+        scores: NDArray[np.int64],
+        priors: NDArray[np.float64],
+        questions: Sequence[bytes],
+        state: State,
+    ) -> list[Decision]:
+        """Decide a batch in order, up to a halt; stretches between charges are compared at once.
+
+        Returns
+        -------
+        list of Decision
+            One for each question, or fewer if the budget ran out on the way.
+        """
+        deviations = np.abs(scores - self.grid_units(priors))
+        query_noise = self._at(state).query_noise(questions)
+        decisions: list[Decision] = []
+        values = priors.tolist()
+        while len(decisions) < len(questions) and self.halt_reason(state) is None:
+            start = len(decisions)
+            mechanism = self._at(state)
+            thresholds = self.table(state.charges, state.nats).at_each(priors[start:])
+            above = mechanism.first_above(
+                deviations[start:],
+                self._threshold_units(thresholds),
+                questions[start:],
+                query_noise=query_noise[start:],
+            )
+            agreed = len(questions) - start if above is None else above
+            reached = thresholds[: agreed + 1].tolist()
+            decisions += [
+                Decision(value, False, threshold, 0.0)
+                for value, threshold in zip(values[start : start + agreed], reached[:agreed], strict=True)
+            ]
+            if above is None:
+                break
+            here = start + above
+            charge = self._charge(mechanism, int(scores[here]), values[here], questions[here], reached[above])
+            decisions.append(charge)
+            state = State(state.query, state.charges + 1, state.nats + charge.nats)
+        return decisions
+
+    def _charge(
+        self, mechanism: SparseVector, score: int, prior: float, question: bytes, threshold: float
+    ) -> Decision:
+        certificate = self.certificate
+        noisy = min(max(mechanism.charge(score, question), 0), GRID) / GRID * certificate.span
+        cell = round(noisy / certificate.resolution)
+        value = min(float(f"{certificate.lower + cell * certificate.resolution:.12g}"), certificate.upper)
+        return Decision(value, True, threshold, certificate.value_nats(value, prior=prior, threshold=threshold))
+
+    def _threshold_units(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+        return np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
+
+    def _at(self, state: State) -> SparseVector:
+        """Give the mechanism of this state: another process may have charged, or a commit may have failed."""
+        if self._mechanism.spent != state.charges:
+            self._mechanism = self._resumed(state.charges)
+        return self._mechanism
+
+    def _resumed(self, spent: int) -> SparseVector:
+        return SparseVector(
+            scales=self._scales, noise=self._noise, charges=self.certificate.charges, spent=spent
+        )
+
+    def _make_table(self, charges: int, nats: float) -> ThresholdTable:
+        return ThresholdTable(self.certificate, charges=charges, nats=nats)
+
+    def _count_charges_left(self, charges: int, nats: float) -> int:
+        return self.certificate.charges_left(charges=charges, nats=nats)
+

@@ -1,0 +1,267 @@
+"""The transcript: questions in, durable certified answers out.
+
+A question is looked up, decided, certified and committed in one transaction of the ledger. Whatever fails before the commit
+has cost nothing, and since the noise is a function of the question, asking again gives the answer that was lost.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reusable_holdout.errors import BudgetError, Halted
+from reusable_holdout.holdout.answer import Answer
+from reusable_holdout.holdout.thresholdout import State
+from reusable_holdout.ledger import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from reusable_holdout.holdout.thresholdout import Decision, HaltReason, Thresholdout
+    from reusable_holdout.ledger import Ledger, Tail
+
+__all__ = ["Transcript"]
+
+_HALTED = {
+    "charges": "all {charges} charges are spent",
+    "code": "the charged answers have said all that the tolerance affords, with {charges} charges",
+    "queries": "all {queries} declared queries are asked",
+}
+
+
+class Transcript:
+    """One policy and one ledger.
+
+    Parameters
+    ----------
+    policy : Thresholdout
+        Decides questions.
+    ledger : Ledger
+        Keeps what was released.
+    """
+
+    def __init__(self, policy: Thresholdout, ledger: Ledger) -> None:
+        self._policy = policy
+        self._ledger = ledger
+
+    @property
+    def state(self) -> State:
+        """What has been asked and spent."""
+        return _state(self._ledger.tail())
+
+    def ask(self, score: int, prior: float, question: bytes, name: str) -> Answer:
+        """Answer one question, durably.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        """
+        with self._ledger.transaction() as transaction:
+            known = transaction.find([question]).get(question)
+            state = _state(transaction.tail)
+            if known is not None:
+                return self._answer(known, state, replayed=True)
+            reason = self._policy.halt_reason(state)
+            if reason is None:
+                decision = self._policy.decide(score, prior, question, state)
+                row = self._certified(decision, prior, question, name, state)
+                transaction.append([row])
+        if reason is not None:
+            raise self.halt(reason, [])
+        return self._answer(row, State(row.query, row.charges, row.spent_nats), replayed=False)
+
+    def ask_many(
+        self,
+        scores: NDArray[np.int64],
+        priors: NDArray[np.float64],
+        questions: Sequence[bytes],
+        names: Sequence[str],
+    ) -> list[Answer]:
+        """Answer one batch, durably; all of it shares the history before the batch.
+
+        Raises
+        ------
+        BudgetError
+            If it holds more new questions than are left; nothing is answered.
+        Halted
+            If a budget runs out on the way; what was answered before is in its `answers`.
+        """
+        with self._ledger.transaction() as transaction:
+            known = transaction.find(questions)
+            state = _state(transaction.tail)
+            new = _first_occurrences(questions, known)
+            reason = self._policy.halt_reason(state) if new else None
+            rows: list[Row] = []
+            if new and reason is None:
+                self._check_room(len(new), state)
+                rows, reason = self._decide_batch(scores, priors, questions, names, new, state)
+                transaction.append(rows)
+        end = State(rows[-1].query, rows[-1].charges, rows[-1].spent_nats) if rows else state
+        fresh = {row.digest: row for row in rows}
+        answers = []
+        for question in questions:
+            row = fresh.pop(question, None)  # a repetition inside the batch is a replay
+            if row is not None:
+                known[question] = row
+                answers.append(self._answer(row, State(row.query, row.charges, row.spent_nats), replayed=False))
+            elif question in known:
+                answers.append(self._answer(known[question], end, replayed=True))
+            else:
+                break
+        if len(answers) < len(questions):
+            raise self.halt(reason or "charges", answers)
+        return answers
+
+    def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
+        """Build the exception that says what was spent on what, and what to do now."""
+        certificate, history = self._policy.certificate, self.history()
+        spent = _HALTED[reason].format(charges=int(history["charged"].sum()), queries=certificate.queries)
+        paid = ", ".join(str(query) for query in history.loc[history["charged"], "query"].head(20))
+        unanswered = "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
+        return Halted(
+            f"the guard has halted: {spent}"
+            + (f" (on queries {paid}{', ...' if history['charged'].sum() > 20 else ''})" if paid else "")
+            + f"; {unanswered}. What was released stays valid: see .history; questions already asked replay free. "
+            "Nothing new can be learnt from this holdout: report the certified answers, or guard fresh rows "
+            "(Plan says how many).",
+            reason=reason,
+            history=history,
+            answers=answers,
+        )
+
+    def history(self) -> pd.DataFrame:
+        """Everything released, in order."""
+        import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
+
+        rows = self._ledger.rows()
+        frame = pd.DataFrame(rows, columns=list(Row._fields))
+        left = [self._policy.charges_left(row.charges, row.spent_nats) for row in rows]
+        frame["charged"] = frame["charged"].astype(bool)
+        frame["charges_left"] = np.array(left, dtype=np.int64)
+        frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
+        columns = ["query", "name", "prior", "value", "charged", "low", "high", "threshold", "charges_left", "asked_at"]
+        return frame[columns]
+
+    # ---- one batch
+
+    def _check_room(self, asked: int, state: State) -> None:
+        left = self._policy.certificate.queries - state.query
+        if asked > left:
+            raise BudgetError(
+                f"{asked} new questions asked, {left} left of {self._policy.certificate.queries}; "
+                "nothing was answered and nothing was charged; ask fewer"
+            )
+
+    def _decide_batch(
+        self,
+        scores: NDArray[np.int64],
+        priors: NDArray[np.float64],
+        questions: Sequence[bytes],
+        names: Sequence[str],
+        new: list[int],
+        state: State,
+    ) -> tuple[list[Row], HaltReason | None]:
+        if len(new) < len(questions):
+            scores, priors = scores[new], priors[new]
+            questions, names = [questions[i] for i in new], [names[i] for i in new]
+        decisions = self._policy.decide_many(scores, priors, questions, state)
+        rows = self._certified_batch(decisions, priors, questions, names, state)
+        end = State(rows[-1].query, rows[-1].charges, rows[-1].spent_nats)
+        return rows, self._policy.halt_reason(end)
+
+    def _certified_batch(
+        self,
+        decisions: list[Decision],
+        priors: NDArray[np.float64],
+        questions: Sequence[bytes],
+        names: Sequence[str],
+        state: State,
+    ) -> list[Row]:
+        certificate, count = self._policy.certificate, len(decisions)
+        values, charged, thresholds, nats = (np.array(column) for column in zip(*decisions, strict=True))
+        first = state.query + 1
+        lengths = certificate.code.lengths(first=first, count=count, charges=state.charges, nats=state.nats)
+        low, high = (np.array(end) for end in certificate.agreed(priors[:count], thresholds, lengths))
+        if charged.any():
+            low[charged], high[charged] = certificate.charged(values[charged], lengths[charged])
+        now = time.time()
+        columns = (
+            range(first, first + count),
+            [first] * count,
+            questions[:count],
+            priors[:count].tolist(),
+            values.tolist(),
+            charged.astype(np.int64).tolist(),
+            thresholds.tolist(),
+            low.tolist(),
+            high.tolist(),
+            nats.tolist(),
+            (state.charges + np.cumsum(charged)).tolist(),
+            np.cumsum(np.concatenate([[state.nats], nats]))[1:].tolist(),
+            [now] * count,
+            names[:count],
+        )
+        return [Row(*row) for row in zip(*columns, strict=True)]
+
+    # ---- one question
+
+    def _certified(self, decision: Decision, prior: float, question: bytes, name: str, state: State) -> Row:
+        certificate, query = self._policy.certificate, state.query + 1
+        length = certificate.code.length(query=query, charges=state.charges, nats=state.nats)
+        if decision.charged:
+            low, high = certificate.charged(decision.value, length)
+        else:
+            low, high = certificate.agreed(prior, decision.threshold, length)
+        return Row(
+            query=query,
+            batch=query,
+            digest=question,
+            prior=prior,
+            value=decision.value,
+            charged=int(decision.charged),
+            threshold=decision.threshold,
+            low=float(low),
+            high=float(high),
+            nats=decision.nats,
+            charges=state.charges + int(decision.charged),
+            spent_nats=state.nats + decision.nats,
+            asked_at=time.time(),
+            name=name,
+        )
+
+    def _answer(self, row: Row, state: State, *, replayed: bool) -> Answer:
+        return Answer(
+            row.value,
+            bool(row.charged),
+            row.low,
+            row.high,
+            row.prior,
+            row.query,
+            self._policy.charges_left(state.charges, state.nats),
+            replayed,
+            row.threshold,
+            row.name,
+        )
+
+
+def _state(tail: Tail) -> State:
+    return State(tail.query, tail.charges, tail.spent_nats)
+
+
+def _first_occurrences(questions: Sequence[bytes], known: dict[bytes, Row]) -> list[int]:
+    """Places of the questions that are new, each once."""
+    seen: set[bytes] = set(known)
+    if not seen and len(set(questions)) == len(questions):
+        return list(range(len(questions)))
+    new = []
+    for place, question in enumerate(questions):
+        if question not in seen:
+            seen.add(question)
+            new.append(place)
+    return new

@@ -1,0 +1,188 @@
+"""Verification: a ledger alone lets anyone recompute every interval, threshold and charge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reusable_holdout.errors import LedgerError, TamperedLedgerError
+from reusable_holdout.holdout.configuration import Configuration
+from reusable_holdout.ledger import SqlLedger, chain_problems
+from reusable_holdout.validity import ThresholdTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.ledger import Row
+    from reusable_holdout.validity import Certificate
+
+__all__ = ["Verification", "verify"]
+
+_SAME = 1e-9  # floats recomputed on another machine
+_MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a ledger was found to be.
+
+    Attributes
+    ----------
+    queries, charges : int
+        Answers found, and how many of them were charged.
+    head : str
+        Seal of the last commit, hex. Written down elsewhere, it lets a later verification find rows cut off the end.
+    problems : list of str
+        One sentence for each thing that is wrong; empty for a sound ledger.
+    """
+
+    queries: int
+    charges: int
+    head: str
+    problems: list[str]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def check(self) -> None:
+        """Raise what was found.
+
+        Raises
+        ------
+        TamperedLedgerError
+            If the ledger is not sound.
+        """
+        if self.problems:
+            raise TamperedLedgerError(self.problems)
+
+
+def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verification:
+    """Recompute the hash chain, the budget, and every interval of a ledger, offline and without the holdout or its key.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        SQLite file or URL.
+    expected_head : str, optional
+        The `head` of an earlier verification: a seal that must still be in the chain.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, or it cannot be read.
+
+    Notes
+    -----
+    Proves that the ledger is consistent with itself: what was released is what the plan allows, in this order. That
+    the values came from the holdout is known to the holder of holdout and key only.
+    """
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        text, rows, seals = store.configuration(), store.rows(), store.seals()
+        head = store.tail().seal.hex()
+    finally:
+        store.close()
+    if text is None:
+        raise LedgerError(f"{ledger} holds no guard: there is nothing to verify")
+    problems = chain_problems(text, rows, seals)
+    if expected_head is not None and expected_head not in {seal.hex() for _, seal in seals} | {head}:
+        problems.append("the expected head is not in the chain: rows were cut off or replaced since it was written down")
+    if not problems:  # otherwise the columns mean nothing
+        problems = list(_content_problems(Configuration.parse(text).certificate(), rows))
+    more = len(problems) - _MOST_PROBLEMS
+    if more > 0:
+        problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
+    return Verification(len(rows), sum(row.charged for row in rows), head, problems)
+
+
+def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[str]:
+    if not rows:
+        return
+    if len(rows) > certificate.queries:
+        yield f"{len(rows)} answers, but {certificate.queries} were declared"
+    columns = {
+        name: np.array([getattr(row, name) for row in rows])
+        for name in ("prior", "value", "charged", "threshold", "low", "high", "nats", "charges", "spent_nats", "batch")
+    }
+    charged = columns["charged"].astype(bool)
+    before_charges = np.concatenate([[0], columns["charges"][:-1]])
+    before_nats = np.concatenate([[0.0], columns["spent_nats"][:-1]])
+    yield from _halt_problems(certificate, before_charges, before_nats)
+    yield from _different(
+        "threshold",
+        _thresholds(certificate, columns["prior"], before_charges, before_nats),
+        columns["threshold"],
+    )
+    yield from _different("value of an agreed answer", columns["prior"][~charged], columns["value"][~charged], ~charged)
+    nats = [
+        certificate.value_nats(row.value, prior=row.prior, threshold=row.threshold) if row.charged else 0.0
+        for row in rows
+    ]
+    yield from _different("description length", np.array(nats), columns["nats"])
+    start = columns["batch"] - 1
+    lengths = _lengths(certificate, before_charges[start], before_nats[start])
+    low, high = certificate.agreed(columns["prior"], columns["threshold"], lengths)
+    fresh_low, fresh_high = certificate.charged(columns["value"], lengths)
+    yield from _different("lower end", np.where(charged, fresh_low, low), columns["low"])
+    yield from _different("upper end", np.where(charged, fresh_high, high), columns["high"])
+
+
+def _halt_problems(
+    certificate: Certificate, charges: NDArray[np.int64], nats: NDArray[np.float64]
+) -> Iterator[str]:
+    changes = np.flatnonzero(np.diff(charges, prepend=-1))
+    for place in changes.tolist():
+        if not certificate.charges_left(charges=int(charges[place]), nats=float(nats[place])):
+            yield f"query {place + 1} was answered after the guard had to halt"
+            return
+
+
+def _thresholds(
+    certificate: Certificate,
+    priors: NDArray[np.float64],
+    charges: NDArray[np.int64],
+    nats: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Threshold of each question, from the state it was asked in."""
+    expected = np.empty(len(priors))
+    starts = np.flatnonzero(np.diff(charges, prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], len(priors)], strict=True):
+        table = ThresholdTable(certificate, charges=int(charges[start]), nats=float(nats[start]))
+        expected[start:end] = table.at_each(priors[start:end])
+    return expected
+
+
+def _lengths(
+    certificate: Certificate, charges: NDArray[np.int64], nats: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Description length of each question, given the charges before its batch."""
+    lengths = np.empty(len(charges))
+    starts = np.flatnonzero(np.diff(charges, prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], len(charges)], strict=True):
+        lengths[start:end] = certificate.code.lengths(
+            first=start + 1, count=end - start, charges=int(charges[start]), nats=float(nats[start])
+        )
+    return lengths
+
+
+def _different(
+    what: str,
+    expected: NDArray[np.float64],
+    found: NDArray[np.float64],
+    among: NDArray[np.bool_] | None = None,
+) -> Iterator[str]:
+    wrong = np.flatnonzero(~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected))))
+    numbers = np.arange(1, len(expected) + 1) if among is None else np.flatnonzero(among) + 1
+    for place in wrong.tolist():
+        yield f"query {numbers[place]}: the {what} must be {expected[place]:.9g}, the ledger says {found[place]:.9g}"

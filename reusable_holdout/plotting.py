@@ -1,0 +1,74 @@
+"""Pictures of what was released. Everything drawn is in the history; nothing else is known here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["INK", "plot_history"]
+
+INK = {
+    "answer": "#1f4e79",
+    "interval": "#9fbfdd",
+    "prior": "#b8860b",
+    "charge": "#c0392b",
+    "budget": "#7f8c8d",
+}
+_MOST_BARS = 400  # beyond, intervals are drawn as a band
+
+
+def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = None) -> Any:
+    """Draw priors against answers over the queries, intervals, charges, and the budget left.
+
+    Parameters
+    ----------
+    history : pandas.DataFrame
+        Of :meth:`ReusableHoldout.history`.
+    charges : int
+        The whole budget.
+    metric : str
+        Name of the vertical axis.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if ax is None:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
+
+        _, ax = plt.subplots(figsize=(9, 4.5), layout="constrained")
+    query, charged = history["query"], history["charged"].astype(bool)
+    if len(history) <= _MOST_BARS:
+        ax.vlines(query, history["low"], history["high"], color=INK["interval"], lw=2, label="certified interval")
+    else:
+        ax.fill_between(
+            query, history["low"], history["high"], color=INK["interval"], alpha=0.5, lw=0, label="certified interval"
+        )
+    ax.plot(query, history["prior"], ".", ms=4, color=INK["prior"], label="prior (training estimate)")
+    ax.plot(query, history["value"], ".", ms=4, color=INK["answer"], label="answer")
+    ax.plot(
+        query[charged], history["value"][charged], "o", mfc="none", ms=9, color=INK["charge"], label="charged"
+    )
+    ax.set_xlabel("query")
+    ax.set_ylabel(metric)
+    ax.grid(alpha=0.2)
+    _plot_budget(ax, history, charges)
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(handles, labels, loc="best", fontsize=8, framealpha=0.9)
+    return ax
+
+
+def _plot_budget(ax: Any, history: pd.DataFrame, charges: int) -> None:
+    budget = ax.twinx()
+    left = [charges, *history["charges_left"].tolist()]
+    start = int(history["query"].iloc[0]) - 1 if len(history) else 0
+    budget.step(range(start, start + len(left)), left, where="post", color=INK["budget"], lw=1, alpha=0.8)
+    budget.set_ylim(0, max(1, charges) * 1.05)
+    budget.set_ylabel("charges left", color=INK["budget"])
+    budget.tick_params(axis="y", colors=INK["budget"])
+    if len(history) and history["charges_left"].iloc[-1] == 0:
+        ax.axvline(history["query"].iloc[-1], color=INK["charge"], lw=1, ls="--", label="halted")
