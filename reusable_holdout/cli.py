@@ -1,3 +1,227 @@
-"""TODO."""
-def main() -> int:
+"""The command line: ``reusable-holdout plan|demo|history|plot|verify``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import HoldoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["main"]
+
+_PROGRAM = "reusable-holdout"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        0 if all is well, 1 if something is wrong with the input or a ledger, 2 for a wrong command line.
+    """
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except HoldoutError as error:
+        print(f"{_PROGRAM}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=_PROGRAM,
+        description="Keep a test set alive: plan a budget, watch a guarded search, inspect and verify ledgers.",
+        epilog=f"Start with '{_PROGRAM} demo'. A ledger is a SQLite file or a SQLAlchemy URL.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_demo(commands)
+    _add_plan(commands)
+    _add_history(commands)
+    _add_plot(commands)
+    _add_verify(commands)
+    return parser
+
+
+def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str, example: str) -> Any:
+    parser = commands.add_parser(
+        name,
+        help=text.split(".")[0],
+        description=text,
+        epilog=f"Example: {_PROGRAM} {example}",
+    )
+    parser.set_defaults(command=run)
+    parser.add_argument("--json", action="store_true", help="write JSON, for programs")
+    return parser
+
+
+# ---- demo
+
+
+def _add_demo(commands: Any) -> None:
+    parser = _add(
+        commands,
+        "demo",
+        _demo,
+        "Watch a search overfit a plain holdout, and not a guarded one. Real data (UCI Adult): a hill climb over "
+        "thousands of small edits of a classifier keeps whatever raises its holdout score. Both results are then "
+        "measured on fresh rows that no search has touched.",
+        "demo --out demo",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the data split, the search and the noise (default 0)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo"), help="folder for the ledger and the picture (default ./demo)"
+    )
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from reusable_holdout.demo import run_demo
+
+    result = run_demo(seed=options.seed, folder=options.out, progress=sys.stderr.isatty())
+    _print(result.as_dict() if options.json else str(result), as_json=options.json)
     return 0
+
+
+# ---- plan
+
+
+def _add_plan(commands: Any) -> None:
+    parser = _add(
+        commands,
+        "plan",
+        _plan,
+        "Say what a holdout can promise. Give three of rows, queries, charges and tolerance; the fourth is derived.",
+        "plan --rows 10000 --queries 1000 --tolerance 0.05 --estimate 0.9",
+    )
+    whole = {"rows": "holdout rows", "queries": "questions that will be asked", "charges": "deviations to pay for"}
+    for name, text in whole.items():
+        parser.add_argument(f"--{name}", type=int, help=text)
+    real = {
+        "tolerance": "how far an answer may be from the population value",
+        "threshold": "deviation that is always charged (default: derived)",
+        "noise-scale": "Thresholdout's s (default: derived)",
+        "resolution": "step of charged answers (default: derived)",
+        "confidence": "that every interval holds (default 0.95)",
+        "estimate": "score near which the plan must hold (default: the worst case)",
+        "delta": "of differential privacy (default: 1 / rows^2)",
+    }
+    for name, text in real.items():
+        parser.add_argument(f"--{name}", type=float, help=text)
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from reusable_holdout.plan import Plan
+
+    names = ("rows", "queries", "charges", "tolerance", "threshold", "noise_scale", "resolution", "confidence")
+    stated = {name: getattr(options, name) for name in (*names, "estimate", "delta")}
+    plan = Plan(**{name: value for name, value in stated.items() if value is not None})
+    record = plan.record() | {
+        "threshold": plan.threshold,
+        "epsilon": plan.epsilon,
+        "expected_null_charges": plan.expected_null_charges,
+        "vacuous": plan.vacuous,
+        "privacy_is_vacuous": plan.privacy_is_vacuous,
+    }
+    _print(record if options.json else str(plan), as_json=options.json)
+    return 0
+
+
+# ---- history, plot, verify
+
+
+def _add_history(commands: Any) -> None:
+    parser = _add(
+        commands,
+        "history",
+        _history,
+        "Show everything a guard has released, in order. The holdout and its key are not needed.",
+        "history guard.db --json",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+
+
+def _history(options: argparse.Namespace) -> int:
+    from reusable_holdout.holdout import released
+
+    history = released(options.ledger).history
+    if options.json:
+        _print(json.loads(history.to_json(orient="records", date_format="iso")), as_json=True)
+    else:
+        print(history.to_string(index=False, float_format="{:.4f}".format) if len(history) else "nothing was asked yet")
+    return 0
+
+
+def _add_plot(commands: Any) -> None:
+    parser = _add(
+        commands,
+        "plot",
+        _plot,
+        "Draw what a guard has released: priors, answers, intervals, charges, budget left. Needs the 'plot' extra.",
+        "plot guard.db --out guard.png",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+    parser.add_argument("--out", type=Path, default=Path("guard.png"), help="picture to write (default guard.png)")
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from reusable_holdout.holdout import released
+    from reusable_holdout.plotting import plot_history, save_picture
+
+    found = released(options.ledger)
+    axes = plot_history(found.history, charges=found.charges, metric=found.metric)
+    save_picture(axes, options.out)
+    _print({"picture": str(options.out)} if options.json else f"wrote {options.out}", as_json=options.json)
+    return 0
+
+
+def _add_verify(commands: Any) -> None:
+    parser = _add(
+        commands,
+        "verify",
+        _verify,
+        "Recompute a ledger's hash chain, budget, thresholds and intervals. Offline, without the holdout or its key. "
+        "The exit status is 1 if anything is wrong.",
+        "verify guard.db",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+    parser.add_argument("--expected-head", help="seal noted earlier: finds rows that were cut off since")
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from reusable_holdout.holdout import verify
+
+    found = verify(options.ledger, expected_head=options.expected_head)
+    if options.json:
+        _print(
+            {
+                "sound": found.sound,
+                "queries": found.queries,
+                "charges": found.charges,
+                "head": found.head,
+                "problems": found.problems,
+            },
+            as_json=True,
+        )
+    else:
+        print("\n".join(found.problems) or f"sound: {found.queries} answers, {found.charges} charged")
+        print(f"head {found.head}")
+    return 0 if found.sound else 1
+
+
+def _print(value: Any, *, as_json: bool) -> None:
+    print(json.dumps(value, indent=2) if as_json else value)

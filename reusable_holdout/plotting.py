@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.errors import InputError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
-__all__ = ["INK", "plot_history"]
+__all__ = ["INK", "plot_history", "save_picture"]
 
 INK = {
     "answer": "#1f4e79",
@@ -38,9 +42,7 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
     matplotlib.axes.Axes
     """
     if ax is None:
-        import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
-
-        _, ax = plt.subplots(figsize=(9, 4.5), layout="constrained")
+        ax = _pyplot().subplots(figsize=(9, 4.5), layout="constrained")[1]
     query, charged = history["query"], history["charged"].astype(bool)
     if len(history) <= _MOST_BARS:
         ax.vlines(query, history["low"], history["high"], color=INK["interval"], lw=2, label="certified interval")
@@ -72,3 +74,27 @@ def _plot_budget(ax: Any, history: pd.DataFrame, charges: int) -> None:
     budget.tick_params(axis="y", colors=INK["budget"])
     if len(history) and history["charges_left"].iloc[-1] == 0:
         ax.axvline(history["query"].iloc[-1], color=INK["charge"], lw=1, ls="--", label="halted")
+
+
+def save_picture(ax: Any, path: Path) -> None:
+    """Write the figure of some axes as a picture and close it.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist or the format is unknown.
+    """
+    try:
+        ax.figure.savefig(path, dpi=120)
+    except (OSError, ValueError) as error:
+        raise InputError(f"a picture must be writable at {path}; it is not ({error}); name another file") from None
+    finally:
+        _pyplot().close(ax.figure)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
+    except ImportError:
+        raise InputError("pictures need matplotlib; pip install 'reusable-holdout[plot]'") from None
+    return plt

@@ -13,6 +13,7 @@ import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted
 from reusable_holdout.holdout.answer import Answer
+from reusable_holdout.holdout.released import history_frame
 from reusable_holdout.holdout.thresholdout import State
 from reusable_holdout.ledger import Row
 
@@ -137,16 +138,7 @@ class Transcript:
 
     def history(self) -> pd.DataFrame:
         """Everything released, in order."""
-        import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
-
-        rows = self._ledger.rows()
-        frame = pd.DataFrame(rows, columns=list(Row._fields))
-        left = [self._policy.charges_left(row.charges, row.spent_nats) for row in rows]
-        frame["charged"] = frame["charged"].astype(bool)
-        frame["charges_left"] = np.array(left, dtype=np.int64)
-        frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
-        columns = ["query", "name", "prior", "value", "charged", "low", "high", "threshold", "charges_left", "asked_at"]
-        return frame[columns]
+        return history_frame(self._ledger.rows(), self._policy.charges_left)
 
     # ---- one batch
 

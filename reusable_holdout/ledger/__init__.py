@@ -1,1 +1,23 @@
-"""TODO."""
+"""The durable record of what was released: integers and released values, nothing else."""
+
+from reusable_holdout.ledger.chain import chain_problems
+from reusable_holdout.ledger.contract import Ledger, Transaction
+from reusable_holdout.ledger.key_file import create_key_file, key_commitment, read_key_file
+from reusable_holdout.ledger.memory import MemoryLedger
+from reusable_holdout.ledger.records import Row, Tail, genesis, seal
+from reusable_holdout.ledger.storage import SqlLedger
+
+__all__ = [
+    "Ledger",
+    "MemoryLedger",
+    "Row",
+    "SqlLedger",
+    "Tail",
+    "Transaction",
+    "chain_problems",
+    "create_key_file",
+    "genesis",
+    "key_commitment",
+    "read_key_file",
+    "seal",
+]

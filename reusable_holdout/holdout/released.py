@@ -1,0 +1,90 @@
+"""What a ledger shows to anyone: the released answers, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import LedgerError
+from reusable_holdout.holdout.configuration import Configuration
+from reusable_holdout.ledger import Row, SqlLedger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+__all__ = ["Released", "history_frame", "released"]
+
+_COLUMNS = ["query", "name", "prior", "value", "charged", "low", "high", "threshold", "charges_left", "asked_at"]
+
+
+class Released(NamedTuple):
+    """History of a ledger, with what is needed to draw it.
+
+    Attributes
+    ----------
+    history : pandas.DataFrame
+        As :meth:`ReusableHoldout.history`.
+    charges : int
+        The whole budget.
+    metric : str
+        Name of the metric.
+    """
+
+    history: pd.DataFrame
+    charges: int
+    metric: str
+
+
+def released(ledger: str | Path) -> Released:
+    """Read a ledger without the holdout and its key.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        SQLite file or URL.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, or it holds no guard.
+    """
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        text, rows = store.configuration(), store.rows()
+    finally:
+        store.close()
+    if text is None:
+        raise LedgerError(f"{ledger} holds no guard yet")
+    configuration = Configuration.parse(text)
+    certificate = configuration.certificate()
+    history = history_frame(
+        rows, lambda charges, nats: certificate.charges_left(charges=charges, nats=nats)
+    )
+    return Released(history, certificate.charges, configuration.metric["name"])
+
+
+def history_frame(rows: Sequence[Row], charges_left: Callable[[int, float], int]) -> pd.DataFrame:
+    """Frame of released answers.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        In order.
+    charges_left : callable
+        Of charges made and nats spent.
+    """
+    import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
+
+    frame = pd.DataFrame(rows, columns=list(Row._fields))
+    left: dict[int, int] = {}  # both numbers change only at charges
+    for row in rows:
+        if row.charges not in left:
+            left[row.charges] = charges_left(row.charges, row.spent_nats)
+    frame["charged"] = frame["charged"].astype(bool)
+    frame["charges_left"] = np.array([left[row.charges] for row in rows], dtype=np.int64)
+    frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
+    return frame[_COLUMNS]

@@ -1,0 +1,83 @@
+"""What every ledger can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from reusable_holdout.ledger.records import Row, Tail
+
+__all__ = ["Ledger", "Transaction"]
+
+
+class Transaction(Protocol):
+    """Exclusive hold of a ledger: no other thread or process commits between its reads and its append."""
+
+    @property
+    def tail(self) -> Tail:
+        """The end of the ledger, before this transaction."""
+        ...
+
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
+        """Rows of the questions that were answered before."""
+        ...
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows, sealed as one commit; once at most.
+
+        Raises
+        ------
+        LedgerError
+            If they do not continue the ledger.
+        """
+        ...
+
+
+class Ledger(Protocol):
+    """Append-only record of what one guard released.
+
+    When the ``with`` statement of a transaction is left, its rows are durable; if it is left by an exception, or the
+    process dies in it, they never were.
+    """
+
+    @property
+    def url(self) -> str | None:
+        """Where other processes find it; None if they cannot."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """File, if it is one."""
+        ...
+
+    def create(self, configuration: str) -> str:
+        """Store a configuration if there is none; return the stored one."""
+        ...
+
+    def configuration(self) -> str | None:
+        """Stored configuration."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Begin; commit at the end."""
+        ...
+
+    def tail(self) -> Tail:
+        """End of the ledger."""
+        ...
+
+    def rows(self, after: int = 0) -> list[Row]:
+        """Rows with query numbers above `after`, in order."""
+        ...
+
+    def seals(self) -> list[tuple[int, bytes]]:
+        """Query number of each commit's last row, with the commit's seal."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections; later use raises LedgerError."""
+        ...

@@ -1,0 +1,98 @@
+"""The noise key in a file of its own, so that a ledger can be handed to others."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+from reusable_holdout.errors import LedgerError, LedgerKeyError
+from reusable_holdout.mechanisms import new_key
+
+__all__ = ["create_key_file", "key_commitment", "read_key_file"]
+
+_KEY_BYTES = 32
+
+
+def create_key_file(path: Path, key: bytes | None = None) -> bytes:
+    """Write a key where only its owner can read it, and return the key that is there.
+
+    Of two processes that race, one wins, and both get the winner's key.
+
+    Parameters
+    ----------
+    path : Path
+        File to make, mode 0600; left alone if it exists.
+    key : bytes, optional
+        The key; by default 32 bytes from the operating system.
+
+    Raises
+    ------
+    LedgerError
+        If the file cannot be written.
+    LedgerKeyError
+        If there is one that cannot be used.
+    """
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    problem = ""
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write((new_key() if key is None else key).hex().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)  # unlike a rename, it never replaces a key that is in use
+        except FileExistsError:
+            pass
+        _sync_folder(path.parent)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    finally:
+        temporary.unlink(missing_ok=True)
+    if problem:
+        raise LedgerError(f"the noise key must be writable at {path}; it is not ({problem}); choose another folder")
+    return read_key_file(path)
+
+
+def read_key_file(path: Path) -> bytes:
+    """Read a key.
+
+    Raises
+    ------
+    LedgerKeyError
+        If the file is missing, others can read it, or it holds no key.
+    """
+    try:
+        mode = path.stat().st_mode & 0o777
+        text = path.read_bytes().strip()
+    except OSError:
+        raise LedgerKeyError(
+            f"this ledger's noise key must lie in {path}; it cannot be read there; nothing was asked; restore the file "
+            "(without its key a ledger cannot go on: new noise would average the old away), or start on fresh rows"
+        ) from None
+    if mode & 0o077:
+        raise LedgerKeyError(
+            f"only its owner may read {path}; its mode is {mode:o}; chmod 600 it if nobody has read it"
+        )
+    try:
+        key = bytes.fromhex(text.decode())
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise LedgerKeyError(f"{path} must hold one key of {_KEY_BYTES} bytes in hex; it does not; restore it")
+    return key
+
+
+def key_commitment(key: bytes) -> str:
+    """Number that tells whether a key is the same, and nothing else about it."""
+    return hashlib.blake2b(b"commitment", key=key, digest_size=32).hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,119 @@
+"""Rows of a ledger and the hash chain that seals them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from reusable_holdout.errors import LedgerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Row", "Tail", "check_follows", "genesis", "seal"]
+
+_SEAL_BYTES = 32
+_FIXED = struct.Struct(">qq32sddqdddqddd" + "q")  # the last: bytes of the name
+
+
+class Row(NamedTuple):
+    """One released answer. Sums run over the whole ledger up to and including this row.
+
+    Attributes
+    ----------
+    query : int
+        From 1, without gaps.
+    batch : int
+        Query at which the row's batch began.
+    digest : bytes
+        32 bytes that name the question.
+    prior, value, threshold, low, high : float
+        In the metric's unit.
+    charged : int
+        0 or 1.
+    nats : float
+        Description length of the value.
+    charges, spent_nats : int, float
+        Sums of `charged` and `nats`.
+    asked_at : float
+        Unix seconds.
+    name : str
+        What the analyst called it.
+    """
+
+    query: int
+    batch: int
+    digest: bytes
+    prior: float
+    value: float
+    charged: int
+    threshold: float
+    low: float
+    high: float
+    nats: float
+    charges: int
+    spent_nats: float
+    asked_at: float
+    name: str
+
+
+class Tail(NamedTuple):
+    """Sums at the end of a ledger, and the seal of its last commit."""
+
+    query: int
+    charges: int
+    spent_nats: float
+    seal: bytes
+
+
+def genesis(configuration: str) -> bytes:
+    """Seal of an empty ledger: of its configuration."""
+    return hashlib.blake2b(configuration.encode(), digest_size=_SEAL_BYTES, person=b"genesis").digest()
+
+
+def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
+    """Seal of a commit: of the seal before it and every column of its rows.
+
+    Different rows have different encodings: numbers have fixed widths, and the name's length stands before it.
+    """
+    digest = hashlib.blake2b(previous, digest_size=_SEAL_BYTES, person=b"commit")
+    pack = _FIXED.pack
+    encoded = []
+    for row in rows:
+        (query, batch, question, prior, value, charged, threshold, low, high, nats, charges, spent, at, name) = row
+        text = name.encode()
+        encoded.append(
+            pack(query, batch, question, prior, value, charged, threshold, low, high, charges, nats, spent, at, len(text))
+        )
+        if text:
+            encoded.append(text)
+    digest.update(b"".join(encoded))
+    return digest.digest()
+
+
+def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
+    """Refuse rows that do not continue the ledger.
+
+    Raises
+    ------
+    LedgerError
+        If numbers have gaps, sums are wrong, or a value is not finite.
+    """
+    query, charges, nats = tail.query, tail.charges, tail.spent_nats
+    for row in rows:
+        query += 1
+        charges += row.charged
+        nats += row.nats
+        sound = (
+            row.query == query
+            and row.charges == charges
+            and abs(row.spent_nats - nats) <= 1e-6 * max(1.0, nats)
+            and math.isfinite(row.prior + row.value + row.threshold + row.low + row.high + nats)
+        )
+        if not sound:
+            raise LedgerError(
+                f"a new row must continue the ledger after query {tail.query}; the one for query {row.query} does not; "
+                "nothing was written"
+            )

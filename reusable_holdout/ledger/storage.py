@@ -1,0 +1,360 @@
+"""The durable ledger: SQLAlchemy over SQLite, or another database by its URL."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from reusable_holdout.errors import LedgerError
+from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["SqlLedger"]
+
+_SCHEMA = 1
+_BUSY_SECONDS = 60
+_CHUNK = 500  # digests looked up by one statement
+
+_METADATA = sa.MetaData()
+_CONFIGURATION = sa.Table(
+    "configuration",
+    _METADATA,
+    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sa.Column("schema_version", sa.Integer, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+)
+_ANSWERS = sa.Table(
+    "answers",
+    _METADATA,
+    sa.Column("query", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("batch", sa.Integer, nullable=False),
+    sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
+    *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
+    sa.Column("charged", sa.Integer, nullable=False),
+    *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
+    sa.Column("charges", sa.Integer, nullable=False),
+    *(sa.Column(name, sa.Double, nullable=False) for name in ("spent_nats", "asked_at")),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("seal", sa.LargeBinary(32)),
+)
+
+
+class SqlLedger:
+    """Ledger in a database: shared by processes, survives them.
+
+    A committed row is on the disk (SQLite: WAL, synchronous=FULL); writers take turns (SQLite: ``BEGIN IMMEDIATE``; else
+    a lock on the configuration row).
+
+    Parameters
+    ----------
+    location : str or Path
+        SQLite file, or a SQLAlchemy URL.
+    must_exist : bool
+        Whether to refuse to make a new SQLite file.
+
+    Raises
+    ------
+    LedgerError
+        If it cannot be opened, is no ledger, or was written by a newer version.
+    """
+
+    def __init__(self, location: str | Path, *, must_exist: bool = False) -> None:
+        self.url, self.path = _resolved(location)
+        if self.path is not None:
+            _check_file(self.path, must_exist=must_exist)
+        self._lock = threading.RLock()
+        self._closed = False
+        self._process = os.getpid()
+        self._genesis: bytes | None = None
+        with self._translated("opened"):
+            self._engine = _engine(self.url, is_sqlite=self.path is not None)
+            self._sql = _Statements(self._engine)
+            self._connection = self._connect()
+            self._prepare()
+
+    def __repr__(self) -> str:
+        return f"<SqlLedger: {sa.make_url(self.url).render_as_string(hide_password=True)}>"
+
+    # ---- the contract
+
+    def create(self, configuration: str) -> str:
+        """Store a configuration if there is none; return the stored one."""
+        with self._exclusive() as cursor:
+            stored = self._stored(cursor)
+            if stored is None:
+                cursor.execute(self._sql.create, (1, _SCHEMA, configuration))
+                stored = configuration
+            return stored
+
+    def configuration(self) -> str | None:
+        """Stored configuration."""
+        with self._reading() as cursor:
+            return self._stored(cursor)
+
+    @contextmanager
+    def transaction(self) -> Iterator[_SqlTransaction]:
+        """Begin; the rows appended are durable when the block is left without an exception."""
+        with self._exclusive() as cursor:
+            yield _SqlTransaction(cursor, self._sql, self._tail(cursor))
+
+    def tail(self) -> Tail:
+        """End of the ledger."""
+        with self._reading() as cursor:
+            return self._tail(cursor)
+
+    def rows(self, after: int = 0) -> list[Row]:
+        """Rows with query numbers above `after`, in order."""
+        with self._reading() as cursor:
+            cursor.execute(self._sql.rows, (after,))
+            return [_row(values) for values in cursor.fetchall()]
+
+    def seals(self) -> list[tuple[int, bytes]]:
+        """Query number of each commit's last row, with the commit's seal."""
+        with self._reading() as cursor:
+            cursor.execute(self._sql.seals)
+            return [(query, bytes(sealed)) for query, sealed in cursor.fetchall()]
+
+    def close(self) -> None:
+        """Close the connection; later use raises LedgerError."""
+        with self._lock:
+            if not self._closed and self._process == os.getpid():
+                self._connection.close()
+                self._engine.dispose()
+            self._closed = True
+
+    # ---- connections
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[Any]:
+        """Cursor of a writing transaction that nobody else can be in."""
+        with self._lock, self._translated("written"):
+            connection = self._usable()
+            cursor = connection.cursor()
+            try:
+                for statement in self._sql.begin:
+                    cursor.execute(statement)
+                yield cursor
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            finally:
+                cursor.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        with self._lock, self._translated("read"):
+            connection = self._usable()
+            cursor = connection.cursor()
+            try:
+                yield cursor
+            finally:
+                cursor.close()
+                connection.rollback()
+
+    def _usable(self) -> Any:
+        if self._closed:
+            raise LedgerError("the ledger must be open; it is closed; nothing was asked; open the guard again")
+        if self._process != os.getpid():  # a connection must not cross a fork: begin afresh in the child
+            self._engine.dispose(close=False)
+            self._connection = self._connect()
+            self._process = os.getpid()
+        return self._connection
+
+    def _connect(self) -> Any:
+        return self._engine.raw_connection()
+
+    @contextmanager
+    def _translated(self, done: str) -> Iterator[None]:
+        """Turn database errors into ours; their words may quote rows."""
+        problem = None
+        try:
+            yield
+        except LedgerError:
+            raise
+        except (sa.exc.SQLAlchemyError, OSError) as error:
+            problem = _reason(getattr(error, "orig", None) or error)
+        except Exception as error:
+            if not _is_database_error(error):
+                raise
+            problem = _reason(error)
+        if problem is not None:
+            raise LedgerError(
+                f"the ledger {self!r} must be a ledger that can be {done}; it could not be ({problem}); nothing was "
+                "answered and nothing was charged; check the file, its folder's permissions and the disk"
+            )
+
+    # ---- schema and rows
+
+    def _prepare(self) -> None:
+        inspector = sa.inspect(self._engine)
+        present = set(inspector.get_table_names())
+        ours = {"configuration", "answers"}
+        if present and not ours <= present:
+            if self.path is not None or ours & present:
+                raise LedgerError(f"{self!r} must be a ledger or empty; it is another database; name another file")
+        if not ours <= present:
+            _METADATA.create_all(self._engine)  # checks first; of two processes that race, both succeed
+        cursor = self._connection.cursor()
+        cursor.execute(self._sql.schema)
+        found = cursor.fetchone()
+        cursor.close()
+        self._connection.rollback()
+        if found is not None and found[0] != _SCHEMA:
+            raise LedgerError(
+                f"{self!r} must have schema {_SCHEMA}; it has {found[0]}; use the version of the library that wrote it"
+            )
+
+    def _stored(self, cursor: Any) -> str | None:
+        cursor.execute(self._sql.configuration)
+        found = cursor.fetchone()
+        return None if found is None else str(found[0])
+
+    def _tail(self, cursor: Any) -> Tail:
+        cursor.execute(self._sql.tail)
+        found = cursor.fetchone()
+        if found is not None:
+            query, charges, nats, sealed = found
+            if sealed is None:
+                raise LedgerError("the ledger's last row must be sealed; it is not: rows were added or removed; verify it")
+            return Tail(query, charges, nats, bytes(sealed))
+        return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
+
+
+class _Statements:
+    """SQL of one dialect, compiled once: the hot path does not build statements."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        dialect = engine.dialect
+        row = [_ANSWERS.c[name] for name in Row._fields]
+
+        def compiled(statement: Any) -> str:
+            return str(statement.compile(dialect=dialect))
+
+        bind = sa.bindparam
+        answers, configuration = _ANSWERS.c, _CONFIGURATION.c
+        self.schema = compiled(sa.select(configuration.schema_version))
+        self.configuration = compiled(sa.select(configuration.text))
+        self.create = compiled(sa.insert(_CONFIGURATION))
+        self.tail = compiled(
+            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal)
+            .order_by(answers.query.desc())
+            .limit(sa.literal_column("1"))
+        )
+        self.rows = compiled(sa.select(*row).where(answers.query > bind("after")).order_by(answers.query))
+        self.seals = compiled(
+            sa.select(answers.query, answers.seal).where(answers.seal.is_not(None)).order_by(answers.query)
+        )
+        self.insert = compiled(sa.insert(_ANSWERS))
+        self.one = compiled(sa.select(*row).where(answers.digest == bind("digest")))
+        self.chunk = compiled(
+            sa.select(*row).where(answers.digest.in_([bind(f"digest{i}") for i in range(_CHUNK)]))
+        )
+        if dialect.name == "sqlite":
+            self.begin = ["BEGIN IMMEDIATE"]
+        else:
+            self.begin = [compiled(sa.select(configuration.id).with_for_update())]
+
+
+class _SqlTransaction:
+    def __init__(self, cursor: Any, sql: _Statements, tail: Tail) -> None:
+        self.tail = tail
+        self._cursor, self._sql = cursor, sql
+        self._appended = False
+
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
+        """Rows of the questions that were answered before."""
+        if self.tail.query == 0:
+            return {}
+        cursor = self._cursor
+        if len(digests) == 1:
+            cursor.execute(self._sql.one, (digests[0],))
+            return {row.digest: row for row in map(_row, cursor.fetchall())}
+        found: dict[bytes, Row] = {}
+        for start in range(0, len(digests), _CHUNK):
+            chunk = list(digests[start : start + _CHUNK])
+            chunk += [chunk[0]] * (_CHUNK - len(chunk))  # one statement for all lengths
+            cursor.execute(self._sql.chunk, chunk)
+            found.update((row.digest, row) for row in map(_row, cursor.fetchall()))
+        return found
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows, once at most."""
+        if self._appended:
+            raise LedgerError("a transaction appends once at most; it was asked twice; nothing was written")
+        check_follows(self.tail, rows)
+        self._appended = True
+        sealed = seal(self.tail.seal, rows)
+        if len(rows) == 1:
+            self._cursor.execute(self._sql.insert, (*rows[0], sealed))
+            return
+        values = [(*row, None) for row in rows[:-1]]
+        values.append((*rows[-1], sealed))  # type: ignore[arg-type]
+        self._cursor.executemany(self._sql.insert, values)
+
+
+def _row(values: Sequence[Any]) -> Row:
+    row = Row(*values)
+    return row if type(row.digest) is bytes else row._replace(digest=bytes(row.digest))
+
+
+def _resolved(location: str | Path) -> tuple[str, Path | None]:
+    """URL of a ledger, and its file if it is SQLite."""
+    if isinstance(location, str) and "://" in location:
+        try:
+            url = sa.make_url(location)
+        except sa.exc.ArgumentError:
+            raise LedgerError("a ledger must be a file or a SQLAlchemy URL; got a URL that cannot be read") from None
+        if url.get_backend_name() != "sqlite":
+            return location, None
+        if not url.database or url.database == ":memory:":
+            raise LedgerError("a ledger in memory is ledger=None; got a SQLite URL without a file")
+        location = url.database
+    if not isinstance(location, str | Path) or not str(location):
+        raise LedgerError(f"a ledger must be a file or a SQLAlchemy URL; got {type(location).__name__}")
+    path = Path(location).absolute()
+    return sa.URL.create("sqlite", database=str(path)).render_as_string(), path
+
+
+def _check_file(path: Path, *, must_exist: bool) -> None:
+    if path.is_dir():
+        raise LedgerError(f"a ledger must be a file; {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise LedgerError(f"a ledger's folder must exist; {path.parent} does not; make it first")
+    if must_exist and not path.exists():
+        raise LedgerError(f"there is no ledger at {path}; make a guard with ReusableHoldout(X, y, ledger=...)")
+
+
+def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
+    if not is_sqlite:
+        return sa.create_engine(url)
+    engine = sa.create_engine(
+        url,
+        poolclass=sa.NullPool,
+        connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def durable(connection: Any, _: Any) -> None:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+
+    return engine
+
+
+def _is_database_error(error: Exception) -> bool:
+    """Whether a driver raised it: PEP 249 names the classes, and no driver shares them."""
+    return any(cls.__name__ in {"DatabaseError", "InterfaceError"} for cls in type(error).__mro__)
+
+
+def _reason(error: BaseException) -> str:
+    """What kind of failure, without the driver's words about parameters."""
+    code = getattr(error, "sqlite_errorname", None)
+    return str(code) if code else type(error).__name__
