@@ -244,9 +244,9 @@ class _Statements:
         self.configuration = compiled(sa.select(configuration.text))
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.tail = compiled(
-            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal)
-            .order_by(answers.query.desc())
-            .limit(sa.literal_column("1"))
+            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal).where(
+                answers.query == sa.select(sa.func.max(answers.query)).scalar_subquery()
+            )
         )
         self.rows = compiled(sa.select(*row).where(answers.query > bind("after")).order_by(answers.query))
         self.seals = compiled(
