@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str, example: str) -> Any:
     parser = commands.add_parser(
         name,
-        help=text.split(".")[0],
+        help=text.split(".", maxsplit=1)[0],
         description=text,
         epilog=f"Example: {_PROGRAM} {example}",
     )
@@ -83,9 +83,14 @@ def _add_demo(commands: Any) -> None:
         "measured on fresh rows that no search has touched.",
         "demo --out demo",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the data split, the search and the noise (default 0)")
     parser.add_argument(
-        "--out", type=Path, default=Path("demo"), help="folder for the ledger and the picture (default ./demo)"
+        "--seed", type=int, default=0, help="of the data split, the search and the noise (default 0)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("demo"),
+        help="folder for the ledger and the picture (default ./demo)",
     )
 
 
@@ -108,7 +113,11 @@ def _add_plan(commands: Any) -> None:
         "Say what a holdout can promise. Give three of rows, queries, charges and tolerance; the fourth is derived.",
         "plan --rows 10000 --queries 1000 --tolerance 0.05 --estimate 0.9",
     )
-    whole = {"rows": "holdout rows", "queries": "questions that will be asked", "charges": "deviations to pay for"}
+    whole = {
+        "rows": "holdout rows",
+        "queries": "questions that will be asked",
+        "charges": "deviations to pay for",
+    }
     for name, text in whole.items():
         parser.add_argument(f"--{name}", type=int, help=text)
     real = {
@@ -127,7 +136,16 @@ def _add_plan(commands: Any) -> None:
 def _plan(options: argparse.Namespace) -> int:
     from reusable_holdout.plan import Plan
 
-    names = ("rows", "queries", "charges", "tolerance", "threshold", "noise_scale", "resolution", "confidence")
+    names = (
+        "rows",
+        "queries",
+        "charges",
+        "tolerance",
+        "threshold",
+        "noise_scale",
+        "resolution",
+        "confidence",
+    )
     stated = {name: getattr(options, name) for name in (*names, "estimate", "delta")}
     plan = Plan(**{name: value for name, value in stated.items() if value is not None})
     record = plan.record() | {
@@ -162,7 +180,11 @@ def _history(options: argparse.Namespace) -> int:
     if options.json:
         _print(json.loads(history.to_json(orient="records", date_format="iso")), as_json=True)
     else:
-        print(history.to_string(index=False, float_format="{:.4f}".format) if len(history) else "nothing was asked yet")
+        print(
+            history.to_string(index=False, float_format="{:.4f}".format)
+            if len(history)
+            else "nothing was asked yet"
+        )
     return 0
 
 
@@ -175,7 +197,9 @@ def _add_plot(commands: Any) -> None:
         "plot guard.db --out guard.png",
     )
     parser.add_argument("ledger", help="SQLite file or URL")
-    parser.add_argument("--out", type=Path, default=Path("guard.png"), help="picture to write (default guard.png)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("guard.png"), help="picture to write (default guard.png)"
+    )
 
 
 def _plot(options: argparse.Namespace) -> int:

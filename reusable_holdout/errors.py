@@ -14,8 +14,9 @@
         └── TamperedLedgerError    a row was changed, removed or added
     Halted(BaseException)          the budget is spent
 
-``Halted`` stands outside ``Exception`` on purpose, next to ``KeyboardInterrupt``: search loops are full of ``except Exception:
-continue`` and scikit-learn's ``error_score`` turns every ``Exception`` into a NaN. A halt must be impossible to miss.
+``Halted`` stands outside ``Exception`` on purpose, next to ``KeyboardInterrupt``: search loops are full of ``except
+Exception: continue`` and scikit-learn's ``error_score`` turns every ``Exception`` into a NaN. A halt must be
+impossible to miss.
 
 Messages say what must hold, what came, and what to do. No message carries anything that depends on the holdout's
 values, and no error charges anything.
@@ -80,7 +81,7 @@ class BudgetError(HoldoutError):
 
 
 class HandleError(HoldoutError, pickle.PicklingError):
-    """This guard cannot be pickled, because a copy would carry its own budget or the holdout itself."""
+    """The guard cannot be pickled, because a copy would carry its own budget or the holdout itself."""
 
 
 class LedgerError(HoldoutError):
@@ -112,7 +113,7 @@ class TamperedLedgerError(LedgerError):
         return type(self), (self.problems,)
 
 
-class Halted(BaseException):  # noqa: N818 - the word of the literature; not an Exception, see the module's docstring
+class Halted(BaseException):
     """The guard has halted: no further information about this holdout will leave it, ever.
 
     Attributes
@@ -125,7 +126,9 @@ class Halted(BaseException):  # noqa: N818 - the word of the literature; not an 
         Answers of the interrupted batch that were released before the halt, in order; empty for a single question.
     """
 
-    def __init__(self, message: str, *, reason: str, history: pd.DataFrame, answers: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, message: str, *, reason: str, history: pd.DataFrame, answers: Sequence[Any] = ()
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.history = history

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["INK", "plot_history", "save_picture"]
+__all__ = ["INK", "plot_history", "pyplot", "save_picture"]
 
 INK = {
     "answer": "#1f4e79",
@@ -42,13 +42,21 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
     matplotlib.axes.Axes
     """
     if ax is None:
-        ax = _pyplot().subplots(figsize=(9, 4.5), layout="constrained")[1]
+        ax = pyplot().subplots(figsize=(9, 4.5), layout="constrained")[1]
     query, charged = history["query"], history["charged"].astype(bool)
     if len(history) <= _MOST_BARS:
-        ax.vlines(query, history["low"], history["high"], color=INK["interval"], lw=2, label="certified interval")
+        ax.vlines(
+            query, history["low"], history["high"], color=INK["interval"], lw=2, label="certified interval"
+        )
     else:
         ax.fill_between(
-            query, history["low"], history["high"], color=INK["interval"], alpha=0.5, lw=0, label="certified interval"
+            query,
+            history["low"],
+            history["high"],
+            color=INK["interval"],
+            alpha=0.5,
+            lw=0,
+            label="certified interval",
         )
     ax.plot(query, history["prior"], ".", ms=4, color=INK["prior"], label="prior (training estimate)")
     ax.plot(query, history["value"], ".", ms=4, color=INK["answer"], label="answer")
@@ -70,6 +78,7 @@ def _plot_budget(ax: Any, history: pd.DataFrame, charges: int) -> None:
     start = int(history["query"].iloc[0]) - 1 if len(history) else 0
     budget.step(range(start, start + len(left)), left, where="post", color=INK["budget"], lw=1, alpha=0.8)
     budget.set_ylim(0, max(1, charges) * 1.05)
+    budget.yaxis.get_major_locator().set_params(integer=True)
     budget.set_ylabel("charges left", color=INK["budget"])
     budget.tick_params(axis="y", colors=INK["budget"])
     if len(history) and history["charges_left"].iloc[-1] == 0:
@@ -87,12 +96,15 @@ def save_picture(ax: Any, path: Path) -> None:
     try:
         ax.figure.savefig(path, dpi=120)
     except (OSError, ValueError) as error:
-        raise InputError(f"a picture must be writable at {path}; it is not ({error}); name another file") from None
+        raise InputError(
+            f"a picture must be writable at {path}; it is not ({error}); name another file"
+        ) from None
     finally:
-        _pyplot().close(ax.figure)
+        pyplot().close(ax.figure)
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Import matplotlib, or say how to get it."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
     except ImportError:

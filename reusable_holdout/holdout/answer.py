@@ -15,7 +15,7 @@ class Answer(NamedTuple):
     Attributes
     ----------
     value : float
-        The answer, in the metric's unit: the prior if the holdout agrees with it, else a fresh holdout value with noise.
+        The answer, in the metric's unit: the prior if the holdout agrees, else a fresh holdout value with noise.
     charged : bool
         Whether the prior deviated and a charge was paid.
     low, high : float

@@ -40,7 +40,7 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
             failure = error
         except MemoryError:
             failure = MemoryError(f"{method.__name__} ran out of memory; nothing was answered")
-        except BaseException:  # noqa: BLE001 - its words and its type may depend on the holdout
+        except BaseException:
             failure = HoldoutError(
                 f"{method.__name__} failed inside the guard; its words are withheld, for they may quote the holdout; "
                 "nothing was answered that is not in history()"
@@ -56,7 +56,7 @@ def withheld(call: Callable[[], _R], *, what: str) -> _R:
     try:
         with quiet():
             return call()
-    except Exception:  # noqa: BLE001, S110 - anything a model may raise
+    except Exception:  # noqa: S110 - anything a model may raise
         pass
     raise ModelError(
         f"{what} raised on the holdout; its words are withheld, for they may quote the holdout; "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import Metric, log_loss, mae, mse, resolve_metric
-from reusable_holdout.validity import Certificate
+
+if TYPE_CHECKING:
+    from reusable_holdout.validity import Certificate
 
 __all__ = ["Configuration", "metric_of"]
 
@@ -76,8 +78,8 @@ class Configuration:
         """
         if self.key != stored.key:
             raise LedgerMismatchError(
-                f"the ledger must belong to this noise key; it belongs to another; {_MISMATCH}; use the key file that was "
-                "written beside the ledger"
+                f"the ledger must belong to this noise key; it belongs to another; {_MISMATCH}; use the key file "
+                "that was written beside the ledger"
             )
         if self.holdout != stored.holdout:
             raise LedgerMismatchError(

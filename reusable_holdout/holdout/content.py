@@ -1,7 +1,7 @@
 """Keyed digests of data: they tell whether two holdouts are the same, and to nobody without the key anything else.
 
-A plain hash of the holdout would be a function of it that the analyst can see: a few unknown labels could be guessed from
-it.
+A plain hash of the holdout would be a function of it that the analyst can see: a few unknown labels could be guessed
+from it.
 """
 
 from __future__ import annotations

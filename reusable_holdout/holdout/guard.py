@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -482,7 +482,7 @@ class ReusableHoldout:
         for listener in list(self._listeners):
             try:
                 listener(answers)
-            except Exception as error:  # noqa: BLE001 - a broken listener must not take the answer away
+            except Exception as error:
                 warnings.warn(
                     f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
                     RuntimeWarning,
@@ -529,8 +529,8 @@ class ReusableHoldout:
         path, url = self._ledger.path, self._ledger.url
         if path is None or url is None:
             raise HandleError(
-                "a guard that goes to other processes must keep its budget where they can share it; this one keeps it in "
-                'memory or on a server; give it a file: ReusableHoldout(..., ledger="guard.db")'
+                "a guard that goes to other processes must keep its budget where they can share it; this one keeps it "
+                'in memory or on a server; give it a file: ReusableHoldout(..., ledger="guard.db")'
             )
         if self._key_file is None:
             raise HandleError(
@@ -575,5 +575,7 @@ def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
         return [""] * count
     labels = list(names)
     if isinstance(names, str) or len(labels) != count or not all(isinstance(label, str) for label in labels):
-        raise InputError(f"names must be text, one for each of the {count} questions; got {len(labels)} entries")
+        raise InputError(
+            f"names must be text, one for each of the {count} questions; got {len(labels)} entries"
+        )
     return labels

@@ -33,11 +33,11 @@ class Handle(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _opened(handle: Handle, process: int) -> ReusableHoldout:  # noqa: ARG001 - a fork must open its own
+def _opened(handle: Handle, process: int) -> ReusableHoldout:
     from reusable_holdout.holdout.guard import ReusableHoldout  # noqa: PLC0415 - the guard makes handles
 
     contents = read_private(Path(handle.holdout_file))
-    guard = ReusableHoldout.open(
+    return ReusableHoldout.open(
         handle.ledger,
         contents["X"],
         contents["y"],
@@ -45,7 +45,6 @@ def _opened(handle: Handle, process: int) -> ReusableHoldout:  # noqa: ARG001 - 
         classes=contents["classes"],
         key=Path(handle.key_file),
     )
-    return guard
 
 
 def write_private(path: Path, contents: dict[str, Any]) -> None:
@@ -85,7 +84,9 @@ def read_private(path: Path) -> dict[str, Any]:
             f"the holdout of this handle must lie in {path}; it does not; open the guard with its data instead"
         ) from None
     if status.st_mode & 0o077 or status.st_uid != os.getuid():
-        raise LedgerKeyError(f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it")
+        raise LedgerKeyError(
+            f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it"
+        )
     with path.open("rb") as file:
         contents: dict[str, Any] = pickle.load(file)  # noqa: S301 - a private file of this user
     return contents

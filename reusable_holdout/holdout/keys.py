@@ -42,7 +42,9 @@ def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> t
         raise InputError("give a key or a seed, not both")
     if isinstance(key, bytes):
         if len(key) != _KEY_BYTES:
-            raise InputError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
+            raise InputError(
+                f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made"
+            )
         return key, None
     if key is not None and not isinstance(key, str | Path):
         raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
@@ -55,7 +57,9 @@ def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> t
     if path.exists():
         found = read_key_file(path)
         if chosen is not None and chosen != found:
-            raise LedgerKeyError(f"the seed must be the one {path} was made from; it is another; leave it out")
+            raise LedgerKeyError(
+                f"the seed must be the one {path} was made from; it is another; leave it out"
+            )
         return found, path
     if ledger.configuration() is None:
         return create_key_file(path, key=chosen), path

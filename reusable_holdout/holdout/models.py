@@ -48,7 +48,9 @@ def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[A
 def _method(model: Any, name: str) -> Any:
     method = getattr(model, name, None)
     if method is None:
-        raise InputError(f"this metric needs a model with {name}(); got {type(model).__name__}, which has none")
+        raise InputError(
+            f"this metric needs a model with {name}(); got {type(model).__name__}, which has none"
+        )
     return method
 
 
@@ -133,7 +135,9 @@ def training_estimate(
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 
     scores = []
-    for train, test in _splitter(cv, y_train, classification=metric.response != "values").split(X_train, y_train):
+    for train, test in _splitter(cv, y_train, classification=metric.response != "values").split(
+        X_train, y_train
+    ):
         fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
         predictions = predictions_of(
             fold, _safe_indexing(X_train, test), response=metric.response, classes=classes

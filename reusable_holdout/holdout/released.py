@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Released", "history_frame", "released"]
 
-_COLUMNS = ["query", "name", "prior", "value", "charged", "low", "high", "threshold", "charges_left", "asked_at"]
+_COLUMNS = [
+    "query",
+    "name",
+    "prior",
+    "value",
+    "charged",
+    "low",
+    "high",
+    "threshold",
+    "charges_left",
+    "asked_at",
+]
 
 
 class Released(NamedTuple):
@@ -61,9 +72,7 @@ def released(ledger: str | Path) -> Released:
         raise LedgerError(f"{ledger} holds no guard yet")
     configuration = Configuration.parse(text)
     certificate = configuration.certificate()
-    history = history_frame(
-        rows, lambda charges, nats: certificate.charges_left(charges=charges, nats=nats)
-    )
+    history = history_frame(rows, lambda charges, nats: certificate.charges_left(charges=charges, nats=nats))
     return Released(history, certificate.charges, configuration.metric["name"])
 
 

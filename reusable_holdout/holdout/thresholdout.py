@@ -63,8 +63,8 @@ class Thresholdout:
 
     References
     ----------
-    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349; "Generalization in
-       Adaptive Data Analysis and Holdout Reuse", Figure 1.
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349; "Generalization
+       in Adaptive Data Analysis and Holdout Reuse", Figure 1.
     """
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
@@ -155,7 +155,9 @@ class Thresholdout:
         noisy = min(max(mechanism.charge(score, question), 0), GRID) / GRID * certificate.span
         cell = round(noisy / certificate.resolution)
         value = min(float(f"{certificate.lower + cell * certificate.resolution:.12g}"), certificate.upper)
-        return Decision(value, True, threshold, certificate.value_nats(value, prior=prior, threshold=threshold))
+        return Decision(
+            value, True, threshold, certificate.value_nats(value, prior=prior, threshold=threshold)
+        )
 
     def _threshold_units(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
         return np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
@@ -176,4 +178,3 @@ class Thresholdout:
 
     def _count_charges_left(self, charges: int, nats: float) -> int:
         return self.certificate.charges_left(charges=charges, nats=nats)
-

@@ -1,7 +1,7 @@
 """The transcript: questions in, durable certified answers out.
 
-A question is looked up, decided, certified and committed in one transaction of the ledger. Whatever fails before the commit
-has cost nothing, and since the noise is a function of the question, asking again gives the answer that was lost.
+A question is looked up, decided, certified and committed in one transaction of the ledger. Whatever fails before the
+commit has cost nothing, and since the noise is a function of the question, asking again gives the answer that was lost.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ class Transcript:
             row = fresh.pop(question, None)  # a repetition inside the batch is a replay
             if row is not None:
                 known[question] = row
-                answers.append(self._answer(row, State(row.query, row.charges, row.spent_nats), replayed=False))
+                answers.append(
+                    self._answer(row, State(row.query, row.charges, row.spent_nats), replayed=False)
+                )
             elif question in known:
                 answers.append(self._answer(known[question], end, replayed=True))
             else:
@@ -124,7 +126,9 @@ class Transcript:
         certificate, history = self._policy.certificate, self.history()
         spent = _HALTED[reason].format(charges=int(history["charged"].sum()), queries=certificate.queries)
         paid = ", ".join(str(query) for query in history.loc[history["charged"], "query"].head(20))
-        unanswered = "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
+        unanswered = (
+            "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
+        )
         return Halted(
             f"the guard has halted: {spent}"
             + (f" (on queries {paid}{', ...' if history['charged'].sum() > 20 else ''})" if paid else "")

@@ -97,7 +97,9 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
         raise LedgerError(f"{ledger} holds no guard: there is nothing to verify")
     problems = chain_problems(text, rows, seals)
     if expected_head is not None and expected_head not in {seal.hex() for _, seal in seals} | {head}:
-        problems.append("the expected head is not in the chain: rows were cut off or replaced since it was written down")
+        problems.append(
+            "the expected head is not in the chain: rows were cut off or replaced since it was written down"
+        )
     if not problems:  # otherwise the columns mean nothing
         problems = list(_content_problems(Configuration.parse(text).certificate(), rows))
     more = len(problems) - _MOST_PROBLEMS
@@ -113,7 +115,18 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
         yield f"{len(rows)} answers, but {certificate.queries} were declared"
     columns = {
         name: np.array([getattr(row, name) for row in rows])
-        for name in ("prior", "value", "charged", "threshold", "low", "high", "nats", "charges", "spent_nats", "batch")
+        for name in (
+            "prior",
+            "value",
+            "charged",
+            "threshold",
+            "low",
+            "high",
+            "nats",
+            "charges",
+            "spent_nats",
+            "batch",
+        )
     }
     charged = columns["charged"].astype(bool)
     before_charges = np.concatenate([[0], columns["charges"][:-1]])
@@ -124,7 +137,9 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
         _thresholds(certificate, columns["prior"], before_charges, before_nats),
         columns["threshold"],
     )
-    yield from _different("value of an agreed answer", columns["prior"][~charged], columns["value"][~charged], ~charged)
+    yield from _different(
+        "value of an agreed answer", columns["prior"][~charged], columns["value"][~charged], ~charged
+    )
     nats = [
         certificate.value_nats(row.value, prior=row.prior, threshold=row.threshold) if row.charged else 0.0
         for row in rows

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["chain_problems"]
 
@@ -37,9 +40,7 @@ def chain_problems(
     return list(_problems(configuration, rows, seals))
 
 
-def _problems(
-    configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]
-) -> Iterator[str]:
+def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> Iterator[str]:
     for place, row in enumerate(rows, start=1):
         if row.query != place:
             yield f"row {place} is missing: the next one found is {row.query}"

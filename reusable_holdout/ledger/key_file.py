@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError
 from reusable_holdout.mechanisms import new_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["create_key_file", "key_commitment", "read_key_file"]
 
@@ -42,17 +46,17 @@ def create_key_file(path: Path, key: bytes | None = None) -> bytes:
             file.write((new_key() if key is None else key).hex().encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        try:
+        with contextlib.suppress(FileExistsError):
             os.link(temporary, path)  # unlike a rename, it never replaces a key that is in use
-        except FileExistsError:
-            pass
         _sync_folder(path.parent)
     except OSError as error:
         problem = error.strerror or type(error).__name__
     finally:
         temporary.unlink(missing_ok=True)
     if problem:
-        raise LedgerError(f"the noise key must be writable at {path}; it is not ({problem}); choose another folder")
+        raise LedgerError(
+            f"the noise key must be writable at {path}; it is not ({problem}); choose another folder"
+        )
     return read_key_file(path)
 
 
@@ -81,7 +85,9 @@ def read_key_file(path: Path) -> bytes:
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:
-        raise LedgerKeyError(f"{path} must hold one key of {_KEY_BYTES} bytes in hex; it does not; restore it")
+        raise LedgerKeyError(
+            f"{path} must hold one key of {_KEY_BYTES} bytes in hex; it does not; restore it"
+        )
     return key
 
 

@@ -86,7 +86,9 @@ class MemoryLedger:
     def _open(self) -> Iterator[None]:
         with self._lock:
             if self._closed:
-                raise LedgerError("the ledger must be open; it is closed; nothing was asked; open the guard again")
+                raise LedgerError(
+                    "the ledger must be open; it is closed; nothing was asked; open the guard again"
+                )
             yield
 
     def _tail(self) -> Tail:

@@ -82,10 +82,40 @@ def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
     pack = _FIXED.pack
     encoded = []
     for row in rows:
-        (query, batch, question, prior, value, charged, threshold, low, high, nats, charges, spent, at, name) = row
+        (
+            query,
+            batch,
+            question,
+            prior,
+            value,
+            charged,
+            threshold,
+            low,
+            high,
+            nats,
+            charges,
+            spent,
+            at,
+            name,
+        ) = row
         text = name.encode()
         encoded.append(
-            pack(query, batch, question, prior, value, charged, threshold, low, high, charges, nats, spent, at, len(text))
+            pack(
+                query,
+                batch,
+                question,
+                prior,
+                value,
+                charged,
+                threshold,
+                low,
+                high,
+                charges,
+                nats,
+                spent,
+                at,
+                len(text),
+            )
         )
         if text:
             encoded.append(text)

@@ -49,8 +49,8 @@ _ANSWERS = sa.Table(
 class SqlLedger:
     """Ledger in a database: shared by processes, survives them.
 
-    A committed row is on the disk (SQLite: WAL, synchronous=FULL); writers take turns (SQLite: ``BEGIN IMMEDIATE``; else
-    a lock on the configuration row).
+    A committed row is on the disk (SQLite: WAL, synchronous=FULL); writers take turns (SQLite: ``BEGIN IMMEDIATE``;
+    else a lock on the configuration row).
 
     Parameters
     ----------
@@ -161,7 +161,9 @@ class SqlLedger:
 
     def _usable(self) -> Any:
         if self._closed:
-            raise LedgerError("the ledger must be open; it is closed; nothing was asked; open the guard again")
+            raise LedgerError(
+                "the ledger must be open; it is closed; nothing was asked; open the guard again"
+            )
         if self._process != os.getpid():  # a connection must not cross a fork: begin afresh in the child
             self._engine.dispose(close=False)
             self._connection = self._connect()
@@ -197,11 +199,14 @@ class SqlLedger:
         inspector = sa.inspect(self._engine)
         present = set(inspector.get_table_names())
         ours = {"configuration", "answers"}
-        if present and not ours <= present:
-            if self.path is not None or ours & present:
-                raise LedgerError(f"{self!r} must be a ledger or empty; it is another database; name another file")
+        if present and not ours <= present and (self.path is not None or ours & present):
+            raise LedgerError(
+                f"{self!r} must be a ledger or empty; it is another database; name another file"
+            )
         if not ours <= present:
-            _METADATA.create_all(self._engine)  # checks first; of two processes that race, both succeed
+            with self._engine.begin() as connection:
+                for table in _METADATA.sorted_tables:  # of two processes that race, both succeed
+                    connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
         cursor = self._connection.cursor()
         cursor.execute(self._sql.schema)
         found = cursor.fetchone()
@@ -223,7 +228,9 @@ class SqlLedger:
         if found is not None:
             query, charges, nats, sealed = found
             if sealed is None:
-                raise LedgerError("the ledger's last row must be sealed; it is not: rows were added or removed; verify it")
+                raise LedgerError(
+                    "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
+                )
             return Tail(query, charges, nats, bytes(sealed))
         return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
 
@@ -311,7 +318,9 @@ def _resolved(location: str | Path) -> tuple[str, Path | None]:
         try:
             url = sa.make_url(location)
         except sa.exc.ArgumentError:
-            raise LedgerError("a ledger must be a file or a SQLAlchemy URL; got a URL that cannot be read") from None
+            raise LedgerError(
+                "a ledger must be a file or a SQLAlchemy URL; got a URL that cannot be read"
+            ) from None
         if url.get_backend_name() != "sqlite":
             return location, None
         if not url.database or url.database == ":memory:":
@@ -329,7 +338,9 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
     if not path.parent.is_dir():
         raise LedgerError(f"a ledger's folder must exist; {path.parent} does not; make it first")
     if must_exist and not path.exists():
-        raise LedgerError(f"there is no ledger at {path}; make a guard with ReusableHoldout(X, y, ledger=...)")
+        raise LedgerError(
+            f"there is no ledger at {path}; make a guard with ReusableHoldout(X, y, ledger=...)"
+        )
 
 
 def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:

@@ -15,7 +15,7 @@ from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, Wish, ro
 from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE, Certificate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Plan"]
 
@@ -172,7 +172,7 @@ class Plan:
                 "give three of rows, queries, charges and tolerance, so that the fourth can be derived; "
                 f"missing are {', '.join(missing)}"
             )
-        solvers = {
+        solvers: dict[str, Callable[..., float | None]] = {
             "rows": wish.least_rows,
             "queries": wish.most_queries,
             "charges": wish.most_charges,

@@ -1,4 +1,4 @@
-"""What the analyst may believe: confidence bounds, the transcript code, certificates. Numbers only, no data, no noise."""
+"""What the analyst may believe: confidence bounds, the transcript code, certificates. Numbers only."""
 
 from reusable_holdout.validity.alternatives import fixed_queries_half_width, sample_splitting_half_width
 from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails

@@ -35,7 +35,9 @@ def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: floa
     return (bound.upper(estimate, log_level=level) - bound.lower(estimate, log_level=level)) / 2.0
 
 
-def sample_splitting_half_width(bound: ConfidenceBound, *, queries: int, beta: float, estimate: float) -> float:
+def sample_splitting_half_width(
+    bound: ConfidenceBound, *, queries: int, beta: float, estimate: float
+) -> float:
     """Half-width if every question got a fresh share of the rows; valid for adaptive questions.
 
     Parameters are those of :func:`fixed_queries_half_width`; infinite when there are fewer rows than questions.

@@ -156,7 +156,9 @@ class Certificate:
 
     def half_width(self, *, query: int, charges: int, estimate: float) -> float:
         """Half-width of the confidence bound alone around ``estimate``, in the metric's unit."""
-        level = self.log_level(self.code.length(query=query, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges))
+        level = self.log_level(
+            self.code.length(query=query, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges)
+        )
         value = self._unit(estimate)
         width = self.bound.upper(value, log_level=level) - self.bound.lower(value, log_level=level)
         return float(width) * self.span / 2.0
@@ -172,7 +174,11 @@ class Certificate:
         confidence bound taken at the last declared question: so T changes only when a charge is made.
         """
         if self.fixed_threshold is not None:
-            return np.full_like(prior, self.fixed_threshold) if isinstance(prior, np.ndarray) else self.fixed_threshold
+            return (
+                np.full_like(prior, self.fixed_threshold)
+                if isinstance(prior, np.ndarray)
+                else self.fixed_threshold
+            )
         level = self.log_level(self.last_length(charges=charges, nats=nats))
         value, tolerance = self._unit(prior), self.tolerance / self.span
         below = value - self.bound.reach_low(value - tolerance, log_level=level)

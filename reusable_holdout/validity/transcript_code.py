@@ -74,13 +74,17 @@ class TranscriptCode:
     def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
         """Nats of the ``query``-th question (from 1) after ``charges`` charges whose values cost ``nats``."""
         if query < 1 or not 0 <= charges < query:
-            msg = f"query must be at least 1 and charges in [0, query), got query={query} and charges={charges}"
+            msg = (
+                f"query must be at least 1 and charges in [0, query), got query={query} and charges={charges}"
+            )
             raise InputError(msg)
         if self.queries is not None and query > self.queries:
             msg = f"query must be at most the declared {self.queries}, got {query}"
             raise InputError(msg)
         index = math.log(self.queries) if self.queries is not None else math.log(query) + math.log(query + 1)
-        positions = math.lgamma(query) - math.lgamma(charges + 1) - math.lgamma(query - charges) if charges else 0.0
+        positions = (
+            math.lgamma(query) - math.lgamma(charges + 1) - math.lgamma(query - charges) if charges else 0.0
+        )
         return index + (charges + 1) * math.log(2.0) + positions + nats
 
     def lengths(self, *, first: int, count: int, charges: int, nats: float = 0.0) -> NDArray[np.float64]:

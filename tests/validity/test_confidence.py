@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity import confidence
+from reusable_holdout.validity import inversion
 from reusable_holdout.validity.confidence import (
     ConfidenceBound,
     binomial_lower,
@@ -349,8 +349,8 @@ def test_newtons_method_that_does_not_settle_ends_at_a_vacuous_bound():
     def never(position):
         return position * 0.0, 1.0 + 0.0 * position, 0.0 * position
 
-    assert confidence._climb(never, 0.0, -1.0) == -math.inf
-    assert confidence._climb(never, 1.0, 1.0, bottom=0.0) == 0.0
+    assert inversion.climb(never, 0.0, -1.0) == -math.inf
+    assert inversion.climb(never, 1.0, 1.0, bottom=0.0) == 0.0
 
 
 @pytest.mark.parametrize(

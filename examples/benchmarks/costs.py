@@ -1,0 +1,216 @@
+"""What a durable, certified answer costs, as ratios to the least it could cost on this machine.
+
+Each ratio compares two things measured in turn in one run, because machines are noisy; medians over rounds are shown.
+Run with ``python examples/benchmarks/costs.py``; ``--json`` for programs, ``--quick`` for a rough look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.ledger import Row, SqlLedger
+from reusable_holdout.queries import resolve_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ROWS = 10_000
+_MANY = 10_000
+
+
+class Cost(NamedTuple):
+    """One comparison."""
+
+    what: str
+    ours: str
+    least: str
+    ratio: float
+    goal: float
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    options = parser.parse_args()
+    rounds = 3 if options.quick else 9
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        costs = [
+            one_answer(Path(folder), rounds=rounds),
+            batch(Path(folder), rounds=rounds),
+            scoring(rounds=rounds),
+            late_query(Path(folder), rounds=rounds, late=100_000 if options.quick else 1_000_000),
+        ]
+    if options.json:
+        print(json.dumps([cost._asdict() for cost in costs], indent=2))
+        return
+    print(f"| what | measured | compared with | ratio | goal |\n|---|---|---|---|---|")
+    for cost in costs:
+        print(f"| {cost.what} | {cost.ours} | {cost.least} | {cost.ratio:.2f} | <= {cost.goal} |")
+
+
+def one_answer(folder: Path, *, rounds: int) -> Cost:
+    """One durable answer against a bare durable insert of the same row."""
+    labels, predictions = _questions(500 * rounds)
+    guard = _guard(labels, folder / "one.db")
+    bare = _bare(folder / "one_bare.db")
+    values = (*_sample_row(1), b"s" * 32)
+    ours, least = [], []
+    asked = iter(predictions)
+    number = 0
+    guard.evaluate_predictions(labels, prior=0.9)  # the thresholds of this state are computed once
+    for _ in range(rounds):
+        chunk = [next(asked) for _ in range(500)]
+        ours.append(_seconds(lambda chunk=chunk: [guard.evaluate_predictions(one, prior=0.9) for one in chunk]) / 500)
+
+        def insert(start: int = number) -> None:
+            for query in range(start + 1, start + 501):
+                bare.execute("BEGIN IMMEDIATE")
+                bare.execute(_INSERT, (query, 1, query.to_bytes(32, "big"), *values[3:]))
+                bare.execute("COMMIT")
+
+        least.append(_seconds(insert) / 500)
+        number += 500
+    return _cost("one durable answer", ours, least, "bare BEGIN IMMEDIATE; INSERT; COMMIT", goal=2.0, unit=1e3, name="ms")
+
+
+def batch(folder: Path, *, rounds: int) -> Cost:
+    """A batch of 10,000 answers, once its predictions are scored, against a bare executemany of the same rows."""
+    rng = np.random.default_rng(0)
+    ours, least = [], []
+    for turn in range(rounds):
+        labels = rng.integers(0, 2, 1_000)
+        guard = _guard(labels, folder / f"batch{turn}.db")
+        transcript = guard._transcript  # noqa: SLF001 - what comes after scoring, alone
+        priors = rng.uniform(0.85, 0.95, _MANY)
+        scores = guard._policy.grid_units(priors)  # noqa: SLF001
+        questions = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
+        names = [""] * _MANY
+        guard.evaluate_predictions(labels, prior=0.9)
+        ours.append(_seconds(lambda: transcript.ask_many(scores, priors, questions, names)))
+        rows = SqlLedger(folder / f"batch{turn}.db").rows(after=1)
+        bare = _bare(folder / f"batch_bare{turn}.db")
+        values = [(*row, None) for row in rows]
+
+        def insert() -> None:
+            bare.execute("BEGIN IMMEDIATE")
+            bare.executemany(_INSERT, values)
+            bare.execute("COMMIT")
+
+        least.append(_seconds(insert))
+    cost = _cost("batch of 10,000 durable answers", ours, least, "bare executemany", goal=2.5, unit=1e3, name="ms")
+    return cost._replace(ours=f"{cost.ours} ({_MANY / statistics.median(ours):,.0f} answers/s)")
+
+
+def scoring(*, rounds: int) -> Cost:
+    """Scores of 1,000 predictions on 10,000 rows against NumPy's count of equal labels."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, _ROWS).astype(np.uint8)
+    predictions = rng.integers(0, 2, (1_000, _ROWS)).astype(np.uint8)
+    bound = resolve_metric("accuracy").bind(labels)
+    prepared = bound.prepare_many(predictions)
+    ours, least = [], []
+    for _ in range(3 * rounds):
+        ours.append(_seconds(lambda: bound.score(prepared)))
+        least.append(_seconds(lambda: np.count_nonzero(predictions == labels, axis=1)))
+    return _cost(
+        "scores of 1,000 predictions on 10,000 rows",
+        ours,
+        least,
+        "np.count_nonzero(P == y, axis=1)",
+        goal=1.5,
+        unit=1e3,
+        name="ms",
+    )
+
+
+def late_query(folder: Path, *, rounds: int, late: int) -> Cost:
+    """A question after a million others against one after a thousand."""
+    guards = []
+    for asked in (1_000, late):
+        labels, predictions = _questions(200 * rounds)
+        guard = _guard(labels, folder / f"late{asked}.db", queries=2 * late)
+        _fill(guard, asked)
+        guard.evaluate_predictions(labels, prior=0.9)
+        guards.append((guard, iter(predictions)))
+    times: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for place, (guard, asked) in enumerate(guards):
+            chunk = [next(asked) for _ in range(200)]
+            times[place].append(
+                _seconds(lambda chunk=chunk, guard=guard: [guard.evaluate_predictions(one, prior=0.9) for one in chunk])
+                / 200
+            )
+    return _cost(f"query {late:,}", times[1], times[0], "query 1,000", goal=1.1, unit=1e3, name="ms")
+
+
+_COLUMNS = (*Row._fields, "seal")
+_INSERT = f"INSERT INTO answers VALUES ({', '.join('?' for _ in _COLUMNS)})"
+
+
+def _bare(path: Path) -> sqlite3.Connection:
+    """The same table with the same durability, and nothing else."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    columns = ", ".join(f'"{name}"' for name in _COLUMNS)
+    columns = columns.replace('"query"', '"query" INTEGER PRIMARY KEY').replace('"digest"', '"digest" BLOB UNIQUE')
+    connection.execute(f"CREATE TABLE answers ({columns})")
+    return connection
+
+
+def _guard(labels: np.ndarray, path: Path, queries: int = 100_000) -> ReusableHoldout:
+    return ReusableHoldout(
+        None, labels, queries=queries, charges=20, threshold=0.4, noise_scale=0.001, resolution=0.01, ledger=path, seed=0
+    )
+
+
+def _questions(count: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, _ROWS).astype(np.uint8)
+    return labels, (rng.random((count, _ROWS), dtype=np.float32) < 0.1).astype(np.uint8) ^ labels
+
+
+def _sample_row(query: int) -> Row:
+    return Row(query, query, b"d" * 32, 0.9, 0.9, 0, 0.04, 0.85, 0.95, 0.0, 0, 0.0, time.time(), "")
+
+
+def _fill(guard: ReusableHoldout, asked: int) -> None:
+    """Put so many earlier answers into the ledger."""
+    ledger = guard._ledger  # noqa: SLF001
+    for start in range(0, asked, 50_000):
+        rows = [
+            _sample_row(query)._replace(batch=start + 1, digest=query.to_bytes(32, "big"))
+            for query in range(start + 1, min(start + 50_000, asked) + 1)
+        ]
+        with ledger.transaction() as transaction:
+            transaction.append(rows)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _cost(
+    what: str, ours: list[float], least: list[float], compared: str, *, goal: float, unit: float, name: str
+) -> Cost:
+    mine, other = statistics.median(ours), statistics.median(least)
+    ratio = statistics.median(a / b for a, b in zip(ours, least, strict=True))
+    return Cost(what, f"{mine * unit:.3g} {name}", f"{compared}: {other * unit:.3g} {name}", ratio, goal)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""The main job on real data: a search that overfits a plain holdout, and does not overfit a guarded one."""
+
+from reusable_holdout.demo.demo import DemoResult, run_demo
+
+__all__ = ["DemoResult", "run_demo"]

@@ -1,0 +1,229 @@
+"""Prepare the data, run both searches, measure both on fresh rows."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.datasets import load_adult
+from reusable_holdout.demo.picture import draw
+from reusable_holdout.demo.search import Part, guarded_search, plain_search, propose
+from reusable_holdout.errors import InputError
+from reusable_holdout.holdout import ReusableHoldout, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from reusable_holdout.demo.search import Step
+
+__all__ = ["DemoResult", "run_demo"]
+
+_TRAIN = _HOLDOUT = 8_000
+_QUERIES = 3_000
+_TOLERANCE = 0.05
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found; every number was measured in this run."""
+
+    rows: dict[str, int]
+    queries: int
+    plain_reported: float
+    plain_fresh: float
+    guarded_reported: float
+    guarded_low: float
+    guarded_high: float
+    guarded_fresh: float
+    charges: int
+    budget: int
+    halted: str | None
+    asked: int
+    ledger_sound: bool
+    files: dict[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can write it."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        interval = f"[{self.guarded_low:.4f}, {self.guarded_high:.4f}]"
+        rows = [
+            ("", "reported", "interval", "fresh rows", "reported - fresh"),
+            _row("plain holdout", self.plain_reported, "none", self.plain_fresh),
+            _row("guarded holdout", self.guarded_reported, interval, self.guarded_fresh),
+        ]
+        widths = [max(len(row[place]) for row in rows) for place in range(5)]
+        table = "\n".join(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        )
+        inside = self.guarded_low <= self.guarded_fresh <= self.guarded_high
+        return (
+            f"UCI Adult, accuracy: {self.rows['train']:,} training, {self.rows['holdout']:,} holdout and "
+            f"{self.rows['fresh']:,} fresh rows; {self.queries:,} edits tried\n\n{table}\n\n"
+            f"charges  {self.charges} of at most {self.budget}; {self.asked:,} questions answered\n"
+            f"halted   {self.halted or 'no'}\n"
+            f"interval {'holds' if inside else 'DOES NOT HOLD'} the fresh score; ledger "
+            f"{'sound' if self.ledger_sound else 'NOT SOUND'} when verified\n\n"
+            + "\n".join(f"{name:<8} {path}" for name, path in self.files.items())
+        )
+
+
+def run_demo(
+    *,
+    folder: Path,
+    seed: int = 0,
+    progress: bool = False,
+    watch: Callable[[ReusableHoldout], AbstractContextManager[Any]] | None = None,
+) -> DemoResult:
+    """Run the same hill climb on a plain and on a guarded holdout, and measure both on fresh rows.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the ledger, its key and the picture go; an earlier run's are replaced.
+    seed : int
+        Of the split, the edits and the noise.
+    progress : bool
+        Whether to show a progress bar.
+    watch : callable, optional
+        Makes of the guard a context manager to run the search in, such as MLflow's `track`.
+
+    Returns
+    -------
+    DemoResult
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be used, or matplotlib is missing.
+    """
+    from tqdm import tqdm  # noqa: PLC0415
+
+    ledger = _fresh_ledger(folder)
+    train, holdout, fresh, private = _prepare(seed)
+    edits = propose(_QUERIES - 1, features=train.ranks.shape[1], seed=seed)
+    guard = ReusableHoldout(
+        None,
+        private,
+        metric="accuracy",
+        tolerance=_TOLERANCE,
+        queries=_QUERIES,
+        estimate=0.87,
+        ledger=ledger,
+        seed=seed,
+    )
+    with tqdm(total=2 * len(edits), disable=not progress, desc="searching", leave=False) as bar:
+        plain = plain_search(edits, holdout=holdout, fresh=fresh, tick=bar.update)
+        with guard, nullcontext() if watch is None else watch(guard):
+            guarded, halt = guarded_search(
+                edits, guard, train=train, holdout=holdout, fresh=fresh, tick=bar.update
+            )
+            history = guard.history()
+    picture = folder / "demo.png"
+    draw(plain, guarded, history, queries=_QUERIES, path=picture)
+    return _result(
+        plain,
+        guarded,
+        history,
+        rows={"train": len(train.label), "holdout": len(holdout.label), "fresh": len(fresh.label)},
+        budget=guard.plan.charges,
+        halted=None if halt is None else halt.reason,
+        sound=verify(ledger).sound,
+        files={"ledger": str(ledger), "picture": str(picture)},
+    )
+
+
+def _result(
+    plain: list[Step],
+    guarded: list[Step],
+    history: pd.DataFrame,
+    *,
+    rows: dict[str, int],
+    budget: int,
+    halted: str | None,
+    sound: bool,
+    files: dict[str, str],
+) -> DemoResult:
+    best = guarded[-1].answer
+    if best is None:
+        raise InputError("the guarded search must have an answer; it has none")
+    return DemoResult(
+        rows=rows,
+        queries=_QUERIES,
+        plain_reported=plain[-1].reported,
+        plain_fresh=plain[-1].fresh,
+        guarded_reported=best.value,
+        guarded_low=best.low,
+        guarded_high=best.high,
+        guarded_fresh=guarded[-1].fresh,
+        charges=int(history["charged"].sum()),
+        budget=budget,
+        halted=halted,
+        asked=len(history),
+        ledger_sound=sound,
+        files=files,
+    )
+
+
+def _prepare(seed: int) -> tuple[Part, Part, Part, NDArray[np.bool_]]:
+    """Split, fit one model on the training rows, and give each part its out-of-sample probabilities."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
+    from sklearn.model_selection import cross_val_predict  # noqa: PLC0415
+
+    X, y = load_adult()
+    codes = X.apply(
+        lambda column: column if column.dtype.kind in "if" else column.astype("category").cat.codes
+    )
+    values, label = codes.to_numpy(np.float64), y.to_numpy()
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(label))
+    train, holdout, fresh = np.split(order, [_TRAIN, _TRAIN + _HOLDOUT])
+    model = HistGradientBoostingClassifier(max_iter=60, random_state=seed)
+    own = cross_val_predict(model, values[train], label[train], cv=5, method="predict_proba")[:, 1]
+    model.fit(values[train], label[train])
+    ranks = _ranks(values, train, rng)
+    parts = [Part(ranks[train], own, label[train])]
+    parts += [
+        Part(ranks[rows], model.predict_proba(values[rows])[:, 1], label[rows]) for rows in (holdout, fresh)
+    ]
+    return parts[0], parts[1], parts[2], label[holdout]
+
+
+def _ranks(
+    values: NDArray[np.float64], train: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Place of each value among the training values, ties broken at random: subgroups then have equal sizes."""
+    ranks = np.empty_like(values)
+    for feature in range(values.shape[1]):
+        column = values[:, feature]
+        ordered = np.sort(column[train])
+        below = np.searchsorted(ordered, column, side="left")
+        upto = np.searchsorted(ordered, column, side="right")
+        ranks[:, feature] = (below + rng.uniform(size=len(column)) * (upto - below)) / len(ordered)
+    return ranks
+
+
+def _fresh_ledger(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        ledger = folder / "guard.db"
+        for suffix in ("", "-wal", "-shm", ".key", ".holdout"):
+            ledger.with_name(ledger.name + suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the demo must be able to write to {folder}; it cannot ({error.strerror})"
+        ) from None
+    return ledger
+
+
+def _row(name: str, reported: float, interval: str, fresh: float) -> tuple[str, ...]:
+    return name, f"{reported:.4f}", interval, f"{fresh:.4f}", f"{reported - fresh:+.4f}"
