@@ -5,6 +5,7 @@ Knows scores and noise only as integers on the grid; everything else it computes
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -100,9 +101,9 @@ class Thresholdout:
     def decide(self, score: int, prior: float, question: bytes, state: State) -> Decision:
         """Decide one question; nothing is final until the ledger has it."""
         threshold = self.table(state.charges, state.nats).at(prior)
-        deviation = np.array([abs(score - self.grid_unit(prior))], dtype=np.int64)
+        deviation = abs(score - self.grid_unit(prior))
         mechanism = self._at(state)
-        if mechanism.first_above(deviation, self._threshold_units(np.array([threshold])), [question]) is None:
+        if not mechanism.is_above(deviation, math.floor(threshold / self.certificate.span * GRID), question):
             return Decision(prior, False, threshold, 0.0)
         return self._charge(mechanism, score, prior, question, threshold)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 
@@ -86,23 +87,17 @@ class SqlLedger:
 
     def create(self, configuration: str) -> str:
         """Store a configuration if there is none; return the stored one."""
-        with self._exclusive() as cursor:
-            stored = self._stored(cursor)
-            if stored is None:
-                cursor.execute(self._sql.create, (1, _SCHEMA, configuration))
-                stored = configuration
-            return stored
+        with self.transaction() as transaction:
+            return transaction.create(configuration)
 
     def configuration(self) -> str | None:
         """Stored configuration."""
         with self._reading() as cursor:
             return self._stored(cursor)
 
-    @contextmanager
-    def transaction(self) -> Iterator[_SqlTransaction]:
+    def transaction(self) -> SqlTransaction:
         """Begin; the rows appended are durable when the block is left without an exception."""
-        with self._exclusive() as cursor:
-            yield _SqlTransaction(cursor, self._sql, self._tail(cursor))
+        return SqlTransaction(self)
 
     def tail(self) -> Tail:
         """End of the ledger."""
@@ -132,23 +127,6 @@ class SqlLedger:
     # ---- connections
 
     @contextmanager
-    def _exclusive(self) -> Iterator[Any]:
-        """Cursor of a writing transaction that nobody else can be in."""
-        with self._lock, self._translated("written"):
-            connection = self._usable()
-            cursor = connection.cursor()
-            try:
-                for statement in self._sql.begin:
-                    cursor.execute(statement)
-                yield cursor
-                connection.commit()
-            except BaseException:
-                connection.rollback()
-                raise
-            finally:
-                cursor.close()
-
-    @contextmanager
     def _reading(self) -> Iterator[Any]:
         with self._lock, self._translated("read"):
             connection = self._usable()
@@ -175,23 +153,22 @@ class SqlLedger:
 
     @contextmanager
     def _translated(self, done: str) -> Iterator[None]:
-        """Turn database errors into ours; their words may quote rows."""
+        """Turn database errors into ours."""
         problem = None
         try:
             yield
-        except LedgerError:
-            raise
-        except (sa.exc.SQLAlchemyError, OSError) as error:
-            problem = _reason(getattr(error, "orig", None) or error)
         except Exception as error:
-            if not _is_database_error(error):
-                raise
             problem = _reason(error)
+            if problem is None:
+                raise
         if problem is not None:
-            raise LedgerError(
-                f"the ledger {self!r} must be a ledger that can be {done}; it could not be ({problem}); nothing was "
-                "answered and nothing was charged; check the file, its folder's permissions and the disk"
-            )
+            raise self._failure(done, problem)
+
+    def _failure(self, done: str, problem: str) -> LedgerError:
+        return LedgerError(
+            f"the ledger {self!r} must be a ledger that can be {done}; it could not be ({problem}); nothing was "
+            "answered and nothing was charged; check the file, its folder's permissions and the disk"
+        )
 
     # ---- schema and rows
 
@@ -270,11 +247,74 @@ class _Statements:
             self.begin = [compiled(sa.select(configuration.id).with_for_update())]
 
 
-class _SqlTransaction:
-    def __init__(self, cursor: Any, sql: _Statements, tail: Tail) -> None:
-        self.tail = tail
-        self._cursor, self._sql = cursor, sql
+class SqlTransaction:
+    """One writing transaction, from the beginning of its ``with`` block to the end.
+
+    A class and not a generator, and with one ``try``: every answer runs through it.
+    """
+
+    tail: Tail
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self._ledger = ledger
+        self._sql = ledger._sql
+        self._cursor: Any = None
         self._appended = False
+
+    def __enter__(self) -> Self:
+        ledger = self._ledger
+        ledger._lock.acquire()
+        try:
+            self._connection = ledger._usable()
+            self._cursor = self._connection.cursor()
+            for statement in self._sql.begin:
+                self._cursor.execute(statement)
+            self.tail = ledger._tail(self._cursor)
+        except BaseException as error:
+            self._undo()
+            problem = _reason(error)
+            if problem is None:
+                raise
+        else:
+            return self
+        raise ledger._failure("written", problem)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        problem = None if error is None else _reason(error)
+        if error is None:
+            try:
+                self._connection.commit()
+                self._cursor.close()
+                self._ledger._lock.release()
+            except BaseException as failed:
+                self._undo()
+                problem = _reason(failed)
+                if problem is None:
+                    raise
+            else:
+                return
+        else:
+            self._undo()
+        if problem is not None:
+            raise self._ledger._failure("written", problem)
+
+    def _undo(self) -> None:
+        """Leave nothing behind; the failure that led here is the one to report."""
+        try:
+            if self._cursor is not None:
+                with contextlib.suppress(Exception):
+                    self._connection.rollback()
+                    self._cursor.close()
+        finally:
+            self._ledger._lock.release()
+
+    def create(self, configuration: str) -> str:
+        """Store a configuration if there is none; return the stored one."""
+        stored = self._ledger._stored(self._cursor)
+        if stored is None:
+            self._cursor.execute(self._sql.create, (1, _SCHEMA, configuration))
+            return configuration
+        return stored
 
     def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
         """Rows of the questions that were answered before."""
@@ -360,12 +400,16 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
     return engine
 
 
-def _is_database_error(error: Exception) -> bool:
-    """Whether a driver raised it: PEP 249 names the classes, and no driver shares them."""
-    return any(cls.__name__ in {"DatabaseError", "InterfaceError"} for cls in type(error).__mro__)
-
-
-def _reason(error: BaseException) -> str:
-    """What kind of failure, without the driver's words about parameters."""
-    code = getattr(error, "sqlite_errorname", None)
-    return str(code) if code else type(error).__name__
+def _reason(error: BaseException) -> str | None:
+    """Kind of a database failure, without the driver's words, which may quote rows; None for other errors."""
+    if isinstance(error, LedgerError):
+        return None
+    if isinstance(error, sa.exc.SQLAlchemyError):
+        error = getattr(error, "orig", None) or error
+        return getattr(error, "sqlite_errorname", None) or type(error).__name__
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    # PEP 249 names the classes of drivers' errors, and no two drivers share them
+    if any(cls.__name__ in {"DatabaseError", "InterfaceError"} for cls in type(error).__mro__):
+        return getattr(error, "sqlite_errorname", None) or type(error).__name__
+    return None

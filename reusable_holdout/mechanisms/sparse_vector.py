@@ -176,6 +176,26 @@ class SparseVector:
         above = np.flatnonzero(deviations + noise >= thresholds + self._threshold_noise)
         return int(above[0]) if len(above) else None
 
+    def is_above(self, deviation: int, threshold: int, question: bytes) -> bool:
+        """Whether one query is above its noisy threshold: `first_above` for one, without arrays.
+
+        Parameters
+        ----------
+        deviation, threshold : int
+            Grid units.
+        question : bytes
+            The question's digest.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        if self.halted:
+            raise BudgetError(self._halt_message())
+        noise = self._noise.draw(self._query_law, label="query", question=question)
+        return deviation + noise >= threshold + self._threshold_noise
+
     def charge(self, value: int, question: bytes) -> int:
         """Spend one charge and release a value with noise.
 

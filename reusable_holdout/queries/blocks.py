@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["BLOCK", "each_block"]
 
 BLOCK = 1 << 16  # elements of one piece: 512 KiB of float64, a fraction of a core's second-level cache
+_PROCESSORS = os.cpu_count() or 1
 _WORTH_THREADS = 16  # pieces below which starting threads costs more than it saves
 
 
@@ -40,7 +41,7 @@ def each_block(work: Callable[[slice], None], length: int, size: int = BLOCK) ->
     [slice(0, 3, None), slice(3, 5, None)]
     """
     pieces = [slice(start, min(start + size, length)) for start in range(0, length, size)]
-    threads = min(os.cpu_count() or 1, len(pieces) // (_WORTH_THREADS // 2))
+    threads = min(_PROCESSORS, len(pieces) // (_WORTH_THREADS // 2))
     if threads < 2:
         for piece in pieces:
             work(piece)

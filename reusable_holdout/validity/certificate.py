@@ -25,7 +25,7 @@ NOISE_BETA = 0.05
 _QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA, 0.1 * NOISE_BETA
 
 GRID_SLACK = 8.0 * 2.0**-32
-"""Bounds, in units of the statistic's range, all rounding to the noise grid: of the statistic, losses, prior, threshold, tails."""
+"""Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the metric's range."""
 
 Numbers = float | NDArray[np.float64]
 
@@ -41,8 +41,8 @@ class Interval(NamedTuple):
 class NoiseTails:
     """How far Thresholdout's noise reaches, in units of its scale s, all questions at once.
 
-    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison * s`` and no charged value by
-    more than ``answer * s``.
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison * s`` and no charged value
+    by more than ``answer * s``.
 
     Notes
     -----

@@ -51,6 +51,7 @@ _ARRAYS = SimpleNamespace(
 
 
 def functions(x: Number) -> SimpleNamespace:
+    """Mathematical functions for the kind of number this is."""
     return _FLOATS if isinstance(x, float) else _ARRAYS
 
 
@@ -67,6 +68,7 @@ def solve_where(
 
 
 def pair(first: Number, second: Number) -> tuple[Number, Number]:
+    """Two floats, or two arrays of one shape."""
     if np.ndim(first) == 0 and np.ndim(second) == 0:
         return float(first), float(second)
     first, second = np.broadcast_arrays(np.asarray(first, np.float64), np.asarray(second, np.float64))

@@ -1,8 +1,8 @@
 """Logs of binomial tails and of Chernoff's bound on them, with their derivatives.
 
-The tail is ``P(X = x) x (1 - p) / s`` with a continued fraction ``s`` that is also the derivative of the log tail in the
-log-odds: one fraction pays for value, slope and curvature. Seen in the log-odds of ``p``, or in the number of failures,
-every function here is increasing and **concave**.
+The tail is ``P(X = x) x (1 - p) / s`` with a continued fraction ``s`` that is also the derivative of the log tail in
+the log-odds: one fraction pays for value, slope and curvature. Seen in the log-odds of ``p``, or in the number of
+failures, every function here is increasing and **concave**.
 """
 
 from __future__ import annotations
@@ -70,32 +70,36 @@ def log_binomial_tail(successes: Real | float, *, rows: int, probability: Real |
 
 
 def check_rows(rows: int) -> None:
+    """Refuse a number of rows that no bound is defined for."""
     if rows < 1:
         msg = f"rows must be at least 1, {rows} came; give the number of holdout rows"
         raise InputError(msg)
 
 
 def tail_in_odds(log_odds: Number, x: Number, y: Number, constant: Number) -> tuple[Number, Number, Number]:
+    """Log of ``P(X >= x)`` in the log-odds; the constant is ``excess(x + y) - excess(x) - excess(y)``."""
     held, p, q = _probabilities(log_odds)
     value, slope = _log_tail(x, y, p, q, constant)
     return value + x * (log_odds - held), slope, slope * (x * q - y * p - p - slope)
 
 
 def chernoff_in_odds(log_odds: Number, x: Number, y: Number) -> tuple[Number, Number, Number]:
+    """Chernoff's bound on the log of ``P(X >= x)``, in the log-odds."""
     held, p, q = _probabilities(log_odds)
     return x * (log_odds - held) - _divergence(x, y, p, q), x * q - y * p, -(x + y) * p * q
 
 
 def tail_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Number, Number, Number]:
+    """Log of ``P(X >= rows - y)`` in the number of failures y; its curvature is not worth having."""
     # The derivative in the number of failures has no closed form; a difference is within about 1e-3 of it.
     h = functions(y).least(1e-3, 0.1 * (rows - y))
-    here, there = (
-        _log_tail(rows - z, z, p, q, excess(rows) - excess(rows - z) - excess(z))[0] for z in (y, y + h)
-    )
+    whole = excess(rows)
+    here, there = (_log_tail(rows - z, z, p, q, whole - excess(rows - z) - excess(z))[0] for z in (y, y + h))
     return here, (there - here) / h, 0.0 * y
 
 
 def chernoff_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Number, Number, Number]:
+    """Chernoff's bound on the log of ``P(X >= rows - y)``, in the number of failures y."""
     x = rows - y
     return -_divergence(x, y, p, q), functions(y).log(x * q / (y * p)), 0.0 * y
 
@@ -148,7 +152,7 @@ def _fraction(a: Number, b: Number, p: Number, q: Number) -> Number:
     """``p^a q^b / (B(a, b) I_p(a, b))`` for ``a q >= b p - 1``; more terms only where they are needed."""
     if isinstance(p, float):
         return _fraction_terms(a, b, p, q, _LONGEST_FRACTION)[0]
-    terms = 32
+    terms = 32  # enough at levels below exp(-10), and a fraction that settles earlier stops earlier
     result, delta = _fraction_terms(a, b, p, q, terms)
     left = np.flatnonzero(abs(delta) > EPS * result)
     while left.size and terms < _LONGEST_FRACTION:

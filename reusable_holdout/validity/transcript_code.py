@@ -116,8 +116,8 @@ class ValueCode:
     Notes
     -----
     With ``m`` the steps from the prior's own cell and ``M = floor(threshold / resolution)``: cells with ``|m| < M``
-    (possible, because the answer has noise of its own) share 0.04 evenly; the others share 0.96, of which 0.8 goes to the
-    overfitting side, geometrically with ratio 0.7 from the threshold outwards. A deviation of one to three thresholds
+    (possible, because the answer has noise of its own) share 0.04 evenly; the others share 0.96, of which 0.8 goes to
+    the overfitting side, geometrically with ratio 0.7 from the threshold outwards. A deviation of one to three thresholds
     at ``resolution = threshold / 2`` costs 1.6 to 3.4 nats.
 
     Examples
