@@ -140,6 +140,8 @@ class Plan:
         self.influence, self.variation = influence, variation
         self._stated_threshold = threshold
         span = self.span
+        if resolution is None and threshold is not None:
+            resolution = _nice(threshold / 4.0)
         self._wish = Wish(
             rows=rows,
             queries=queries,
@@ -147,6 +149,7 @@ class Plan:
             tolerance=None if tolerance is None else tolerance / span,
             threshold=None if threshold is None else threshold / span,
             noise_scale=None if noise_scale is None else noise_scale / span,
+            resolution=None if resolution is None else resolution / span,
             beta=1.0 - confidence,
             estimate=(estimate - self.lower) / span,
             family=family,
@@ -158,7 +161,8 @@ class Plan:
         scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
-        self.resolution = self._nice_resolution() if resolution is None else resolution
+        # twice the least threshold: rounding to it still keeps a charged answer within the tolerance
+        self.resolution = _nice(2.0 * self._least_threshold) if resolution is None else resolution
         self.delta = 1.0 / self.rows**2 if delta is None else delta
 
     # ---- what was not stated
@@ -223,12 +227,6 @@ class Plan:
         words += [f"a tolerance of {wish.tolerance * self.span:g}" if wish.tolerance else ""]
         words += [f"confidence {self.confidence:g}"]
         return ", ".join(word for word in words if word)
-
-    def _nice_resolution(self) -> float:
-        """1, 2 or 5 times a power of ten, fine enough that rounding keeps a charged answer within the tolerance."""
-        most = 2.0 * self._least_threshold if self._stated_threshold is None else self._stated_threshold / 4.0
-        power = 10.0 ** math.floor(math.log10(most))
-        return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")
 
     # ---- what follows
 
@@ -382,3 +380,9 @@ class Plan:
 
     def __str__(self) -> str:
         return report(self)
+
+
+def _nice(most: float) -> float:
+    """Largest 1, 2 or 5 times a power of ten that is not above a number."""
+    power = 10.0 ** math.floor(math.log10(most))
+    return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")

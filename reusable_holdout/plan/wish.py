@@ -43,6 +43,7 @@ class Wish:
     tolerance: float | None
     threshold: float | None
     noise_scale: float | None
+    resolution: float | None
     beta: float
     estimate: float
     family: Family
@@ -94,7 +95,13 @@ class Wish:
 
     def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under the stated threshold."""
-        certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+        certificate = self.certificate(
+            rows=rows,
+            queries=queries,
+            charges=charges,
+            tolerance=tolerance,
+            resolution=self.resolution or 0.0,
+        )
         threshold = math.nan if self.threshold is None else self.threshold
         low, high = certificate.agreed(self.estimate, threshold, certificate.affordable_length)
         return float(max(self.estimate - low, high - self.estimate))

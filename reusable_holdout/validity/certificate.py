@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.validity.confidence import ConfidenceBound
 from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
+
+if TYPE_CHECKING:
+    from reusable_holdout.validity.confidence import ConfidenceBound
 
 __all__ = ["Certificate", "Interval", "NoiseTails"]
 
@@ -25,7 +27,7 @@ NOISE_BETA = 0.05
 _QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA, 0.1 * NOISE_BETA
 
 GRID_SLACK = 8.0 * 2.0**-32
-"""Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the metric's range."""
+"""Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the range."""
 
 Numbers = float | NDArray[np.float64]
 
@@ -41,8 +43,8 @@ class Interval(NamedTuple):
 class NoiseTails:
     """How far Thresholdout's noise reaches, in units of its scale s, all questions at once.
 
-    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison * s`` and no charged value
-    by more than ``answer * s``.
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison * s`` and no charged
+    value by more than ``answer * s``.
 
     Notes
     -----
@@ -140,16 +142,25 @@ class Certificate:
         return self.code.length(query=self.queries, charges=charges, nats=nats)
 
     @cached_property
+    def planned_nats(self) -> float:
+        """Nats set aside for one charged value: 3, or what a deviation of two stated thresholds costs on a fine grid."""
+        if self.fixed_threshold is None or self.resolution <= 0.0:
+            return PLANNED_NATS_PER_CHARGE
+        steps = math.ceil(2.0 * self.fixed_threshold / self.resolution)
+        cost = self.value_code(self.fixed_threshold).nats(-steps if self.greater_is_better else steps)
+        return max(PLANNED_NATS_PER_CHARGE, cost)
+
+    @cached_property
     def affordable_length(self) -> float:
         """Description length at which the plan's promise ends: the last charge's state at planned cost."""
         before_last = max(0, self.charges - 1)
-        return self.last_length(charges=before_last, nats=PLANNED_NATS_PER_CHARGE * before_last)
+        return self.last_length(charges=before_last, nats=self.planned_nats * before_last)
 
     def charges_left(self, *, charges: int, nats: float) -> int:
         """Charges still affordable after ``charges`` charges whose values cost ``nats``; at 0 the guard halts."""
         for left in range(self.charges - charges, 0, -1):
             ahead = left - 1
-            length = self.last_length(charges=charges + ahead, nats=nats + PLANNED_NATS_PER_CHARGE * ahead)
+            length = self.last_length(charges=charges + ahead, nats=nats + self.planned_nats * ahead)
             if length <= self.affordable_length + 1e-9:
                 return left
         return 0
