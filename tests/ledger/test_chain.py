@@ -1,0 +1,125 @@
+"""The hash chain finds what was changed."""
+
+import pytest
+from contracts.ledger_contract import make_row
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reusable_holdout.ledger import Row, chain_problems, genesis, seal
+
+
+def chained(*commits, configuration="{}"):
+    rows, seals, previous = [], [], genesis(configuration)
+    for commit in commits:
+        previous = seal(previous, commit)
+        rows += commit
+        seals.append((commit[-1].query, previous))
+    return rows, seals
+
+
+@pytest.fixture
+def ledger():
+    first = make_row(1)
+    second = make_row(2, charged=1, nats=2.0, before=first, name="b")
+    batch = [make_row(query, before=second, batch=3) for query in (3, 4, 5)]
+    return chained([first], [second], batch)
+
+
+def test_a_sound_chain_has_no_problems(ledger):
+    assert chain_problems("{}", *ledger) == []
+
+
+CHANGES = {
+    "query": 9,
+    "batch": 1,
+    "digest": b"x" * 32,
+    "prior": 0.91,
+    "value": 0.91,
+    "charged": 1,
+    "threshold": 0.04,
+    "low": 0.7,
+    "high": 0.96,
+    "nats": 0.5,
+    "charges": 3,
+    "spent_nats": 9.0,
+    "asked_at": 0.0,
+    "name": "other",
+}
+
+
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("column", Row._fields)
+def test_a_change_of_any_column_of_any_row_is_found(ledger, column, place):
+    rows, seals = ledger
+    changed = rows[place]._replace(**{column: CHANGES[column]})
+    if changed == rows[place]:
+        changed = rows[place]._replace(**{column: CHANGES[column] - 1})
+    assert chain_problems("{}", [*rows[:place], changed, *rows[place + 1 :]], seals)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_removed_row_is_found(ledger, place):
+    rows, seals = ledger
+    without = rows[:place] + rows[place + 1 :]
+    renumbered = [row._replace(query=number) for number, row in enumerate(without, start=1)]
+    assert chain_problems("{}", without, seals)
+    assert chain_problems("{}", renumbered, [(min(last, 4), sealed) for last, sealed in seals])
+
+
+def test_a_batch_cut_short_is_found(ledger):
+    rows, seals = ledger
+    assert chain_problems("{}", rows[:4], seals)
+    assert chain_problems("{}", rows[:4], seals[:2])
+
+
+def test_swapped_rows_are_found(ledger):
+    rows, seals = ledger
+    swapped = [rows[0]._replace(digest=rows[1].digest), rows[1]._replace(digest=rows[0].digest), *rows[2:]]
+    assert chain_problems("{}", swapped, seals)
+
+
+def test_an_added_row_is_found(ledger):
+    rows, seals = ledger
+    assert chain_problems("{}", [*rows, make_row(6, before=rows[-1])], seals)
+
+
+def test_another_configuration_is_found(ledger):
+    assert chain_problems('{"charges":1000}', *ledger)
+
+
+def test_another_order_of_seals_is_found(ledger):
+    rows, seals = ledger
+    assert chain_problems("{}", rows, [seals[1], seals[0], seals[2]])
+
+
+floats = st.floats(allow_nan=False)
+rows_of_any_kind = st.builds(
+    Row,
+    query=st.integers(1, 2**62),
+    batch=st.integers(1, 2**62),
+    digest=st.binary(min_size=32, max_size=32),
+    prior=floats,
+    value=floats,
+    charged=st.integers(0, 1),
+    threshold=floats,
+    low=floats,
+    high=floats,
+    nats=floats,
+    charges=st.integers(0, 2**62),
+    spent_nats=floats,
+    asked_at=floats,
+    name=st.text(max_size=20),
+)
+
+
+@given(st.lists(rows_of_any_kind, max_size=4), st.lists(rows_of_any_kind, max_size=4))
+def test_different_rows_have_different_seals(one, other):
+    same = repr(one) == repr(other)  # repr tells 0.0 from -0.0, as the seal does
+    assert (seal(b"p" * 32, one) == seal(b"p" * 32, other)) == same
+
+
+@given(rows_of_any_kind, st.text(max_size=5), st.text(max_size=5))
+def test_a_name_cannot_pass_for_another_row(row, left, right):
+    one = [row._replace(name=left + right)]
+    two = [row._replace(name=left), row._replace(name=right)]
+    assert seal(b"p" * 32, one) != seal(b"p" * 32, two)

@@ -1,0 +1,71 @@
+"""The noise key's file."""
+
+import subprocess
+import sys
+
+import pytest
+
+from reusable_holdout.errors import LedgerError, LedgerKeyError
+from reusable_holdout.ledger import create_key_file, key_commitment, read_key_file
+
+
+def test_a_key_is_private_and_comes_back(tmp_path):
+    path = tmp_path / "guard.db.key"
+    key = create_key_file(path)
+    assert len(key) == 32
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read_key_file(path) == key
+    assert [file.name for file in tmp_path.iterdir()] == ["guard.db.key"]
+
+
+def test_a_key_in_use_is_never_replaced(tmp_path):
+    path = tmp_path / "guard.db.key"
+    key = create_key_file(path)
+    assert create_key_file(path) == key
+    assert create_key_file(path, key=b"x" * 32) == key
+
+
+def test_processes_that_race_get_one_key(tmp_path):
+    script = (
+        "import sys; from pathlib import Path; from reusable_holdout.ledger import create_key_file; "
+        "print(create_key_file(Path(sys.argv[1])).hex())"
+    )
+    path = str(tmp_path / "guard.db.key")
+    children = [
+        subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    assert len({child.communicate()[0] for child in children}) == 1
+
+
+def test_a_missing_key_says_that_the_ledger_cannot_go_on(tmp_path):
+    with pytest.raises(LedgerKeyError, match="cannot go on"):
+        read_key_file(tmp_path / "guard.db.key")
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path):
+    path = tmp_path / "guard.db.key"
+    create_key_file(path)
+    path.chmod(0o644)
+    with pytest.raises(LedgerKeyError, match="mode is 644"):
+        read_key_file(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"zz" * 32, b"ab" * 31, b"\xff\xfe", b"ab" * 33])
+def test_what_is_no_key_is_refused(tmp_path, content):
+    path = tmp_path / "guard.db.key"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(LedgerKeyError, match="must hold one key"):
+        read_key_file(path)
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(LedgerError, match="writable"):
+        create_key_file(tmp_path / "missing" / "guard.db.key")
+
+
+def test_a_commitment_tells_keys_apart_and_shows_neither():
+    one, other = key_commitment(b"a" * 32), key_commitment(b"b" * 32)
+    assert one != other
+    assert (b"a" * 32).hex() not in one

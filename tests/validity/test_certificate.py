@@ -1,0 +1,365 @@
+"""Certificates recomputed from their definition, and their coverage by enumeration; nothing is sampled."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reusable_holdout.validity import (
+    PLANNED_NATS_PER_CHARGE,
+    Certificate,
+    ConfidenceBound,
+    NoiseTails,
+    ThresholdTable,
+    fixed_queries_half_width,
+)
+from reusable_holdout.validity.certificate import GRID_SLACK
+
+FAMILIES = ("binomial", "bounded", "bounded-difference")
+GRID = 2**32
+
+
+def certificate(*, rows=10_000, family="binomial", **changes):
+    standard = Certificate(
+        bound=ConfidenceBound(family, rows=rows, sum_of_squares=1.0 / rows),
+        queries=1000,
+        charges=10,
+        beta=0.05,
+        noise_scale=1e-4,
+        resolution=0.005,
+        lower=0.0,
+        upper=1.0,
+        tolerance=0.06,
+        fixed_threshold=None,
+        least_threshold=0.004,
+    )
+    return replace(standard, **changes)
+
+
+certificates = st.builds(
+    certificate,
+    rows=st.sampled_from((50, 1000, 10_000, 10**6)),
+    family=st.sampled_from(FAMILIES),
+    queries=st.sampled_from((1, 30, 1000)),
+    noise_scale=st.sampled_from((0.0, 1e-4, 1e-3)),
+    tolerance=st.floats(0.01, 0.5),
+    lower=st.sampled_from((0.0, -1.0)),
+    upper=st.just(1.0),
+)
+units = st.floats(0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "queries", "charges", "most"),
+    [(10_000, 1000, 0, 0.0128), (10_000, 1000, 10, 0.0425), (1000, 100, 5, 0.088)],
+)
+def test_half_widths_are_those_required(rows, queries, charges, most):
+    guard = certificate(rows=rows, queries=queries, charges=charges)
+    width = guard.half_width(query=queries, charges=charges, estimate=0.9)
+    assert 0.9 * most < width <= most
+    wide = replace(guard, lower=-2.0, upper=8.0)  # the same in a unit ten times as fine
+    assert wide.half_width(query=queries, charges=charges, estimate=7.0) == pytest.approx(10 * width)
+
+
+@given(guard=certificates, unit=units, threshold=st.floats(0.0, 0.3), length=st.floats(0.0, 3000.0))
+def test_intervals_contain_what_was_answered_and_stay_within_the_bounds(guard, unit, threshold, length):
+    centre = guard.lower + unit * guard.span
+    for low, high in (guard.agreed(centre, threshold, length), guard.charged(centre, length)):
+        assert guard.lower <= low <= centre <= high <= guard.upper
+
+
+@given(
+    guard=certificates,
+    unit=units,
+    thresholds=st.tuples(st.floats(0.0, 0.3), st.floats(0.0, 0.3)),
+    lengths=st.tuples(st.floats(0.0, 3000.0), st.floats(0.0, 3000.0)),
+)
+def test_intervals_grow_with_length_threshold_and_noise(guard, unit, thresholds, lengths):
+    centre, slack = guard.lower + unit * guard.span, 1e-13
+    noisier = replace(guard, noise_scale=guard.noise_scale + 1e-4, resolution=2 * guard.resolution)
+    pairs = [
+        (
+            guard.agreed(centre, min(thresholds), lengths[0]),
+            guard.agreed(centre, max(thresholds), lengths[0]),
+        ),
+        (
+            guard.agreed(centre, thresholds[0], min(lengths)),
+            guard.agreed(centre, thresholds[0], max(lengths)),
+        ),
+        (guard.charged(centre, min(lengths)), guard.charged(centre, max(lengths))),
+        (guard.agreed(centre, thresholds[0], lengths[0]), noisier.agreed(centre, thresholds[0], lengths[0])),
+        (guard.charged(centre, lengths[0]), noisier.charged(centre, lengths[0])),
+    ]
+    for inner, outer in pairs:
+        assert outer.low <= inner.low + slack
+        assert outer.high >= inner.high - slack
+
+
+@settings(max_examples=300)
+@given(guard=certificates, unit=units, charges=st.integers(0, 9), extra=st.floats(0.0, 10.0))
+def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, charges, extra):
+    charges = min(charges, guard.queries - 1)
+    prior, nats = guard.lower + unit * guard.span, 3.0 * charges + extra
+    threshold = guard.threshold(prior, charges=charges, nats=nats)
+    length = guard.last_length(charges=charges, nats=nats)
+
+    def kept(deviation):
+        low, high = guard.agreed(prior, deviation, length)
+        return low >= prior - guard.tolerance - 1e-12 and high <= prior + guard.tolerance + 1e-12
+
+    reach = guard.tolerance / guard.span
+    assume(
+        min(abs(unit - reach), abs(1.0 - unit - reach)) > 1e-9
+    )  # a target within rounding of an end is none
+
+    assert threshold >= guard.least_threshold
+    if threshold > guard.least_threshold:
+        assert kept(threshold)
+    # of 0/1 losses only multiples of 1/n are observed: the next one is as far as a threshold can fall short
+    step = (1.0 / guard.bound.rows if guard.bound.family == "binomial" else 0.0) + 1e-7
+    if threshold / guard.span + guard.comparison_tail < 1.0 - 1e-9:
+        assert not kept(threshold + step * guard.span)
+
+
+@given(guard=certificates, unit=units, charges=st.integers(0, 8))
+def test_a_charge_never_raises_the_threshold(guard, unit, charges):
+    charges = min(charges, max(0, guard.queries - 2))
+    prior = guard.lower + unit * guard.span
+    if charges + 1 < guard.queries:
+        before, after = (guard.threshold(prior, charges=j, nats=3.0 * j) for j in (charges, charges + 1))
+        assert after <= before + 1e-9
+
+
+def test_a_stated_threshold_is_the_threshold():
+    guard = certificate(fixed_threshold=0.05)
+    assert guard.threshold(0.3, charges=4, nats=12.0) == 0.05
+    np.testing.assert_array_equal(guard.threshold(np.array([0.1, 0.9]), charges=0, nats=0.0), [0.05, 0.05])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_arrays_are_answered_as_their_elements_are(family):
+    guard = certificate(family=family, lower=-1.0, upper=3.0, tolerance=0.3)
+    priors = np.linspace(-1.0, 3.0, 41)
+    thresholds = guard.threshold(priors, charges=3, nats=9.5)
+    lengths = guard.code.lengths(first=500, count=41, charges=3, nats=9.5)
+    agreed, charged = guard.agreed(priors, thresholds, lengths), guard.charged(priors, lengths)
+    for i, prior in enumerate(priors.tolist()):
+        assert guard.threshold(prior, charges=3, nats=9.5) == pytest.approx(thresholds[i], abs=1e-10)
+        one = guard.agreed(prior, float(thresholds[i]), float(lengths[i]))
+        assert one == pytest.approx((agreed.low[i], agreed.high[i]), abs=1e-10)
+        other = guard.charged(prior, float(lengths[i]))
+        assert other == pytest.approx((charged.low[i], charged.high[i]), abs=1e-10)
+
+
+@given(
+    charges=st.integers(0, 12),
+    nats=st.floats(0.0, 80.0),
+    more=st.floats(0.0, 20.0),
+    queries=st.sampled_from((12, 1000, 10**5)),
+)
+def test_charges_left_falls_with_charges_and_nats(charges, nats, more, queries):
+    guard = certificate(charges=12, queries=queries)
+    left = guard.charges_left(charges=charges, nats=nats)
+    assert 0 <= left <= 12 - charges
+    assert guard.charges_left(charges=charges, nats=nats + more) <= left
+    if charges < 12:
+        assert guard.charges_left(charges=charges + 1, nats=nats + more) <= left
+
+
+@given(charges=st.integers(0, 11), nats=st.floats(0.0, 80.0))
+def test_the_guard_halts_exactly_when_the_next_questions_would_outgrow_the_plan(charges, nats):
+    guard = certificate(charges=12)
+    excess = guard.last_length(charges=charges, nats=nats) - guard.affordable_length
+    if abs(excess) > 1e-6:
+        assert (guard.charges_left(charges=charges, nats=nats) == 0) == (excess > 0.0)
+
+
+def test_at_planned_cost_every_charge_of_the_plan_is_left():
+    guard = certificate(charges=12)
+    for charges in range(13):
+        nats = PLANNED_NATS_PER_CHARGE * charges
+        assert guard.charges_left(charges=charges, nats=nats) == 12 - charges
+
+
+@given(guard=certificates, steps=st.integers(-60, 60))
+def test_a_charged_value_costs_what_the_value_code_of_its_cell_says(guard, steps):
+    prior = guard.lower + 100 * guard.resolution
+    value = guard.lower + (100 + steps) * guard.resolution
+    assert guard.value_nats(value, prior=prior, threshold=0.02) == guard.value_code(0.02).nats(steps)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("rows", "tolerance"), [(60, 0.4), (1000, 0.12), (10_000, 0.06)])
+def test_a_table_never_raises_a_threshold_and_hardly_lowers_it(family, rows, tolerance):
+    guard = certificate(rows=rows, family=family, tolerance=tolerance, queries=100)
+    table = ThresholdTable(guard, charges=3, nats=9.5)
+    priors = np.linspace(0.0, 1.0, 20_011)
+    exact, tabled = guard.threshold(priors, charges=3, nats=9.5), table.at_each(priors)
+    assert (tabled <= exact).all()
+    inside = (priors > tolerance + 1e-3) & (
+        priors < 1 - tolerance - 1e-3
+    )  # beyond, one side asks for nothing
+    assert (exact[inside] - tabled[inside]).max() <= 5e-3
+    assert [table.at(prior) for prior in priors[::397].tolist()] == tabled[::397].tolist()
+
+
+# ---- the failure probability, part by part
+
+
+def laplace_tail(reach, *, scale):
+    """P(Lap(scale) > reach)."""
+    return 0.5 * math.exp(-reach / scale)
+
+
+def discrete_laplace_tail(reach, *, scale):
+    """P(X > reach) for X on the integers with probabilities proportional to exp(-|x| / scale)."""
+    return math.exp(-(math.floor(reach) + 1) / scale) / (1.0 + math.exp(-1.0 / scale))
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-4])
+@pytest.mark.parametrize(("queries", "charges"), [(1, 0), (1, 1), (100, 5), (10**6, 200)])
+def test_the_noise_exceeds_its_reach_with_a_twentieth_of_the_failure_probability(queries, charges, beta):
+    tails = NoiseTails(queries=queries, charges=charges, beta=beta)
+    threshold_reach = 2.0 * math.log((charges + 1) / (2 * 0.1 * 0.05 * beta))
+    query_reach = tails.comparison - threshold_reach
+    failures = (
+        queries * laplace_tail(query_reach, scale=4.0)
+        + (charges + 1) * laplace_tail(threshold_reach, scale=2.0)
+        + 2 * charges * laplace_tail(tails.answer, scale=1.0)
+    )
+    unspent = 0.1 * 0.05 * beta if charges == 0 else 0.0  # no charge, no charged value
+    assert failures + unspent == pytest.approx(0.05 * beta, rel=1e-9)
+
+
+@pytest.mark.parametrize("noise_scale", [1e-2, 1e-4, 1e-7, 1e-9, 1e-11])
+def test_one_grid_unit_per_noise_pays_for_its_being_discrete(noise_scale):
+    queries, charges, beta = 1000, 10, 0.05
+    scale, tails = noise_scale * GRID, NoiseTails(queries=queries, charges=charges, beta=beta)
+    threshold_reach = 2.0 * math.log((charges + 1) / (2 * 0.1 * 0.05 * beta))
+    failures = (
+        queries * discrete_laplace_tail((tails.comparison - threshold_reach) * scale + 1, scale=4 * scale)
+        + (charges + 1) * discrete_laplace_tail(threshold_reach * scale + 1, scale=2 * scale)
+        + 2 * charges * discrete_laplace_tail(tails.answer * scale + 1, scale=scale)
+    )
+    assert failures <= 0.05 * beta
+    # two noises, the statistic, the prior and the threshold, rounded to the grid: a unit each, at most
+    assert GRID_SLACK * GRID >= 5
+
+
+@pytest.mark.parametrize("queries", [1, 7, 40])
+def test_all_levels_of_one_question_at_a_time_and_the_noise_sum_to_at_most_beta(queries):
+    guard = certificate(queries=queries)
+    nodes = [(i, j) for i in range(1, queries + 1) for j in range(i)]
+    # both sides of every node; each (i, j) stands for C(i - 1, j) sets of positions
+    spent = sum(
+        2.0 * math.comb(i - 1, j) * math.exp(guard.log_level(guard.code.length(query=i, charges=j)))
+        for i, j in nodes
+    )
+    assert 0.5 * 0.95 * guard.beta * 0.999 <= spent <= 0.95 * guard.beta
+
+
+# ---- coverage, enumerated
+
+
+CELLS, ROWS, BETA = 7, 10, 0.05
+
+
+def compositions(total, parts):
+    if parts == 1:
+        return [(total,)]
+    return [(first, *rest) for first in range(total + 1) for rest in compositions(total - first, parts - 1)]
+
+
+def chance(counts):
+    """Probability of these counts when each row is in each cell alike."""
+    ways = math.factorial(ROWS) / math.prod(math.factorial(count) for count in counts)
+    return ways / CELLS**ROWS
+
+
+def coverage_guard():
+    return certificate(
+        rows=ROWS,
+        queries=CELLS + 1,
+        charges=CELLS + 1,
+        beta=BETA,
+        noise_scale=0.0,
+        resolution=0.01,
+        fixed_threshold=0.02,
+    )
+
+
+def adaptive_misses(guard, counts, *, batch, length):
+    """Ask after each cell, then after all cells that came out high; count the intervals that miss the population.
+
+    Thresholdout without noise: the hardest case, for the analyst sees every charged value exactly. Her priors are the
+    population's values. `length` is what a question costs, given its number, the charges before it and their nats.
+    """
+    spent, misses, high = [], [], []
+    for query in range(1, CELLS + 2):
+        cells = [query - 1] if query <= CELLS else high
+        truth, value = len(cells) / CELLS, sum(counts[cell] for cell in cells) / ROWS
+        before = [] if batch and query <= CELLS else spent
+        cost = length(query, len(before), sum(before))
+        if abs(value - truth) < 0.02:
+            interval = guard.agreed(truth, 0.02, cost)
+        else:
+            interval = guard.charged(value, cost)
+            spent.append(guard.value_nats(value, prior=truth, threshold=0.02))
+        misses.append(not interval.low <= truth <= interval.high)
+        if query <= CELLS and value > truth:
+            high.append(query - 1)
+    return misses
+
+
+def miss_probability(length, *, batch=False):
+    guard, total = coverage_guard(), 0.0
+    known = {}
+    for counts in compositions(ROWS, CELLS):
+        # the cells are alike and asked in turn, so the chance is that of the counts
+        total += chance(counts) if any(adaptive_misses(guard, counts, batch=batch, length=length)) else 0.0
+        known[counts] = chance(counts)
+    assert math.fsum(known.values()) == pytest.approx(1.0, rel=1e-12)
+    return total
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_an_adaptive_analyst_misses_with_probability_at_most_beta(batch):
+    code = coverage_guard().code
+    missed = miss_probability(lambda i, j, nats: code.length(query=i, charges=j, nats=nats), batch=batch)
+    assert missed <= BETA
+
+
+def test_the_same_analyst_beats_a_union_over_the_questions_alone():
+    # intervals for questions fixed in advance: valid for those, and false for a question made from the answers
+    missed = miss_probability(lambda i, j, nats: math.log(CELLS + 1))
+    assert missed > 2 * BETA
+
+
+def test_the_coverage_of_fixed_questions_alone_is_kept_by_the_union():
+    guard, length = coverage_guard(), math.log(CELLS + 1)
+    missed = sum(
+        chance(counts)
+        for counts in compositions(ROWS, CELLS)
+        if any(adaptive_misses(guard, counts, batch=False, length=lambda i, j, nats: length)[:CELLS])
+    )
+    assert 0.0 < missed <= BETA
+
+
+def test_without_charges_the_certificate_costs_one_bit_more_than_fixed_questions():
+    guard = certificate()
+    fixed = fixed_queries_half_width(guard.bound, queries=2 * 1000, beta=0.95 * 0.05, estimate=0.9)
+    assert guard.half_width(query=1000, charges=0, estimate=0.9) == pytest.approx(fixed, rel=1e-9)
+
+
+def test_half_widths_rise_with_questions_and_charges():
+    guard = certificate()
+    widths = [guard.half_width(query=1000, charges=j, estimate=0.8) for j in range(12)]
+    assert all(a < b for a, b in pairwise(widths))
+    later = [guard.half_width(query=i, charges=3, estimate=0.8) for i in (4, 10, 100, 1000)]
+    assert later == sorted(later)

@@ -1,0 +1,211 @@
+"""Kraft sums by exact dynamic programming, checked against every strategy of small games; nothing is sampled."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.validity import TranscriptCode, ValueCode
+
+# A weight of one node, without the values' part: of question `query`, asked in a batch that starts after
+# `before` questions, `charges` of which were charged.
+WEIGHTS = {
+    "the code": lambda query, before, charges: Fraction(
+        1, 2 ** (charges + 1) * math.comb(query - 1, charges)
+    ),
+    "the batch's start": lambda query, before, charges: Fraction(
+        1, 2 ** (charges + 1) * math.comb(before, charges)
+    ),
+}
+declared_or_not = st.one_of(st.none(), st.integers(1, 10**6))
+
+
+def worst_kraft_sum(queries, weight, *, batches=None, values=Fraction(1)):
+    """Largest sum of weights any strategy reaches; `batches` limits the sizes, `values` is all values' mass.
+
+    A charged value multiplies what follows by its own weight, so the best continuation is the same after every value
+    and every set of positions: the game's state is (questions asked, charges), and the recursion is exact.
+    """
+
+    @cache
+    def worst(before, charges):
+        sizes = range(1, queries - before + 1) if batches is None else batches(before)
+        return max((after(before, charges, size) for size in sizes), default=Fraction(0))
+
+    def after(before, charges, size):
+        asked = sum(weight(query, before, charges) for query in range(before + 1, before + size + 1))
+        return asked / queries + sum(
+            math.comb(size, hits) * values**hits * worst(before + size, charges + hits)
+            for hits in range(size + 1)
+        )
+
+    return worst(0, 0)
+
+
+def kraft_sums_of_all_strategies(code, value_weight):
+    """Kraft sum of every deterministic strategy, history by history, from the public lengths alone."""
+
+    def sums(before, charges, nats):
+        if before == code.queries:
+            return [0.0]
+        found = []
+        for size in range(1, code.queries - before + 1):
+            lengths = code.lengths(first=before + 1, count=size, charges=charges, nats=nats)
+            # outcomes of the batch: each question agreed or charged; the sub-strategy may differ after each
+            continuations = [
+                sums(before + size, charges + sum(hits), nats - sum(hits) * math.log(value_weight))
+                for hits in itertools.product((0, 1), repeat=size)
+            ]
+            asked = float(np.exp(-lengths).sum())
+            found += [asked + sum(chosen) for chosen in itertools.product(*continuations)]
+        return found
+
+    return sums(0, 0, 0.0)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 3, 5, 9, 16, 25])
+def test_no_strategy_overfills_the_kraft_sum_even_when_answers_choose_the_batches(queries):
+    total = worst_kraft_sum(queries, WEIGHTS["the code"])
+    assert total <= 1
+    assert total >= Fraction(1, 2)  # the first batch alone weighs a half
+
+
+@pytest.mark.parametrize("queries", [1, 4, 12])
+def test_one_question_at_a_time_fills_the_kraft_sum_but_for_the_charges_that_cannot_be(queries):
+    single = worst_kraft_sum(
+        queries, WEIGHTS["the code"], batches=lambda before: [1] if before < queries else []
+    )
+    # the i-th question can have 0 to i - 1 charges before it, which weigh 1 - 2^-i
+    assert single == sum(1 - Fraction(1, 2**i) for i in range(1, queries + 1)) / queries
+    assert single == worst_kraft_sum(queries, WEIGHTS["the code"])
+
+
+def test_counting_positions_before_the_batch_overfills_the_kraft_sum_once_answers_choose_the_batches():
+    weight = WEIGHTS["the batch's start"]
+    assert worst_kraft_sum(12, weight) > 1
+    # and it is this freedom that does it: every schedule of sizes fixed in advance stays within 1
+    for cuts in itertools.product((False, True), repeat=7):
+        starts = [0, *(i + 1 for i, cut in enumerate(cuts) if cut), 8]
+        sizes = {start: [end - start] for start, end in itertools.pairwise(starts)}
+        assert worst_kraft_sum(8, weight, batches=lambda before, sizes=sizes: sizes.get(before, [])) <= 1
+
+
+@pytest.mark.parametrize("queries", [2, 3, 4, 5])
+@pytest.mark.parametrize("value_weight", [0.9999, 0.3])
+def test_the_dynamic_programme_finds_the_worst_of_all_enumerated_strategies(queries, value_weight):
+    sums = kraft_sums_of_all_strategies(TranscriptCode(queries=queries), value_weight)
+    assert len(sums) == {2: 2, 3: 6, 4: 54, 5: 4470}[queries]
+    worst = worst_kraft_sum(queries, WEIGHTS["the code"], values=Fraction(value_weight))
+    assert max(sums) == pytest.approx(float(worst), rel=1e-12)
+    assert max(sums) <= 1.0
+
+
+def test_a_length_is_minus_the_log_of_the_weight_the_kraft_sums_are_about():
+    for queries, nats in ((7, 0.0), (40, 2.5)):
+        code = TranscriptCode(queries=queries)
+        for query in range(1, queries + 1):
+            for charges in range(query):
+                weight = WEIGHTS["the code"](query, None, charges) / queries
+                length = code.length(query=query, charges=charges, nats=nats)
+                assert length == pytest.approx(nats - math.log(weight), abs=1e-11)
+
+
+def test_undeclared_questions_weigh_one_together():
+    code = TranscriptCode()
+    weights = sum(math.exp(-code.length(query=i, charges=0)) for i in range(1, 2001))
+    assert weights == pytest.approx(0.5 * (1 - 1 / 2001), rel=1e-12)  # 1 / (i (i + 1)) telescopes
+
+
+@given(queries=declared_or_not, data=st.data())
+def test_lengths_of_a_batch_are_the_lengths_of_its_questions(queries, data):
+    code = TranscriptCode(queries=queries)
+    first = data.draw(st.integers(1, queries or 5000))
+    count = data.draw(st.integers(1, min(20, (queries or 10**6) - first + 1)))
+    charges = data.draw(st.integers(0, first - 1))
+    together = code.lengths(first=first, count=count, charges=charges, nats=1.25)
+    alone = [code.length(query=first + i, charges=charges, nats=1.25) for i in range(count)]
+    assert together.shape == (count,)
+    np.testing.assert_allclose(together, alone, rtol=1e-12, atol=1e-8 if first > 1000 else 1e-11)
+
+
+@given(queries=declared_or_not, data=st.data())
+def test_a_later_question_and_more_nats_cost_more(queries, data):
+    code = TranscriptCode(queries=queries)
+    query = data.draw(st.integers(1, (queries or 10**6) - 1)) if queries != 1 else 1
+    charges = data.draw(st.integers(0, query - 1))
+    here = code.length(query=query, charges=charges)
+    assert code.length(query=query, charges=charges, nats=0.5) == pytest.approx(here + 0.5)
+    if queries is None or query < queries:
+        assert code.length(query=query + 1, charges=charges) >= here - 1e-7
+
+
+@pytest.mark.parametrize(("query", "charges"), [(0, 0), (-3, 0), (1, 1), (5, 5), (5, -1)])
+def test_a_question_that_cannot_have_had_so_many_charges_is_refused(query, charges):
+    with pytest.raises(InputError, match=r"charges in \[0, query\)"):
+        TranscriptCode(queries=10).length(query=query, charges=charges)
+
+
+def test_other_impossible_codes_are_refused():
+    with pytest.raises(InputError, match="at most the declared 10, got 11"):
+        TranscriptCode(queries=10).length(query=11, charges=0)
+    with pytest.raises(InputError, match="at most the declared 10, got 12"):
+        TranscriptCode(queries=10).lengths(first=8, count=5, charges=0)
+    with pytest.raises(InputError, match=r"charges in \[0, query\)"):
+        TranscriptCode(queries=10).lengths(first=3, count=5, charges=4)
+    with pytest.raises(InputError, match="queries must be at least 1 or None, got 0"):
+        TranscriptCode(queries=0)
+
+
+value_codes = st.builds(
+    ValueCode,
+    threshold=st.floats(1e-3, 10.0),
+    resolution=st.floats(1e-4, 1.0),
+    greater_is_better=st.booleans(),
+)
+
+
+@given(code=value_codes)
+def test_the_weights_of_all_values_sum_to_one_and_each_is_positive(code):
+    edge = max(1, math.floor(code.threshold / code.resolution))
+    inner = (2 * edge - 1) * math.exp(-code.nats(0))
+    assert {code.nats(m) for m in (1 - edge, edge - 1)} == {code.nats(0)}
+    decay = -2.0 * math.log(0.7) * code.resolution / code.threshold
+    outer = 0.0
+    for side in (-1, 1):
+        nats = np.array([code.nats(side * (edge + k)) for k in range(60)])
+        # geometric, so the series has a closed form
+        np.testing.assert_allclose(np.diff(nats), decay, rtol=1e-6, atol=1e-12)
+        assert np.isfinite(nats).all()
+        outer += math.exp(-nats[0]) / -math.expm1(-decay)
+    assert inner == pytest.approx(0.04, rel=1e-12)
+    assert inner + outer == pytest.approx(1.0, rel=1e-12)
+    assert math.isfinite(code.nats(10**9))
+
+
+@given(code=value_codes, steps=st.integers(-(10**4), 10**4))
+def test_the_overfitting_side_is_cheaper_and_mirrors_when_losses_are_scored(code, steps):
+    other = ValueCode(code.threshold, code.resolution, greater_is_better=not code.greater_is_better)
+    assert code.nats(steps) == other.nats(-steps)
+    worse = -abs(steps) if code.greater_is_better else abs(steps)
+    assert code.nats(worse) <= code.nats(-worse)
+
+
+def test_a_finer_grid_costs_the_logarithm_of_its_fineness():
+    for deviation in (1, 2, 5):  # in thresholds
+        coarse = ValueCode(threshold=0.05, resolution=0.01).nats(-5 * deviation)
+        fine = ValueCode(threshold=0.05, resolution=0.0001).nats(-500 * deviation)
+        assert fine - coarse == pytest.approx(math.log(100), abs=0.1)
+
+
+def test_typical_values_cost_what_the_docstring_says():
+    code = ValueCode(threshold=0.02, resolution=0.01)
+    costs = [round(code.nats(steps), 1) for steps in (-2, -6, 2, 6)]
+    assert costs == [1.5, 2.9, 2.9, 4.3]
