@@ -102,6 +102,20 @@ def test_intervals_grow_with_length_threshold_and_noise(guard, unit, thresholds,
         assert outer.high >= inner.high - slack
 
 
+@given(guard=certificates, unit=units, length=st.floats(0.0, 3000.0))
+def test_intervals_cover_the_bounds_of_every_holdout_value_the_noise_allows(guard, unit, length):
+    centre, level = guard.lower + unit * guard.span, guard.log_level(length)
+    reaches = {
+        guard.agreed(centre, 0.03, length): 0.03 + guard.tails.comparison * guard.noise_scale,
+        guard.charged(centre, length): guard.resolution / 2 + guard.tails.answer * guard.noise_scale,
+    }
+    for interval, reach in reaches.items():
+        value = np.array([centre - reach, centre + reach]) / guard.span - guard.lower / guard.span
+        low, high = guard.bound.lower(value[0], log_level=level), guard.bound.upper(value[1], log_level=level)
+        assert interval.low <= guard.lower + low * guard.span + 1e-13
+        assert interval.high >= guard.lower + high * guard.span - 1e-13
+
+
 @settings(max_examples=300)
 @given(guard=certificates, unit=units, charges=st.integers(0, 9), extra=st.floats(0.0, 10.0))
 def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, charges, extra):
@@ -179,6 +193,15 @@ def test_the_guard_halts_exactly_when_the_next_questions_would_outgrow_the_plan(
     excess = guard.last_length(charges=charges, nats=nats) - guard.affordable_length
     if abs(excess) > 1e-6:
         assert (guard.charges_left(charges=charges, nats=nats) == 0) == (excess > 0.0)
+
+
+def test_a_plan_of_a_stated_threshold_on_a_fine_grid_sets_aside_what_its_values_cost():
+    coarse = certificate(charges=12, fixed_threshold=0.05, resolution=0.025)
+    fine = certificate(charges=12, fixed_threshold=0.05, resolution=0.0005)
+    assert coarse.planned_nats == PLANNED_NATS_PER_CHARGE
+    assert fine.planned_nats == fine.value_code(0.05).nats(-200) > PLANNED_NATS_PER_CHARGE
+    for charges in range(13):
+        assert fine.charges_left(charges=charges, nats=fine.planned_nats * charges) == 12 - charges
 
 
 def test_at_planned_cost_every_charge_of_the_plan_is_left():

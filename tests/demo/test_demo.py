@@ -1,0 +1,67 @@
+"""The main job, at its real size, on real data."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from reusable_holdout import InputError, verify
+from reusable_holdout.cli import main
+from reusable_holdout.datasets import load_adult
+from reusable_holdout.demo import run_demo
+from reusable_holdout.holdout import released
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return run_demo(folder=folder), folder
+
+
+def test_the_search_overfits_a_plain_holdout_and_not_the_guarded_one(result):
+    found, _ = result
+    assert found.plain_reported - found.plain_fresh > 0.025
+    assert found.guarded_low <= found.guarded_fresh <= found.guarded_high
+    assert abs(found.guarded_reported - found.guarded_fresh) < 0.025
+    assert 1 <= found.charges <= found.budget
+
+
+def test_every_interval_of_the_demo_is_no_wider_than_the_tolerance_allows(result):
+    _, folder = result
+    history = released(folder / "guard.db").history
+    assert ((history["high"] - history["low"]) <= 2 * 0.051).all()
+
+
+def test_the_ledger_is_sound_and_the_picture_is_there(result):
+    found, folder = result
+    assert found.ledger_sound
+    assert verify(folder / "guard.db").queries == found.asked
+    assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_says_what_was_found(result):
+    found, _ = result
+    text = str(found)
+    for number in (found.plain_reported, found.plain_fresh, found.guarded_reported, found.guarded_fresh):
+        assert f"{number:.4f}" in text
+    json.dumps(found.as_dict())
+
+
+def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="write to"):
+        run_demo(folder=tmp_path / "file")
+
+
+def test_the_command_runs_it(tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path), "--json", "--seed", "3"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["guarded_low"] <= found["guarded_fresh"] <= found["guarded_high"]
+
+
+def test_the_data_are_what_their_readme_says():
+    X, y = load_adult()
+    assert X.shape == (32_537, 14)  # 32,561 rows less 24 exact duplicates
+    assert not pd.concat([X, y], axis=1).duplicated().any()
+    assert not X.isna().any().any()
+    assert round(float(y.mean()), 3) == 0.241

@@ -1,0 +1,124 @@
+"""The command line, run as users run it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout.cli import main
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    labels = np.random.default_rng(0).integers(0, 2, 4_000)
+    guard = ReusableHoldout(None, labels, tolerance=0.1, queries=3, ledger=tmp_path / "guard.db", seed=0)
+    guard.evaluate_predictions(labels, prior=1.0, name="oracle")
+    guard.evaluate_predictions(1 - labels, prior=0.4)
+    guard.close()
+    return tmp_path / "guard.db"
+
+
+def run(capsys, *arguments):
+    status = main([str(argument) for argument in arguments])
+    return status, capsys.readouterr()
+
+
+def test_a_plan_is_printed_as_a_table_and_as_json(capsys):
+    status, text = run(capsys, "plan", "--rows", 10_000, "--queries", 1_000, "--tolerance", 0.05)
+    assert status == 0
+    assert "2 charges" in text.out
+    status, text = run(capsys, "plan", "--rows", 10_000, "--queries", 1_000, "--tolerance", 0.05, "--json")
+    found = json.loads(text.out)
+    assert (found["charges"], found["delta"]) == (2, 1e-8)
+
+
+def test_the_inverse_question_works(capsys):
+    _, text = run(capsys, "plan", "--queries", 1_000, "--charges", 10, "--tolerance", 0.05, "--json")
+    assert json.loads(text.out)["rows"] > 10_000
+
+
+def test_an_impossible_plan_ends_with_status_1_and_says_what_would_do(capsys):
+    status, text = run(capsys, "plan", "--rows", 1_000, "--queries", 1_000, "--tolerance", 0.05)
+    assert status == 1
+    assert "3,932 rows or a tolerance of 0.0988" in text.err
+    assert text.out == ""
+
+
+def test_history_shows_what_was_released(capsys, ledger):
+    status, text = run(capsys, "history", ledger)
+    assert status == 0
+    assert "oracle" in text.out
+    status, text = run(capsys, "history", ledger, "--json")
+    records = json.loads(text.out)
+    assert [record["query"] for record in records] == [1, 2]
+    assert [record["charged"] for record in records] == [False, True]
+
+
+def test_plot_writes_a_picture(capsys, ledger, tmp_path):
+    status, text = run(capsys, "plot", ledger, "--out", tmp_path / "guard.png", "--json")
+    assert status == 0
+    assert json.loads(text.out) == {"picture": str(tmp_path / "guard.png")}
+    assert (tmp_path / "guard.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_that_cannot_be_written_is_an_error(capsys, ledger, tmp_path):
+    for name in ("missing/guard.png", "guard.nonsense"):
+        status, text = run(capsys, "plot", ledger, "--out", tmp_path / name)
+        assert status == 1
+        assert "writable" in text.err
+
+
+def test_verify_passes_a_sound_ledger_and_fails_a_changed_one(capsys, ledger):
+    status, text = run(capsys, "verify", ledger, "--json")
+    assert status == 0
+    found = json.loads(text.out)
+    assert found["sound"]
+    assert run(capsys, "verify", ledger, "--expected-head", found["head"])[0] == 0
+    assert run(capsys, "verify", ledger, "--expected-head", "00")[0] == 1
+    import sqlite3
+
+    change = sqlite3.connect(ledger)
+    change.execute("UPDATE answers SET value = 0.99 WHERE query = 1")
+    change.commit()
+    change.close()
+    status, text = run(capsys, "verify", ledger)
+    assert status == 1
+    assert "row 1" in text.out
+
+
+@pytest.mark.parametrize("command", ["history", "plot", "verify"])
+def test_a_missing_ledger_is_an_error_and_is_not_made(capsys, tmp_path, command):
+    status, text = run(capsys, command, tmp_path / "guard.db")
+    assert status == 1
+    assert "no ledger" in text.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["demo", "plan", "history", "plot", "verify"])
+def test_help_has_an_example(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"Example: reusable-holdout {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_wrong_command_line_ends_with_status_2(capsys):
+    for arguments in ([], ["nonsense"], ["plan", "--rows", "many"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 2
+    capsys.readouterr()
+
+
+def test_the_program_is_installed():
+    done = subprocess.run(
+        [sys.executable, "-m", "reusable_holdout", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "demo" in done.stdout
+
+
+def test_a_halt_is_not_an_exception_that_loops_can_swallow():
+    assert not issubclass(Halted, Exception)
