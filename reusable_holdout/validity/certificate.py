@@ -143,7 +143,7 @@ class Certificate:
 
     @cached_property
     def planned_nats(self) -> float:
-        """Nats set aside for one charged value: 3, or the cost of two stated thresholds on a fine grid if that is more."""
+        """Nats set aside for a charged value: 3, or the cost of two stated thresholds if a fine grid makes that more."""
         if self.fixed_threshold is None or self.resolution <= 0.0:
             return PLANNED_NATS_PER_CHARGE
         steps = math.ceil(2.0 * self.fixed_threshold / self.resolution)

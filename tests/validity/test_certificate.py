@@ -176,7 +176,9 @@ def test_arrays_are_answered_as_their_elements_are(family):
     charges=st.integers(0, 12),
     nats=st.floats(0.0, 80.0),
     more=st.floats(0.0, 20.0),
-    queries=st.sampled_from((12, 1000, 10**5)),
+    queries=st.sampled_from(
+        (30, 1000, 10**5)
+    ),  # with hardly more questions than charges, the last positions cost less
 )
 def test_charges_left_falls_with_charges_and_nats(charges, nats, more, queries):
     guard = certificate(charges=12, queries=queries)
