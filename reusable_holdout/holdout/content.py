@@ -7,6 +7,7 @@ from it.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,13 +52,30 @@ class ContentKey:
         return digest.hexdigest()
 
     def question(self, prepared: NDArray[Any], prior_unit: int) -> bytes:
-        """Digest of a question: canonical predictions and the prior on the grid.
+        """Digest of a question asked with predictions: them in canonical form, and the prior on the grid.
 
-        Keyed, because predictions for private rows are a function of them.
+        Only for predictions that the analyst has: whether two questions are the same is visible to her.
         """
         digest = self._new(b"question")
         digest.update(prior_unit.to_bytes(8, "big", signed=True))
         digest.update(prepared.data)
+        return digest.digest()
+
+    def model_question(self, model: Any, prior_unit: int) -> bytes:
+        """Digest of a question asked with a model: its content, and the prior on the grid.
+
+        Its predictions for the private rows must not be used: whether two models agree on them is a function of the
+        holdout, and replays would tell. A model that cannot be pickled is a new question each time.
+        """
+        import joblib  # noqa: PLC0415 - not needed to ask with predictions
+
+        try:
+            content = joblib.hash(model, hash_name="sha1").encode()
+        except Exception:  # whatever pickling raises
+            content = secrets.token_bytes(_DIGEST_BYTES)
+        digest = self._new(b"model")
+        digest.update(prior_unit.to_bytes(8, "big", signed=True))
+        digest.update(content)
         return digest.digest()
 
     def questions(self, prepared: NDArray[Any], prior_units: Sequence[int]) -> list[bytes]:

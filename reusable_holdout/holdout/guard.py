@@ -261,6 +261,8 @@ class ReusableHoldout:
         Returns
         -------
         Answer
+            The same fitted model with the same prior gets the recorded answer. Another model is another question, even
+            if both predict the same: that they do is a fact about the private rows.
 
         Raises
         ------
@@ -292,14 +294,14 @@ class ReusableHoldout:
     @sealed
     def _evaluate_model(self, model: Any, prior: float, name: str) -> Answer:
         holdout = self._holdout
-        self._checked_prior(prior)
+        question = self._content.model_question(model, self._policy.grid_unit(self._checked_prior(prior)))
         predictions = withheld(
             lambda: predictions_of(
                 model, holdout.X, response=self.metric.response, classes=holdout.bound.classes
             ),
             what="the model",
         )
-        return self._ask(predictions, prior, name)
+        return self._ask(predictions, prior, name, question)
 
     @sealed
     def evaluate_predictions(self, predictions: Any, *, prior: float, name: str = "") -> Answer:
@@ -369,12 +371,13 @@ class ReusableHoldout:
         self._tell([answer for answer in answers if not answer.replayed])
         return answers
 
-    def _ask(self, predictions: Any, prior: float, name: str) -> Answer:
+    def _ask(self, predictions: Any, prior: float, name: str, question: bytes | None = None) -> Answer:
         bound = self._holdout.bound
         stated = self._checked_prior(prior)
         (label,) = _checked_names([name], 1)
         prepared = bound.prepare(predictions)
-        question = self._content.question(prepared, self._policy.grid_unit(stated))
+        if question is None:
+            question = self._content.question(prepared, self._policy.grid_unit(stated))
         score = int(bound.score(prepared[None])[0])
         answer = self._transcript.ask(score, stated, question, label)
         if not answer.replayed and self._listeners:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Decision", "HaltReason", "State", "Thresholdout"]
+__all__ = ["Decision", "Decisions", "HaltReason", "State", "Thresholdout"]
 
 HaltReason = Literal["charges", "code", "queries"]
 
@@ -41,6 +41,15 @@ class Decision(NamedTuple):
     charged: bool
     threshold: float
     nats: float
+
+
+class Decisions(NamedTuple):
+    """A batch, decided up to a halt; each an array of shape (decided,)."""
+
+    values: NDArray[np.float64]
+    charged: NDArray[np.bool_]
+    thresholds: NDArray[np.float64]
+    nats: NDArray[np.float64]
 
 
 class Thresholdout:
@@ -113,41 +122,41 @@ class Thresholdout:
         priors: NDArray[np.float64],
         questions: Sequence[bytes],
         state: State,
-    ) -> list[Decision]:
+    ) -> Decisions:
         """Decide a batch in order, up to a halt; stretches between charges are compared at once.
 
         Returns
         -------
-        list of Decision
+        Decisions
             One for each question, or fewer if the budget ran out on the way.
         """
         deviations = np.abs(scores - self.grid_units(priors))
         query_noise = self._at(state).query_noise(questions)
-        decisions: list[Decision] = []
-        values = priors.tolist()
-        while len(decisions) < len(questions) and self.halt_reason(state) is None:
-            start = len(decisions)
+        values, nats = priors.copy(), np.zeros(len(priors))
+        thresholds, charged = np.empty(len(priors)), np.zeros(len(priors), dtype=np.bool_)
+        start = 0
+        while start < len(priors) and self.halt_reason(state) is None:
+            rest = slice(start, None)
             mechanism = self._at(state)
-            thresholds = self.table(state.charges, state.nats).at_each(priors[start:])
+            thresholds[rest] = self.table(state.charges, state.nats).at_each(priors[rest])
             above = mechanism.first_above(
-                deviations[start:],
-                self._threshold_units(thresholds),
-                questions[start:],
-                query_noise=query_noise[start:],
+                deviations[rest],
+                self._threshold_units(thresholds[rest]),
+                questions[rest],
+                query_noise=query_noise[rest],
             )
-            agreed = len(questions) - start if above is None else above
-            reached = thresholds[: agreed + 1].tolist()
-            decisions += [
-                Decision(value, False, threshold, 0.0)
-                for value, threshold in zip(values[start : start + agreed], reached[:agreed], strict=True)
-            ]
             if above is None:
+                start = len(priors)
                 break
             here = start + above
-            charge = self._charge(mechanism, int(scores[here]), values[here], questions[here], reached[above])
-            decisions.append(charge)
-            state = State(state.query, state.charges + 1, state.nats + charge.nats)
-        return decisions
+            decision = self._charge(
+                mechanism, int(scores[here]), float(priors[here]), questions[here], float(thresholds[here])
+            )
+            values[here], charged[here], nats[here] = decision.value, True, decision.nats
+            state = State(state.query, state.charges + 1, state.nats + decision.nats)
+            start = here + 1
+        decided = slice(start)
+        return Decisions(values[decided], charged[decided], thresholds[decided], nats[decided])
 
     def _charge(
         self, mechanism: SparseVector, score: int, prior: float, question: bytes, threshold: float
@@ -155,7 +164,10 @@ class Thresholdout:
         certificate = self.certificate
         noisy = min(max(mechanism.charge(score, question), 0), GRID) / GRID * certificate.span
         cell = round(noisy / certificate.resolution)
-        value = min(float(f"{certificate.lower + cell * certificate.resolution:.12g}"), certificate.upper)
+        digits = 12 - math.ceil(
+            math.log10(certificate.span)
+        )  # hides 0.30000000000000004, far below the noise grid
+        value = min(round(certificate.lower + cell * certificate.resolution, digits), certificate.upper)
         return Decision(
             value, True, threshold, certificate.value_nats(value, prior=prior, threshold=threshold)
         )

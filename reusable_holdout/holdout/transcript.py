@@ -7,6 +7,7 @@ commit has cost nothing, and since the noise is a function of the question, aski
 from __future__ import annotations
 
 import time
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.holdout.thresholdout import Decision, HaltReason, Thresholdout
+    from reusable_holdout.holdout.thresholdout import Decision, Decisions, HaltReason, Thresholdout
     from reusable_holdout.ledger import Ledger, Tail
 
 __all__ = ["Transcript"]
@@ -103,20 +104,10 @@ class Transcript:
                 self._check_room(len(new), state)
                 rows, reason = self._decide_batch(scores, priors, questions, names, new, state)
                 transaction.append(rows)
-        end = State(rows[-1].query, rows[-1].charges, rows[-1].spent_nats) if rows else state
-        fresh = {row.digest: row for row in rows}
-        answers = []
-        for question in questions:
-            row = fresh.pop(question, None)  # a repetition inside the batch is a replay
-            if row is not None:
-                known[question] = row
-                answers.append(
-                    self._answer(row, State(row.query, row.charges, row.spent_nats), replayed=False)
-                )
-            elif question in known:
-                answers.append(self._answer(known[question], end, replayed=True))
-            else:
-                break
+        if len(new) == len(questions) and rows:
+            answers = self._fresh_answers(rows)
+        else:
+            answers = self._mixed_answers(questions, known, rows, state)
         if len(answers) < len(questions):
             raise self.halt(reason or "charges", answers)
         return answers
@@ -146,6 +137,33 @@ class Transcript:
 
     # ---- one batch
 
+    def _fresh_answers(self, rows: list[Row]) -> list[Answer]:
+        """Answers of new rows."""
+        counts = {row.charges: row.spent_nats for row in rows}  # charges left change only at charges
+        left = {charges: self._policy.charges_left(charges, nats) for charges, nats in counts.items()}
+        return [
+            Answer(value, charged == 1, low, high, prior, query, left[charges], False, threshold, name)
+            for query, _, _, prior, value, charged, threshold, low, high, _, charges, _, _, name in rows
+        ]
+
+    def _mixed_answers(
+        self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
+    ) -> list[Answer]:
+        """Answers to a batch in which questions are repeated, up to the first that was not answered."""
+        end = State(rows[-1].query, rows[-1].charges, rows[-1].spent_nats) if rows else state
+        fresh = {row.digest: row for row in rows}
+        known, answers = dict(known), []
+        for question in questions:
+            row = fresh.pop(question, None)  # its repetitions inside the batch are replays
+            if row is not None:
+                known[question] = row
+                answers += self._fresh_answers([row])
+            elif question in known:
+                answers.append(self._answer(known[question], end, replayed=True))
+            else:
+                break
+        return answers
+
     def _check_room(self, asked: int, state: State) -> None:
         left = self._policy.certificate.queries - state.query
         if asked > left:
@@ -173,25 +191,23 @@ class Transcript:
 
     def _certified_batch(
         self,
-        decisions: list[Decision],
+        decisions: Decisions,
         priors: NDArray[np.float64],
         questions: Sequence[bytes],
         names: Sequence[str],
         state: State,
     ) -> list[Row]:
-        certificate, count = self._policy.certificate, len(decisions)
-        values, charged, thresholds, nats = (np.array(column) for column in zip(*decisions, strict=True))
-        first = state.query + 1
+        certificate, (values, charged, thresholds, nats) = self._policy.certificate, decisions
+        first, count = state.query + 1, len(values)
         lengths = certificate.code.lengths(first=first, count=count, charges=state.charges, nats=state.nats)
-        low, high = (np.array(end) for end in certificate.agreed(priors[:count], thresholds, lengths))
+        low, high = (np.asarray(end) for end in certificate.agreed(priors[:count], thresholds, lengths))
         if charged.any():
             low[charged], high[charged] = certificate.charged(values[charged], lengths[charged])
-        now = time.time()
         columns = (
             range(first, first + count),
-            [first] * count,
-            questions[:count],
-            priors[:count].tolist(),
+            repeat(first),
+            questions,
+            priors.tolist(),
             values.tolist(),
             charged.astype(np.int64).tolist(),
             thresholds.tolist(),
@@ -200,10 +216,10 @@ class Transcript:
             nats.tolist(),
             (state.charges + np.cumsum(charged)).tolist(),
             np.cumsum(np.concatenate([[state.nats], nats]))[1:].tolist(),
-            [now] * count,
-            names[:count],
+            repeat(time.time()),
+            names,
         )
-        return [Row(*row) for row in zip(*columns, strict=True)]
+        return list(map(Row._make, zip(*columns, strict=False)))  # questions after a halt have no row
 
     # ---- one question
 

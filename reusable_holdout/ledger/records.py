@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Row", "Tail", "check_follows", "genesis", "seal"]
 
 _SEAL_BYTES = 32
+_ROUNDING = 1e-9  # of sums that were added up in another order
 _FIXED = struct.Struct(">qq32sddqdddqddd" + "q")  # the last: bytes of the name
 
 
@@ -131,19 +132,17 @@ def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
     LedgerError
         If numbers have gaps, sums are wrong, or a value is not finite.
     """
-    query, charges, nats = tail.query, tail.charges, tail.spent_nats
+    number, charges, nats = tail.query, tail.charges, tail.spent_nats
     for row in rows:
-        query += 1
-        charges += row.charged
-        nats += row.nats
+        query, _, _, prior, value, charged, threshold, low, high, cost, sum_charged, sum_cost, _, _ = row
+        number += 1
+        charges += charged
+        nats += cost
         sound = (
-            row.query == query
-            and row.charges == charges
-            and abs(row.spent_nats - nats) <= 1e-6 * max(1.0, nats)
-            and math.isfinite(row.prior + row.value + row.threshold + row.low + row.high + nats)
+            query == number and sum_charged == charges and abs(sum_cost - nats) <= _ROUNDING * (1.0 + nats)
         )
-        if not sound:
+        if not sound or not math.isfinite(prior + value + threshold + low + high + nats):
             raise LedgerError(
-                f"a new row must continue the ledger after query {tail.query}; the one for query {row.query} does not; "
+                f"a new row must continue the ledger after query {tail.query}; the one for query {query} does not; "
                 "nothing was written"
             )

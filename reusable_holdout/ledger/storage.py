@@ -236,7 +236,8 @@ class _Statements:
         self.seals = compiled(
             sa.select(answers.query, answers.seal).where(answers.seal.is_not(None)).order_by(answers.query)
         )
-        self.insert = compiled(sa.insert(_ANSWERS))
+        self.insert = compiled(sa.insert(_ANSWERS).values({column.name: bind(column.name) for column in row}))
+        self.insert_sealed = compiled(sa.insert(_ANSWERS))
         self.one = compiled(sa.select(*row).where(answers.digest == bind("digest")))
         self.chunk = compiled(
             sa.select(*row).where(answers.digest.in_([bind(f"digest{i}") for i in range(_CHUNK)]))
@@ -339,12 +340,9 @@ class SqlTransaction:
         check_follows(self.tail, rows)
         self._appended = True
         sealed = seal(self.tail.seal, rows)
-        if len(rows) == 1:
-            self._cursor.execute(self._sql.insert, (*rows[0], sealed))
-            return
-        values = [(*row, None) for row in rows[:-1]]
-        values.append((*rows[-1], sealed))  # type: ignore[arg-type]
-        self._cursor.executemany(self._sql.insert, values)
+        if len(rows) > 1:
+            self._cursor.executemany(self._sql.insert, rows[:-1])
+        self._cursor.execute(self._sql.insert_sealed, (*rows[-1], sealed))
 
 
 def _row(values: Sequence[Any]) -> Row:

@@ -262,8 +262,10 @@ class Plan:
 
     def threshold_at(self, *, charges: int, estimate: float | None = None) -> float:
         """Threshold in force after so many charges, at a prior near `estimate`."""
-        if not 0 <= charges <= self.charges:
-            raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
+        if not 0 <= charges < self.charges:
+            raise InputError(
+                f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
+            )
         at = self.estimate if estimate is None else estimate
         check_real("estimate", at, least=self.lower, most=self.upper)
         return float(self._certificate.threshold(at, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges))

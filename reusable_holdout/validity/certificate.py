@@ -143,7 +143,7 @@ class Certificate:
 
     @cached_property
     def planned_nats(self) -> float:
-        """Nats set aside for a charged value: 3, or the cost of two stated thresholds if a fine grid makes that more."""
+        """Nats set aside for a charged value: 3, or what two stated thresholds cost if a finer grid makes it more."""
         if self.fixed_threshold is None or self.resolution <= 0.0:
             return PLANNED_NATS_PER_CHARGE
         steps = math.ceil(2.0 * self.fixed_threshold / self.resolution)
