@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from reusable_holdout.errors import Halted, HandleError, HoldoutError, InputError, LedgerError
-from reusable_holdout.holdout.boundary import sealed, withheld
+from reusable_holdout.errors import Halted, HandleError, HoldoutError, InputError, LedgerError, ModelError
+from reusable_holdout.holdout.boundary import attempt, sealed
 from reusable_holdout.holdout.configuration import Configuration, metric_of
 from reusable_holdout.holdout.content import ContentKey
 from reusable_holdout.holdout.handle import Handle, write_private
 from reusable_holdout.holdout.keys import find_key
-from reusable_holdout.holdout.models import fitted, predictions_of, training_estimate
+from reusable_holdout.holdout.models import check_model, fitted, predictions_of, training_estimate
 from reusable_holdout.holdout.thresholdout import State, Thresholdout
 from reusable_holdout.holdout.transcript import Transcript
 from reusable_holdout.ledger import MemoryLedger, SqlLedger, key_commitment
@@ -268,8 +268,10 @@ class ReusableHoldout:
         ------
         Halted
             If a budget has run out and the question is new.
-        InputError, ModelError
-            If the input does not fit or the model fails; nothing was asked and nothing was charged.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        ModelError
+            If the model fails on the holdout. That it does is a fact about the holdout: it takes a charge.
         """
         if self._holdout.X is None:
             raise InputError("this guard holds labels only; ask with evaluate_predictions, or give it X")
@@ -293,15 +295,16 @@ class ReusableHoldout:
 
     @sealed
     def _evaluate_model(self, model: Any, prior: float, name: str) -> Answer:
-        holdout = self._holdout
-        question = self._content.model_question(model, self._policy.grid_unit(self._checked_prior(prior)))
-        predictions = withheld(
-            lambda: predictions_of(
-                model, holdout.X, response=self.metric.response, classes=holdout.bound.classes
-            ),
-            what="the model",
+        holdout, bound = self._holdout, self._holdout.bound
+        check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
+        stated = self._checked_prior(prior)
+        question = self._content.model_question(model, self._policy.grid_unit(stated))
+        prepared = attempt(
+            lambda: bound.prepare(
+                predictions_of(model, holdout.X, response=self.metric.response, classes=bound.classes)
+            )
         )
-        return self._ask(predictions, prior, name, question)
+        return self._ask(prepared, stated, question, name)
 
     @sealed
     def evaluate_predictions(self, predictions: Any, *, prior: float, name: str = "") -> Answer:
@@ -327,7 +330,10 @@ class ReusableHoldout:
         InputError
             If the input does not fit; nothing was asked and nothing was charged.
         """
-        return self._ask(predictions, prior, name)
+        stated = self._checked_prior(prior)
+        prepared = self._holdout.bound.prepare(predictions)
+        question = self._content.question(prepared, self._policy.grid_unit(stated))
+        return self._ask(prepared, stated, question, name)
 
     @sealed
     def evaluate_many(
@@ -363,26 +369,32 @@ class ReusableHoldout:
         stated = self._checked_priors(priors, len(prepared))
         labels = _checked_names(names, len(prepared))
         questions = self._content.questions(prepared, self._policy.grid_units(stated).tolist())
+        scores = self._score(prepared)
+        if scores is None:  # the batch fails as its first question
+            return [self._transcript.ask(None, float(stated[0]), questions[0], labels[0])]
         try:
-            answers = self._transcript.ask_many(bound.score(prepared), stated, questions, labels)
+            answers = self._transcript.ask_many(scores, stated, questions, labels)
         except Halted as halt:
             self._tell([answer for answer in halt.answers if not answer.replayed])
             raise
         self._tell([answer for answer in answers if not answer.replayed])
         return answers
 
-    def _ask(self, predictions: Any, prior: float, name: str, question: bytes | None = None) -> Answer:
-        bound = self._holdout.bound
-        stated = self._checked_prior(prior)
+    def _ask(self, prepared: NDArray[Any] | None, prior: float, question: bytes, name: str) -> Answer:
+        """Ask with predictions, or with None if the model failed to make them."""
         (label,) = _checked_names([name], 1)
-        prepared = bound.prepare(predictions)
-        if question is None:
-            question = self._content.question(prepared, self._policy.grid_unit(stated))
-        score = int(bound.score(prepared[None])[0])
-        answer = self._transcript.ask(score, stated, question, label)
+        score = None if prepared is None else self._score(prepared[None])
+        answer = self._transcript.ask(None if score is None else int(score[0]), prior, question, label)
         if not answer.replayed and self._listeners:
             self._tell([answer])
         return answer
+
+    def _score(self, prepared: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Scores on the grid, or None if a metric of the user's own fails on the holdout."""
+        try:
+            return self._holdout.bound.score(prepared)
+        except ModelError:
+            return None
 
     def _checked_prior(self, prior: object) -> float:
         metric = self.metric

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries import Metric, Response
 
-__all__ = ["PriorMethod", "fitted", "predictions_of", "training_estimate"]
+__all__ = ["PriorMethod", "check_model", "fitted", "predictions_of", "training_estimate"]
 
 PriorMethod = Literal["cross-validation", "in-sample"]
 
@@ -45,6 +45,30 @@ def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[A
     return _aligned(model, _method(model, "predict_proba")(X), classes)
 
 
+def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> None:
+    """Refuse a model that cannot fit, by what is public: its methods, its classes, the number of columns.
+
+    Found here, it is free; found on the holdout's rows, it takes a charge.
+
+    Raises
+    ------
+    InputError
+        Saying what does not fit.
+    """
+    methods = {"labels": ["predict"], "values": ["predict"], "probabilities": ["predict_proba"]}
+    names = methods.get(response, ["decision_function", "predict_proba"])
+    if not any(callable(getattr(model, name, None)) for name in names):
+        raise InputError(f"this metric needs a model with {' or '.join(names)}; got {type(model).__name__}")
+    known, columns = getattr(model, "n_features_in_", None), np.shape(X)[1:]
+    if known is not None and len(columns) == 1 and known != columns[0]:
+        raise InputError(
+            f"the model must take the holdout's {columns[0]} columns; it was fitted on {known}; "
+            "nothing was asked and nothing was charged"
+        )
+    if response == "probabilities":
+        _places(model, classes)
+
+
 def _method(model: Any, name: str) -> Any:
     method = getattr(model, name, None)
     if method is None:
@@ -57,19 +81,27 @@ def _method(model: Any, name: str) -> Any:
 def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | None) -> NDArray[Any]:
     """Columns in the order of the guard's classes; a class the model never saw has probability 0."""
     table = np.asarray(probabilities, dtype=np.float64)
+    columns = _places(model, classes)
+    if columns is None or classes is None:
+        return table
+    full = np.zeros((len(table), len(classes)))
+    full[:, columns] = table
+    return full
+
+
+def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
+    """Where the model's classes stand among the guard's; None if they are the same, or the model does not say."""
     known = getattr(model, "classes_", None)
     if known is None or classes is None or np.array_equal(known, classes):
-        return table
+        return None
     places = {label: index for index, label in enumerate(classes.tolist())}
-    columns = [places.get(label) for label in np.asarray(known).tolist()]
-    if None in columns:
+    labels = np.asarray(known).tolist()
+    if not places.keys() >= set(labels):
         raise InputError(
-            f"the model's classes must be among the guard's; got {len(columns)} classes, of which some are not; "
+            f"the model's classes must be among the guard's; got {len(labels)} classes, of which some are not; "
             "pass classes= to the guard with all classes that may occur"
         )
-    full = np.zeros((len(table), len(classes)))
-    full[:, [column for column in columns if column is not None]] = table
-    return full
+    return [places[label] for label in labels]
 
 
 def fitted(model: Any, X_train: Any, y_train: Any) -> Any:

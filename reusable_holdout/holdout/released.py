@@ -9,6 +9,7 @@ import numpy as np
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.holdout.configuration import Configuration
 from reusable_holdout.ledger import Row, SqlLedger
+from reusable_holdout.validity import FAILURE_NATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["Released", "history_frame", "released"]
+__all__ = ["Released", "history_frame", "is_failure", "released"]
 
 _COLUMNS = [
     "query",
@@ -74,6 +75,11 @@ def released(ledger: str | Path) -> Released:
     certificate = configuration.certificate()
     history = history_frame(rows, lambda charges, nats: certificate.charges_left(charges=charges, nats=nats))
     return Released(history, certificate.charges, configuration.metric["name"])
+
+
+def is_failure(row: Row) -> bool:
+    """Whether a row records that the analyst's code failed on the holdout: then it has no value to certify."""
+    return row.charged == 1 and row.nats == FAILURE_NATS
 
 
 def history_frame(rows: Sequence[Row], charges_left: Callable[[int, float], int]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import numpy as np
 
 from reusable_holdout.mechanisms import KeyedNoise, NoiseScales, SparseVector
 from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Certificate, ThresholdTable
+from reusable_holdout.validity import FAILURE_NATS, Certificate, ThresholdTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +41,7 @@ class Decision(NamedTuple):
     charged: bool
     threshold: float
     nats: float
+    failed: bool = False
 
 
 class Decisions(NamedTuple):
@@ -115,6 +116,14 @@ class Thresholdout:
         if not mechanism.is_above(deviation, math.floor(threshold / self.certificate.span * GRID), question):
             return Decision(prior, False, threshold, 0.0)
         return self._charge(mechanism, score, prior, question, threshold)
+
+    def fail(self, prior: float, state: State) -> Decision:
+        """Decide a question that failed on the holdout: a charge, for that it did is a fact about the holdout."""
+        certificate = self.certificate
+        worst = certificate.lower if certificate.greater_is_better else certificate.upper
+        return Decision(
+            worst, True, self.table(state.charges, state.nats).at(prior), FAILURE_NATS, failed=True
+        )
 
     def decide_many(
         self,

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.errors import BudgetError, Halted
+from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.holdout.answer import Answer
-from reusable_holdout.holdout.released import history_frame
+from reusable_holdout.holdout.released import history_frame, is_failure
 from reusable_holdout.holdout.thresholdout import State
 from reusable_holdout.ledger import Row
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,13 +57,20 @@ class Transcript:
         """What has been asked and spent."""
         return _state(self._ledger.tail())
 
-    def ask(self, score: int, prior: float, question: bytes, name: str) -> Answer:
+    def ask(self, score: int | None, prior: float, question: bytes, name: str) -> Answer:
         """Answer one question, durably.
+
+        Parameters
+        ----------
+        score : int or None
+            On the grid; None if the analyst's code failed on the holdout.
 
         Raises
         ------
         Halted
             If a budget has run out and the question is new.
+        ModelError
+            If it failed, now or when it was first asked; that it did is recorded and charged once.
         """
         with self._ledger.transaction() as transaction:
             known = transaction.find([question]).get(question)
@@ -71,7 +79,10 @@ class Transcript:
                 return self._answer(known, state, replayed=True)
             reason = self._policy.halt_reason(state)
             if reason is None:
-                decision = self._policy.decide(score, prior, question, state)
+                if score is None:
+                    decision = self._policy.fail(prior, state)
+                else:
+                    decision = self._policy.decide(score, prior, question, state)
                 row = self._certified(decision, prior, question, name, state)
                 transaction.append([row])
         if reason is not None:
@@ -226,10 +237,12 @@ class Transcript:
     def _certified(self, decision: Decision, prior: float, question: bytes, name: str, state: State) -> Row:
         certificate, query = self._policy.certificate, state.query + 1
         length = certificate.code.length(query=query, charges=state.charges, nats=state.nats)
-        if decision.charged:
-            low, high = certificate.charged(decision.value, length)
+        if decision.failed:
+            interval = Interval(certificate.lower, certificate.upper)
+        elif decision.charged:
+            interval = certificate.charged(decision.value, length)
         else:
-            low, high = certificate.agreed(prior, decision.threshold, length)
+            interval = certificate.agreed(prior, decision.threshold, length)
         return Row(
             query=query,
             batch=query,
@@ -238,8 +251,8 @@ class Transcript:
             value=decision.value,
             charged=int(decision.charged),
             threshold=decision.threshold,
-            low=float(low),
-            high=float(high),
+            low=float(interval.low),
+            high=float(interval.high),
             nats=decision.nats,
             charges=state.charges + int(decision.charged),
             spent_nats=state.nats + decision.nats,
@@ -248,6 +261,13 @@ class Transcript:
         )
 
     def _answer(self, row: Row, state: State, *, replayed: bool) -> Answer:
+        if is_failure(row):
+            raise ModelError(
+                f"the model or metric failed on the holdout; its words are withheld, for they may quote the holdout; "
+                f"that it failed is a fact about the holdout and took one charge (query {row.query}), "
+                f"{self._policy.charges_left(state.charges, state.nats)} are left; try it on training rows with the "
+                "same columns"
+            )
         return Answer(
             row.value,
             bool(row.charged),

@@ -9,8 +9,9 @@ import numpy as np
 
 from reusable_holdout.errors import LedgerError, TamperedLedgerError
 from reusable_holdout.holdout.configuration import Configuration
+from reusable_holdout.holdout.released import is_failure
 from reusable_holdout.ledger import SqlLedger, chain_problems
-from reusable_holdout.validity import ThresholdTable
+from reusable_holdout.validity import FAILURE_NATS, ThresholdTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -140,17 +141,26 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
     yield from _different(
         "value of an agreed answer", columns["prior"][~charged], columns["value"][~charged], ~charged
     )
-    nats = [
-        certificate.value_nats(row.value, prior=row.prior, threshold=row.threshold) if row.charged else 0.0
-        for row in rows
-    ]
+    nats = [_nats(certificate, row) for row in rows]
     yield from _different("description length", np.array(nats), columns["nats"])
     start = columns["batch"] - 1
     lengths = _lengths(certificate, before_charges[start], before_nats[start])
     low, high = certificate.agreed(columns["prior"], columns["threshold"], lengths)
     fresh_low, fresh_high = certificate.charged(columns["value"], lengths)
-    yield from _different("lower end", np.where(charged, fresh_low, low), columns["low"])
-    yield from _different("upper end", np.where(charged, fresh_high, high), columns["high"])
+    failed = np.array([is_failure(row) for row in rows])
+    low = np.where(failed, certificate.lower, np.where(charged, fresh_low, low))
+    high = np.where(failed, certificate.upper, np.where(charged, fresh_high, high))
+    yield from _different("lower end", low, columns["low"])
+    yield from _different("upper end", high, columns["high"])
+
+
+def _nats(certificate: Certificate, row: Row) -> float:
+    if not row.charged:
+        return 0.0
+    worst = certificate.lower if certificate.greater_is_better else certificate.upper
+    if is_failure(row) and row.value == worst:
+        return FAILURE_NATS
+    return certificate.value_nats(row.value, prior=row.prior, threshold=row.threshold)
 
 
 def _halt_problems(

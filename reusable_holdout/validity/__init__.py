@@ -5,9 +5,15 @@ from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTa
 from reusable_holdout.validity.confidence import ConfidenceBound
 from reusable_holdout.validity.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.threshold_table import ThresholdTable
-from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
+from reusable_holdout.validity.transcript_code import (
+    FAILURE_NATS,
+    PLANNED_NATS_PER_CHARGE,
+    TranscriptCode,
+    ValueCode,
+)
 
 __all__ = [
+    "FAILURE_NATS",
     "PLANNED_NATS_PER_CHARGE",
     "Certificate",
     "ConfidenceBound",

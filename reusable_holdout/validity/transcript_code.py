@@ -21,14 +21,19 @@ from reusable_holdout.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PLANNED_NATS_PER_CHARGE", "TranscriptCode", "ValueCode"]
+__all__ = ["FAILURE_NATS", "PLANNED_NATS_PER_CHARGE", "TranscriptCode", "ValueCode"]
 
 PLANNED_NATS_PER_CHARGE = 3.0
 """Description length a plan sets aside for one charged value; the guard counts what each value really costs."""
 
-_INNER_MASS = 0.04
+_INNER_MASS = 0.03
+_FAILURE_MASS = 0.05
+_OUTER_MASS = 1.0 - _INNER_MASS - _FAILURE_MASS
 _OVERFIT_MASS = 0.8
 _RATIO = 0.7
+
+FAILURE_NATS = -math.log(_FAILURE_MASS)
+"""Description length of "this failed on the holdout", which is an answer too."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +125,11 @@ class ValueCode:
     Notes
     -----
     With ``m`` the steps from the prior's own cell and ``M = floor(threshold / resolution)``: cells with ``|m| < M``
-    (possible, because the answer has noise of its own) share 0.04 evenly; the others share 0.96, of which 0.8 goes to
-    the overfitting side, geometrically from the threshold outwards, with ratio ``0.7 ** (2 resolution / threshold)``:
-    the weight halves with every further threshold, whatever the grid. At ``resolution = threshold / 2`` a deviation of
-    one to three thresholds costs 1.5 to 2.9 nats on the overfitting side, 2.9 to 4.3 on the other; a finer grid costs
-    the logarithm of its fineness more.
+    (possible, because the answer has noise of its own) share 0.03 evenly; 0.05 is kept for questions that fail on the
+    holdout; the other cells share 0.92, of which 0.8 goes to the overfitting side, geometrically from the threshold
+    outwards, with ratio ``0.7 ** (2 resolution / threshold)``: the weight halves with every further threshold, whatever
+    the grid. At ``resolution = threshold / 2`` a deviation of one to three thresholds costs 1.5 to 2.9 nats on the
+    overfitting side, 2.9 to 4.3 on the other; a finer grid costs the logarithm of its fineness more.
 
     Examples
     --------
@@ -146,5 +151,5 @@ class ValueCode:
         overfitting = (steps < 0) == self.greater_is_better
         side = _OVERFIT_MASS if overfitting else 1.0 - _OVERFIT_MASS
         decay = -2.0 * math.log(_RATIO) * self.resolution / self.threshold
-        first = (1.0 - _INNER_MASS) * side * -math.expm1(-decay)
+        first = _OUTER_MASS * side * -math.expm1(-decay)
         return (distance - edge) * decay - math.log(first)
