@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.holdout.answer import Answer
     from reusable_holdout.holdout.models import PriorMethod
+    from reusable_holdout.holdout.thresholdout import HaltReason
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.queries import BoundMetric
 
@@ -472,7 +473,12 @@ class ReusableHoldout:
     @property
     def halted(self) -> bool:
         """Whether nothing new will be answered any more."""
-        return self._policy.halt_reason(self._state()) is not None
+        return self.halt_reason is not None
+
+    @property
+    def halt_reason(self) -> HaltReason | None:
+        """Which budget has run out: "charges", "code" or "queries"; None while there is some left."""
+        return self._policy.halt_reason(self._state())
 
     @property
     def ledger(self) -> str | None:
