@@ -71,7 +71,9 @@ def correlations(data: Data, part: int) -> NDArray[np.float64]:
 
 def votes(data: Data, part: int, chosen: NDArray[np.int64], signs: NDArray[np.float64]) -> Floats:
     """Predictions of the unweighted vote of the chosen attributes; shape (rows,)."""
-    return np.where(signs.astype(np.float32) @ data.attributes[part][chosen] >= 0, 1.0, -1.0).astype(np.float32)
+    return np.where(signs.astype(np.float32) @ data.attributes[part][chosen] >= 0, 1.0, -1.0).astype(
+        np.float32
+    )
 
 
 def agreement(data: Data, part: int, predictions: Floats) -> float:
@@ -94,7 +96,9 @@ def plain(data: Data) -> Curves:
     rows = []
     for k in CHOSEN:
         chosen = order[:k]
-        rows.append([agreement(data, part, votes(data, part, chosen, np.sign(train[chosen]))) for part in range(3)])
+        rows.append(
+            [agreement(data, part, votes(data, part, chosen, np.sign(train[chosen]))) for part in range(3)]
+        )
     return Curves(*(np.array(rows).T + 1.0) / 2.0)
 
 
@@ -180,9 +184,15 @@ PAPER = {  # reported and fresh accuracy in the article's figure 2: plain, Thres
 
 def _print(experiment: str, holdouts: dict[str, Curves], charges: list[int]) -> None:
     print(f"\n{experiment}: charges {np.mean(charges):.1f} on average, {max(charges)} at most, of 50")
-    print(f"{'k':>5} {'plain says':>11} {'fresh':>7} {'guard says':>11} {'fresh':>7}   paper (n = d = 10,000)")
+    print(
+        f"{'k':>5} {'plain says':>11} {'fresh':>7} {'guard says':>11} {'fresh':>7}   paper (n = d = 10,000)"
+    )
     for place, k in enumerate(CHOSEN):
-        cells = [getattr(holdouts[name], what)[place] for name in ("plain", "guarded") for what in ("reported", "fresh")]
+        cells = [
+            getattr(holdouts[name], what)[place]
+            for name in ("plain", "guarded")
+            for what in ("reported", "fresh")
+        ]
         paper = PAPER.get((experiment, k), "")
         print(f"{k:>5} {cells[0]:>11.4f} {cells[1]:>7.4f} {cells[2]:>11.4f} {cells[3]:>7.4f}   {paper}")
     error = holdouts["guarded"].reported - holdouts["guarded"].fresh

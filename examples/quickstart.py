@@ -1,6 +1,6 @@
 """The whole idea in one page: plan, guard, ask, read the interval, look at the ledger.
 
-    python examples/quickstart.py
+python examples/quickstart.py
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def main() -> None:
     print(Plan(rows=10_000, queries=200, tolerance=0.04, estimate=0.85), "\n")
 
     text = X.select_dtypes(exclude="number").columns
-    linear = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), text), remainder=StandardScaler())
+    linear = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), text), remainder=StandardScaler()
+    )
     codes = make_column_transformer(
         (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), text), remainder="passthrough"
     )
@@ -43,12 +45,18 @@ def main() -> None:
         ) as guard:
             for name, model in models.items():
                 fitted = model.fit(X_train, y_train)
-                print(f"{name:>14}: {guard.evaluate(fitted, X_train, y_train, name=name)}")  # prior: cross-validated
+                print(
+                    f"{name:>14}: {guard.evaluate(fitted, X_train, y_train, name=name)}"
+                )  # prior: cross-validated
             again = guard.evaluate(fitted, X_train, y_train, name=name)
             print(f"{'asked again':>14}: {again}")
             boasted = guard.evaluate(fitted, X_train, y_train, prior="in-sample", name="in-sample prior")
             print(f"{'in-sample':>14}: {boasted}  (the prior was {boasted.prior:.4f})\n")
-            print(guard.history()[["query", "name", "prior", "value", "charged", "low", "high", "charges_left"]].to_string())
+            print(
+                guard.history()[
+                    ["query", "name", "prior", "value", "charged", "low", "high", "charges_left"]
+                ].to_string()
+            )
         print(f"\n{verify(ledger)}")
 
 

@@ -85,7 +85,7 @@ def _add_demo(commands: Any) -> None:
         "Watch a search overfit a plain holdout, and not a guarded one. Real data (UCI Adult): a hill climb over "
         "thousands of small edits of a classifier keeps whatever raises its holdout score. Both results are then "
         "measured on fresh rows that no search has touched. Charges and halts go to MLflow, if it is installed.",
-        "demo --out demo",
+        "demo --seed 1",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="of the data split, the search and the noise (default 0)"
@@ -93,8 +93,8 @@ def _add_demo(commands: Any) -> None:
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path("demo"),
-        help="folder for the ledger, the picture and the MLflow database (default ./demo)",
+        default=Path("demo-output"),
+        help="folder for the ledger, the picture and the MLflow database (default ./demo-output)",
     )
     parser.add_argument("--no-mlflow", action="store_true", help="do not track the guard in MLflow")
 

@@ -75,10 +75,20 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
         bare.execute("COMMIT")
 
     ours, least = [], []
-    for query, one in enumerate(predictions, start=1):  # one by one in turn: a disk is faster when it is kept busy
+    for query, one in enumerate(
+        predictions, start=1
+    ):  # one by one in turn: a disk is faster when it is kept busy
         ours.append(_seconds(lambda one=one: guard.evaluate_predictions(one, prior=0.9)))
         least.append(_seconds(lambda query=query: insert(query)))
-    return _cost("one durable answer", ours, least, "bare BEGIN IMMEDIATE; INSERT; COMMIT", goal=2.0, unit=1e3, name="ms")
+    return _cost(
+        "one durable answer",
+        ours,
+        least,
+        "bare BEGIN IMMEDIATE; INSERT; COMMIT",
+        goal=2.0,
+        unit=1e3,
+        name="ms",
+    )
 
 
 def batch(folder: Path, *, rounds: int) -> Cost:
@@ -105,7 +115,9 @@ def batch(folder: Path, *, rounds: int) -> Cost:
             bare.execute("COMMIT")
 
         least.append(_seconds(insert))
-    cost = _cost("batch of 10,000 durable answers", ours, least, "bare executemany", goal=2.5, unit=1e3, name="ms")
+    cost = _cost(
+        "batch of 10,000 durable answers", ours, least, "bare executemany", goal=2.5, unit=1e3, name="ms"
+    )
     return cost._replace(ours=f"{cost.ours} ({_MANY / statistics.median(ours):,.0f} answers/s)")
 
 
@@ -144,7 +156,9 @@ def late_query(folder: Path, *, rounds: int, late: int) -> Cost:
     for ones in zip(*(asked for _, asked in guards), strict=True):
         for place, one in enumerate(ones):
             guard = guards[place][0]
-            times[place].append(_seconds(lambda one=one, guard=guard: guard.evaluate_predictions(one, prior=0.9)))
+            times[place].append(
+                _seconds(lambda one=one, guard=guard: guard.evaluate_predictions(one, prior=0.9))
+            )
     return _cost(f"query {late:,}", times[1], times[0], "query 1,000", goal=1.1, unit=1e3, name="ms")
 
 
@@ -158,14 +172,24 @@ def _bare(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     columns = ", ".join(f'"{name}"' for name in _COLUMNS)
-    columns = columns.replace('"query"', '"query" INTEGER PRIMARY KEY').replace('"digest"', '"digest" BLOB UNIQUE')
+    columns = columns.replace('"query"', '"query" INTEGER PRIMARY KEY').replace(
+        '"digest"', '"digest" BLOB UNIQUE'
+    )
     connection.execute(f"CREATE TABLE answers ({columns})")
     return connection
 
 
 def _guard(labels: np.ndarray, path: Path, queries: int = 100_000) -> ReusableHoldout:
     return ReusableHoldout(
-        None, labels, queries=queries, charges=20, threshold=0.4, noise_scale=0.001, resolution=0.01, ledger=path, seed=0
+        None,
+        labels,
+        queries=queries,
+        charges=20,
+        threshold=0.4,
+        noise_scale=0.001,
+        resolution=0.01,
+        ledger=path,
+        seed=0,
     )
 
 
@@ -201,7 +225,9 @@ def _cost(
     what: str, ours: list[float], least: list[float], compared: str, *, goal: float, unit: float, name: str
 ) -> Cost:
     mine, other = statistics.median(ours), statistics.median(least)
-    return Cost(what, f"{mine * unit:.3g} {name}", f"{compared}: {other * unit:.3g} {name}", mine / other, goal)
+    return Cost(
+        what, f"{mine * unit:.3g} {name}", f"{compared}: {other * unit:.3g} {name}", mine / other, goal
+    )
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from reusable_holdout import Halted, InputError, ReusableHoldout
 
 
 @pytest.fixture
-def database(tmp_path):
+def database(tmp_path, monkeypatch):
     """A tracking database without a server: the same client, faster."""
+    monkeypatch.chdir(tmp_path)  # where runs without an experiment put their files
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     MlflowClient(uri).create_experiment("churn", artifact_location=(tmp_path / "artifacts").as_uri())
     return uri

@@ -1,0 +1,64 @@
+"""The README's code runs, its commands exist, its outputs are what the program prints."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from reusable_holdout.cli import main
+from reusable_holdout.demo import run_demo
+
+_ROOT = Path(__file__).parent.parent
+_TEXT = (_ROOT / "README.md").read_text()
+
+
+def _blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", _TEXT, flags=re.DOTALL)
+
+
+def test_the_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    blocks = _blocks("python")
+    assert len(blocks) >= 4
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), namespace)
+    capsys.readouterr()
+
+
+def test_the_two_commands_exist():
+    for name in ("demo", "check"):
+        assert f"./{name} " in _TEXT
+        assert (_ROOT / name).stat().st_mode & 0o111
+
+
+def test_the_shell_commands_are_ones_the_program_knows(capsys):
+    lines = [
+        line
+        for block in _blocks("bash")
+        for line in block.splitlines()
+        if line.startswith("reusable-holdout")
+    ]
+    assert len(lines) >= 5
+    for line in lines:
+        command = shlex.split(line, comments=True)[1]
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0
+    capsys.readouterr()
+
+
+def test_the_demo_prints_what_the_readme_shows(tmp_path):
+    printed = str(run_demo(folder=tmp_path, seed=0)).splitlines()
+    shown = next(block for block in _blocks("text") if "plain holdout" in block).splitlines()
+    assert all(line in printed for line in shown if line)
+
+
+def test_every_example_is_a_script_with_a_docstring():
+    scripts = sorted((_ROOT / "examples").rglob("*.py"))
+    assert len(scripts) >= 4
+    for script in scripts:
+        assert script.read_text().startswith('"""')
+        if script.parent.name != "benchmarks":
+            assert script.name in _TEXT or script.name in {"quickstart.py", "cross_validation_loop.py"}
