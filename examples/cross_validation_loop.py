@@ -1,6 +1,7 @@
 """Wrap a cross-validation loop: the fold's score is the prior, the guard's answer is what you may believe.
 
-All workers share one budget on disk, train scores are never charged, and a halt stops the search instead of becoming NaN.
+All workers share one budget on disk, train scores are never charged, and a halt stops the search instead of
+becoming NaN.
 
     python examples/cross_validation_loop.py
 """

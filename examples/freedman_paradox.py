@@ -1,14 +1,17 @@
 """Freedman's paradox, and how a guarded holdout escapes it: both experiments of Dwork et al. (Science 2015).
 
-An analyst selects attributes whose correlation with the label has the same sign on training and holdout rows, combines the
-best k into a classifier, and measures it on the same holdout. Without any signal, a plain holdout then reports an
+An analyst selects attributes whose correlation with the label has the same sign on training and holdout rows, combines
+the best k into a classifier, and measures it on the same holdout. Without any signal, a plain holdout then reports an
 accuracy of 0.63 for a coin flip. The guarded holdout answers the same questions from one budget of at most 50 charges.
 
-    python examples/freedman_paradox.py                      # full size: n = d = 10,000; about 10 s per repetition
+    python examples/freedman_paradox.py                      # full size: n = d = 10,000; about 7 s per repetition
     python examples/freedman_paradox.py --size 2000 --repetitions 2
 
-The correlation of an attribute is the mean over rows of x * y, which is unbounded: it is clipped to [-4, 4], and so is what
-the certificate says about it. A classifier's accuracy is asked as the same statistic, (1 + mean of prediction * y) / 2.
+The correlation of an attribute is the mean over rows of x * y, which is unbounded: it is clipped to [-4, 4], and so is
+what the certificate says about it. A classifier's accuracy is asked as the same statistic, (1 + mean of prediction * y) / 2.
+
+The last column has the figures of the article's published recipe at full size: T = 0.04, Gaussian noise, the threshold
+redrawn at each query, no budget (20 repetitions of it made 218 charges on average).
 """
 
 from __future__ import annotations
@@ -175,26 +178,24 @@ def main() -> None:
     print(f"\nwrote {options.out}")
 
 
-PAPER = {  # reported and fresh accuracy in the article's figure 2: plain, Thresholdout
-    ("no signal", 500): "0.63 and 0.50; 0.51 and 0.50",
-    ("signal", 20): "0.61 and 0.61; 0.61 and 0.61",
-    ("signal", 500): "0.65 and 0.52; 0.53 and 0.52",
+PUBLISHED = {  # reported and fresh accuracy under the published recipe: plain, Thresholdout
+    ("no signal", 500): "0.632 and 0.502; 0.514 and 0.500",
+    ("signal", 20): "0.606 and 0.606; 0.606 and 0.606",
+    ("signal", 500): "0.648 and 0.523; 0.535 and 0.522",
 }
 
 
 def _print(experiment: str, holdouts: dict[str, Curves], charges: list[int]) -> None:
     print(f"\n{experiment}: charges {np.mean(charges):.1f} on average, {max(charges)} at most, of 50")
-    print(
-        f"{'k':>5} {'plain says':>11} {'fresh':>7} {'guard says':>11} {'fresh':>7}   paper (n = d = 10,000)"
-    )
+    print(f"{'k':>5} {'plain says':>11} {'fresh':>7} {'guard says':>11} {'fresh':>7}   published recipe")
     for place, k in enumerate(CHOSEN):
         cells = [
             getattr(holdouts[name], what)[place]
             for name in ("plain", "guarded")
             for what in ("reported", "fresh")
         ]
-        paper = PAPER.get((experiment, k), "")
-        print(f"{k:>5} {cells[0]:>11.4f} {cells[1]:>7.4f} {cells[2]:>11.4f} {cells[3]:>7.4f}   {paper}")
+        published = PUBLISHED.get((experiment, k), "")
+        print(f"{k:>5} {cells[0]:>11.4f} {cells[1]:>7.4f} {cells[2]:>11.4f} {cells[3]:>7.4f}   {published}")
     error = holdouts["guarded"].reported - holdouts["guarded"].fresh
     print(f"guard minus fresh, average over k: {error.mean():+.4f}; at k = 500: {error[-1]:+.4f}")
 

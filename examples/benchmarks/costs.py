@@ -12,6 +12,7 @@ import sqlite3
 import statistics
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +56,7 @@ def main() -> None:
     if options.json:
         print(json.dumps([cost._asdict() for cost in costs], indent=2))
         return
-    print(f"| what | measured | compared with | ratio | goal |\n|---|---|---|---|---|")
+    print("| what | measured | compared with | ratio | goal |\n|---|---|---|---|---|")
     for cost in costs:
         print(f"| {cost.what} | {cost.ours} | {cost.least} | {cost.ratio:.2f} | <= {cost.goal} |")
 
@@ -98,23 +99,17 @@ def batch(folder: Path, *, rounds: int) -> Cost:
     for turn in range(rounds):
         labels = rng.integers(0, 2, 1_000)
         guard = _guard(labels, folder / f"batch{turn}.db")
-        transcript = guard._transcript  # noqa: SLF001 - what comes after scoring, alone
-        priors = rng.uniform(0.85, 0.95, _MANY)
-        scores = guard._policy.grid_units(priors)  # noqa: SLF001
-        questions = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
-        names = [""] * _MANY
         guard.evaluate_predictions(labels, prior=0.9)
-        ours.append(_seconds(lambda: transcript.ask_many(scores, priors, questions, names)))
+        priors = rng.uniform(0.85, 0.95, _MANY)
+        scores = guard._policy.grid_units(priors)
+        questions = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
+        ask = partial(
+            guard._transcript.ask_many, scores, priors, questions, [""] * _MANY
+        )  # what follows scoring
+        ours.append(_seconds(ask))
         rows = SqlLedger(folder / f"batch{turn}.db").rows(after=1)
-        bare = _bare(folder / f"batch_bare{turn}.db")
         values = [(*row, None) for row in rows]
-
-        def insert() -> None:
-            bare.execute("BEGIN IMMEDIATE")
-            bare.executemany(_INSERT, values)
-            bare.execute("COMMIT")
-
-        least.append(_seconds(insert))
+        least.append(_seconds(partial(_insert_many, _bare(folder / f"batch_bare{turn}.db"), values)))
     cost = _cost(
         "batch of 10,000 durable answers", ours, least, "bare executemany", goal=2.5, unit=1e3, name="ms"
     )
@@ -162,6 +157,12 @@ def late_query(folder: Path, *, rounds: int, late: int) -> Cost:
     return _cost(f"query {late:,}", times[1], times[0], "query 1,000", goal=1.1, unit=1e3, name="ms")
 
 
+def _insert_many(bare: sqlite3.Connection, values: list[tuple[object, ...]]) -> None:
+    bare.execute("BEGIN IMMEDIATE")
+    bare.executemany(_INSERT, values)
+    bare.execute("COMMIT")
+
+
 _COLUMNS = (*Row._fields, "seal")
 _INSERT = f"INSERT INTO answers VALUES ({', '.join('?' for _ in _COLUMNS)})"
 
@@ -205,7 +206,7 @@ def _sample_row(query: int) -> Row:
 
 def _fill(guard: ReusableHoldout, asked: int) -> None:
     """Put so many earlier answers into the ledger."""
-    ledger = guard._ledger  # noqa: SLF001
+    ledger = guard._ledger
     for start in range(0, asked, 50_000):
         rows = [
             _sample_row(query)._replace(batch=start + 1, digest=query.to_bytes(32, "big"))
