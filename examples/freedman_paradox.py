@@ -8,7 +8,8 @@ accuracy of 0.63 for a coin flip. The guarded holdout answers the same questions
     python examples/freedman_paradox.py --size 2000 --repetitions 2
 
 The correlation of an attribute is the mean over rows of x * y, which is unbounded: it is clipped to [-4, 4], and so is
-what the certificate says about it. A classifier's accuracy is asked as the same statistic, (1 + mean of prediction * y) / 2.
+what the certificate says about it. A classifier's accuracy is asked as the same statistic, for it is
+(1 + mean of prediction * y) / 2.
 
 The last column has the figures of the article's published recipe at full size: T = 0.04, Gaussian noise, the threshold
 redrawn at each query, no budget (20 repetitions of it made 218 charges on average).

@@ -233,6 +233,7 @@ class _Statements:
             )
         )
         self.rows = compiled(sa.select(*row).where(answers.query > bind("after")).order_by(answers.query))
+        self.digests = compiled(sa.select(answers.digest))
         self.seals = compiled(
             sa.select(answers.query, answers.seal).where(answers.seal.is_not(None)).order_by(answers.query)
         )
@@ -326,6 +327,9 @@ class SqlTransaction:
             cursor.execute(self._sql.one, (digests[0],))
             return {row.digest: row for row in map(_row, cursor.fetchall())}
         found: dict[bytes, Row] = {}
+        if self.tail.query < len(digests):  # fewer rows than questions: looking at all rows is cheaper
+            cursor.execute(self._sql.digests)
+            digests = list({bytes(digest) for (digest,) in cursor.fetchall()}.intersection(digests))
         for start in range(0, len(digests), _CHUNK):
             chunk = list(digests[start : start + _CHUNK])
             chunk += [chunk[0]] * (_CHUNK - len(chunk))  # one statement for all lengths
