@@ -16,7 +16,7 @@ __all__ = ["Row", "Tail", "check_follows", "genesis", "seal"]
 
 _SEAL_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
-_FIXED = struct.Struct(">qq32sddqdddqddd" + "q")  # the last: bytes of the name
+_NUMBERS = struct.Struct(">qq32sddqddddqdd")  # all columns but the name, in their order
 
 
 class Row(NamedTuple):
@@ -77,50 +77,16 @@ def genesis(configuration: str) -> bytes:
 def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
     """Seal of a commit: of the seal before it and every column of its rows.
 
-    Different rows have different encodings: numbers have fixed widths, and the name's length stands before it.
+    Different rows have different encodings: their number, all numbers in fixed widths, the lengths of the names, the
+    names.
     """
+    numbers = b"".join([_NUMBERS.pack(*row[:-1]) for row in rows])
+    names = [row.name.encode() for row in rows]
+    lengths = struct.pack(f">{len(rows) + 1}q", len(rows), *map(len, names))
     digest = hashlib.blake2b(previous, digest_size=_SEAL_BYTES, person=b"commit")
-    pack = _FIXED.pack
-    encoded = []
-    for row in rows:
-        (
-            query,
-            batch,
-            question,
-            prior,
-            value,
-            charged,
-            threshold,
-            low,
-            high,
-            nats,
-            charges,
-            spent,
-            at,
-            name,
-        ) = row
-        text = name.encode()
-        encoded.append(
-            pack(
-                query,
-                batch,
-                question,
-                prior,
-                value,
-                charged,
-                threshold,
-                low,
-                high,
-                charges,
-                nats,
-                spent,
-                at,
-                len(text),
-            )
-        )
-        if text:
-            encoded.append(text)
-    digest.update(b"".join(encoded))
+    digest.update(lengths)
+    digest.update(numbers)
+    digest.update(b"".join(names))
     return digest.digest()
 
 

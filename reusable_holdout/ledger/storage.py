@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -173,17 +174,16 @@ class SqlLedger:
     # ---- schema and rows
 
     def _prepare(self) -> None:
-        inspector = sa.inspect(self._engine)
-        present = set(inspector.get_table_names())
-        ours = {"configuration", "answers"}
-        if present and not ours <= present and (self.path is not None or ours & present):
-            raise LedgerError(
-                f"{self!r} must be a ledger or empty; it is another database; name another file"
-            )
-        if not ours <= present:
-            with self._engine.begin() as connection:
-                for table in _METADATA.sorted_tables:  # of two processes that race, both succeed
-                    connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
+        """Make the tables if there are none, and refuse what is not a ledger of this schema."""
+        if not self._has_tables(sa.inspect(self._engine)):
+            with self._engine.connect() as connection:
+                if self.path is not None:
+                    connection.exec_driver_sql(
+                        "BEGIN IMMEDIATE"
+                    )  # of two processes that race, one makes them
+                if not self._has_tables(sa.inspect(connection)):
+                    _METADATA.create_all(connection)
+                connection.commit()
         cursor = self._connection.cursor()
         cursor.execute(self._sql.schema)
         found = cursor.fetchone()
@@ -193,6 +193,14 @@ class SqlLedger:
             raise LedgerError(
                 f"{self!r} must have schema {_SCHEMA}; it has {found[0]}; use the version of the library that wrote it"
             )
+
+    def _has_tables(self, inspector: sa.Inspector) -> bool:
+        present, ours = set(inspector.get_table_names()), set(_METADATA.tables)
+        if present and not ours <= present and (self.path is not None or ours & present):
+            raise LedgerError(
+                f"{self!r} must be a ledger or empty; it is another database; name another file"
+            )
+        return ours <= present
 
     def _stored(self, cursor: Any) -> str | None:
         cursor.execute(self._sql.configuration)
@@ -396,7 +404,17 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def durable(connection: Any, _: Any) -> None:
-        connection.execute("PRAGMA journal_mode=WAL")
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                break
+            except (
+                connection.OperationalError
+            ):  # changing the mode does not wait for others: SQLite says busy
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
         connection.execute("PRAGMA synchronous=FULL")
 
     return engine

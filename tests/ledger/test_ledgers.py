@@ -95,6 +95,29 @@ def test_processes_neither_skip_nor_double_a_number(tmp_path):
     ledger.close()
 
 
+def test_processes_that_make_the_same_ledger_at_once_all_succeed(tmp_path):
+    script = (
+        "import sys, time; from reusable_holdout.ledger import SqlLedger; sys.stdin.read(); "
+        "ledger = SqlLedger(sys.argv[1]); print(ledger.create(sys.argv[2]), ledger.tail().query)"
+    )
+    for turn in range(3):
+        children = [
+            subprocess.Popen(
+                [sys.executable, "-c", script, str(tmp_path / f"{turn}.db"), str(number)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(4)
+        ]
+        time.sleep(1.0)  # all have imported and wait
+        for child in children:
+            child.stdin.close()
+        printed = {child.stdout.read() for child in children}
+        assert [child.wait() for child in children] == [0] * 4
+        assert len(printed) == 1  # one configuration won, and all have it
+
+
 def test_what_a_killed_process_saw_committed_is_committed(tmp_path):
     child = _appending(tmp_path / "guard.db", 100_000)
     printed = [int(child.stdout.readline()) for _ in range(50)]
