@@ -97,24 +97,20 @@ def test_processes_neither_skip_nor_double_a_number(tmp_path):
 
 def test_processes_that_make_the_same_ledger_at_once_all_succeed(tmp_path):
     script = (
-        "import sys, time; from reusable_holdout.ledger import SqlLedger; sys.stdin.read(); "
+        "import sys, time; from reusable_holdout.ledger import SqlLedger\n"
+        "while time.time() < float(sys.argv[3]): pass\n"
         "ledger = SqlLedger(sys.argv[1]); print(ledger.create(sys.argv[2]), ledger.tail().query)"
     )
     for turn in range(3):
+        start, path = str(time.time() + 1.5), str(tmp_path / f"{turn}.db")
         children = [
             subprocess.Popen(
-                [sys.executable, "-c", script, str(tmp_path / f"{turn}.db"), str(number)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
+                [sys.executable, "-c", script, path, str(number), start], stdout=subprocess.PIPE, text=True
             )
             for number in range(4)
         ]
-        time.sleep(1.0)  # all have imported and wait
-        for child in children:
-            child.stdin.close()
-        printed = {child.stdout.read() for child in children}
-        assert [child.wait() for child in children] == [0] * 4
+        printed = {child.communicate()[0] for child in children}
+        assert [child.returncode for child in children] == [0] * 4
         assert len(printed) == 1  # one configuration won, and all have it
 
 
