@@ -353,7 +353,7 @@ class SqlTransaction:
         self._appended = True
         sealed = seal(self.tail.seal, rows)
         if len(rows) > 1:
-            self._cursor.executemany(self._sql.insert, rows[:-1])
+            self._cursor.executemany(self._sql.insert, map(tuple, rows[:-1]))  # plain tuples bind faster
         self._cursor.execute(self._sql.insert_sealed, (*rows[-1], sealed))
 
 
