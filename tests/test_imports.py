@@ -46,6 +46,28 @@ def test_guarding_predictions_needs_no_optional_library():
         assert f"'{optional}'" not in modules
 
 
+_WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"matplotlib", "mlflow", "polars", "hypothesis", "pytest"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+import reusable_holdout
+for module in pkgutil.walk_packages(reusable_holdout.__path__, "reusable_holdout."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+        print(module.name)
+"""
+
+
+def test_every_core_module_imports_without_extras():
+    done = subprocess.run([sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, check=True)
+    assert len(done.stdout.split()) > 50
+
+
 def test_public_names_are_sorted_and_exist():
     assert reusable_holdout.__all__ == sorted(reusable_holdout.__all__)
     for name in reusable_holdout.__all__:

@@ -1,0 +1,71 @@
+"""Holdouts and guards whose answers can be computed by hand."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from reusable_holdout import ReusableHoldout
+
+ROWS = 2_000
+# without noise every decision is exact: charged if and only if |score - prior| >= 0.1
+SETTINGS = {
+    "queries": 40,
+    "charges": 3,
+    "threshold": 0.1,
+    "noise_scale": 0.0,
+    "resolution": 0.05,
+    "estimate": 0.7,
+}
+
+
+@pytest.fixture
+def labels():
+    return np.random.default_rng(0).integers(0, 2, ROWS)
+
+
+@pytest.fixture
+def scoring(labels):
+    """Predictions of exactly this accuracy; `variant` gives other predictions of the same accuracy."""
+
+    def predictions(accuracy, variant=0):
+        wrong = np.roll(np.arange(ROWS) >= round(accuracy * ROWS), variant)
+        return np.where(wrong, 1 - labels, labels)
+
+    return predictions
+
+
+@pytest.fixture
+def settings():
+    return dict(SETTINGS)
+
+
+@pytest.fixture
+def make_guard(labels):
+    """Guards of the labels, closed when the test ends."""
+    made = []
+
+    def make(ledger=None, *, X=None, y=labels, **changes):
+        guard = ReusableHoldout(X, y, ledger=ledger, **{**SETTINGS, **changes})
+        made.append(guard)
+        return guard
+
+    yield make
+    for guard in made:
+        guard.close()
+
+
+@pytest.fixture
+def reopen(labels):
+    """Guards opened from a ledger, closed when the test ends."""
+    made = []
+
+    @functools.wraps(ReusableHoldout.open)
+    def again(ledger, X=None, y=labels, **changes):
+        guard = ReusableHoldout.open(ledger, X, y, **changes)
+        made.append(guard)
+        return guard
+
+    yield again
+    for guard in made:
+        guard.close()
