@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
 
 from reusable_holdout.errors import Halted, HandleError, HoldoutError, InputError, LedgerError, ModelError
 from reusable_holdout.holdout.boundary import attempt, sealed
 from reusable_holdout.holdout.configuration import Configuration, metric_of
 from reusable_holdout.holdout.content import ContentKey
 from reusable_holdout.holdout.handle import Handle, write_private
+from reusable_holdout.holdout.inputs import PrivateData, checked_names, checked_prior, checked_priors
 from reusable_holdout.holdout.keys import find_key
 from reusable_holdout.holdout.models import check_model, fitted, predictions_of, training_estimate
 from reusable_holdout.holdout.thresholdout import State, Thresholdout
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    import numpy as np
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from reusable_holdout.holdout.models import PriorMethod
     from reusable_holdout.holdout.thresholdout import HaltReason
     from reusable_holdout.ledger import Ledger
-    from reusable_holdout.queries import BoundMetric
 
     Listener = Callable[[Sequence[Answer]], None]
 
@@ -149,7 +147,7 @@ class ReusableHoldout:
             variation=bound.sum_of_squares * bound.rows,
         )
         store = MemoryLedger() if ledger is None else SqlLedger(ledger)
-        self._begin(_Holdout(X, y, bound, classes), plan, store, key=key, seed=seed)
+        self._begin(PrivateData(X, y, bound, classes), plan, store, key=key, seed=seed)
 
     @classmethod
     def open(
@@ -205,12 +203,11 @@ class ReusableHoldout:
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
         bound = chosen.bind(y, classes=classes)
         plan = Plan.from_record(configuration.plan)
-        self._begin(_Holdout(X, y, bound, classes), plan, store, key=key, seed=seed)
+        self._begin(PrivateData(X, y, bound, classes), plan, store, key=key, seed=seed)
 
     def _begin(
-        self, holdout: _Holdout, plan: Plan, ledger: Ledger, *, key: bytes | Path | None, seed: int | None
+        self, holdout: PrivateData, plan: Plan, ledger: Ledger, *, key: bytes | Path | None, seed: int | None
     ) -> None:
-        holdout.check_rows()
         secret, self._key_file = find_key(ledger, key=key, seed=seed)
         content = ContentKey(secret)
         metric = holdout.bound.metric
@@ -298,7 +295,7 @@ class ReusableHoldout:
     def _evaluate_model(self, model: Any, prior: float, name: str) -> Answer:
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
-        stated = self._checked_prior(prior)
+        stated = checked_prior(prior, self.metric)
         question = self._content.model_question(model, self._policy.grid_unit(stated))
         prepared = attempt(
             lambda: bound.prepare(
@@ -331,7 +328,7 @@ class ReusableHoldout:
         InputError
             If the input does not fit; nothing was asked and nothing was charged.
         """
-        stated = self._checked_prior(prior)
+        stated = checked_prior(prior, self.metric)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, self._policy.grid_unit(stated))
         return self._ask(prepared, stated, question, name)
@@ -367,8 +364,8 @@ class ReusableHoldout:
         """
         bound = self._holdout.bound
         prepared = bound.prepare_many(predictions)
-        stated = self._checked_priors(priors, len(prepared))
-        labels = _checked_names(names, len(prepared))
+        stated = checked_priors(priors, len(prepared), self.metric)
+        labels = checked_names(names, len(prepared))
         questions = self._content.questions(prepared, self._policy.grid_units(stated).tolist())
         scores = self._score(prepared)
         if scores is None:  # the batch fails as its first question
@@ -383,7 +380,7 @@ class ReusableHoldout:
 
     def _ask(self, prepared: NDArray[Any] | None, prior: float, question: bytes, name: str) -> Answer:
         """Ask with predictions, or with None if the model failed to make them."""
-        (label,) = _checked_names([name], 1)
+        (label,) = checked_names([name], 1)
         score = None if prepared is None else self._score(prepared[None])
         answer = self._transcript.ask(None if score is None else int(score[0]), prior, question, label)
         if not answer.replayed and self._listeners:
@@ -396,33 +393,6 @@ class ReusableHoldout:
             return self._holdout.bound.score(prepared)
         except ModelError:
             return None
-
-    def _checked_prior(self, prior: object) -> float:
-        metric = self.metric
-        try:
-            number = float(prior)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            number = math.nan
-        if isinstance(prior, str | bytes | bool) or not metric.lower <= number <= metric.upper:
-            raise InputError(
-                f"a prior must be a number in [{metric.lower:g}, {metric.upper:g}], the range of {metric.name}; "
-                f"got {prior!r}; nothing was asked and nothing was charged"
-            )
-        return number
-
-    def _checked_priors(self, priors: ArrayLike, count: int) -> NDArray[np.float64]:
-        given = np.asarray(priors)
-        if given.shape != (count,):
-            raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
-        metric = self.metric
-        fits = given.dtype.kind in "fiu"
-        if fits:
-            stated = given.astype(np.float64)
-            wrong = np.flatnonzero(~((stated >= metric.lower) & (stated <= metric.upper)))
-            if not len(wrong):
-                return stated
-            self._checked_prior(stated[wrong[0]])
-        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
 
     # ---- what was released
 
@@ -565,38 +535,3 @@ class ReusableHoldout:
             {"X": holdout.X, "y": holdout.y, "metric": self.metric, "classes": holdout.classes},
         )
         return Handle(url, str(self._key_file), str(holdout_file))
-
-
-class _Holdout:
-    """The private data; says nothing about itself."""
-
-    def __init__(self, X: Any, y: Any, bound: BoundMetric, classes: ArrayLike | None) -> None:
-        self.X, self.y, self.bound, self.classes = X, y, bound, classes
-
-    def __repr__(self) -> str:
-        return "<holdout>"
-
-    def __reduce__(self) -> str:
-        raise HandleError("the holdout cannot be pickled")
-
-    def check_rows(self) -> None:
-        """Refuse features that do not match the labels."""
-        if self.X is None:
-            return
-        shape = getattr(self.X, "shape", None)
-        rows = shape[0] if shape else len(self.X)
-        if rows != self.bound.rows:
-            raise InputError(
-                f"X and y must have as many rows; got {rows:,} and {self.bound.rows:,}; nothing was made"
-            )
-
-
-def _checked_names(names: Sequence[str] | None, count: int) -> list[str]:
-    if names is None:
-        return [""] * count
-    labels = list(names)
-    if isinstance(names, str) or len(labels) != count or not all(isinstance(label, str) for label in labels):
-        raise InputError(
-            f"names must be text, one for each of the {count} questions; got {len(labels)} entries"
-        )
-    return labels

@@ -14,38 +14,14 @@ import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
+from reusable_holdout.ledger.schema import CHUNK, METADATA, SCHEMA, Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = ["SqlLedger"]
 
-_SCHEMA = 1
 _BUSY_SECONDS = 60
-_CHUNK = 500  # digests looked up by one statement
-
-_METADATA = sa.MetaData()
-_CONFIGURATION = sa.Table(
-    "configuration",
-    _METADATA,
-    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
-    sa.Column("schema_version", sa.Integer, nullable=False),
-    sa.Column("text", sa.Text, nullable=False),
-)
-_ANSWERS = sa.Table(
-    "answers",
-    _METADATA,
-    sa.Column("query", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("batch", sa.Integer, nullable=False),
-    sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
-    *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
-    sa.Column("charged", sa.Integer, nullable=False),
-    *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
-    sa.Column("charges", sa.Integer, nullable=False),
-    *(sa.Column(name, sa.Double, nullable=False) for name in ("spent_nats", "asked_at")),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("seal", sa.LargeBinary(32)),
-)
 
 
 class SqlLedger:
@@ -77,7 +53,7 @@ class SqlLedger:
         self._genesis: bytes | None = None
         with self._translated("opened"):
             self._engine = _engine(self.url, is_sqlite=self.path is not None)
-            self._sql = _Statements(self._engine)
+            self._sql = Statements(self._engine)
             self._connection = self._connect()
             self._prepare()
 
@@ -182,20 +158,20 @@ class SqlLedger:
                         "BEGIN IMMEDIATE"
                     )  # of two processes that race, one makes them
                 if not self._has_tables(sa.inspect(connection)):
-                    _METADATA.create_all(connection)
+                    METADATA.create_all(connection)
                 connection.commit()
         cursor = self._connection.cursor()
         cursor.execute(self._sql.schema)
         found = cursor.fetchone()
         cursor.close()
         self._connection.rollback()
-        if found is not None and found[0] != _SCHEMA:
+        if found is not None and found[0] != SCHEMA:
             raise LedgerError(
-                f"{self!r} must have schema {_SCHEMA}; it has {found[0]}; use the version of the library that wrote it"
+                f"{self!r} must have schema {SCHEMA}; it has {found[0]}; use the version of the library that wrote it"
             )
 
     def _has_tables(self, inspector: sa.Inspector) -> bool:
-        present, ours = set(inspector.get_table_names()), set(_METADATA.tables)
+        present, ours = set(inspector.get_table_names()), set(METADATA.tables)
         if present and not ours <= present and (self.path is not None or ours & present):
             raise LedgerError(
                 f"{self!r} must be a ledger or empty; it is another database; name another file"
@@ -218,43 +194,6 @@ class SqlLedger:
                 )
             return Tail(query, charges, nats, bytes(sealed))
         return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
-
-
-class _Statements:
-    """SQL of one dialect, compiled once: the hot path does not build statements."""
-
-    def __init__(self, engine: sa.Engine) -> None:
-        dialect = engine.dialect
-        row = [_ANSWERS.c[name] for name in Row._fields]
-
-        def compiled(statement: Any) -> str:
-            return str(statement.compile(dialect=dialect))
-
-        bind = sa.bindparam
-        answers, configuration = _ANSWERS.c, _CONFIGURATION.c
-        self.schema = compiled(sa.select(configuration.schema_version))
-        self.configuration = compiled(sa.select(configuration.text))
-        self.create = compiled(sa.insert(_CONFIGURATION))
-        self.tail = compiled(
-            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal).where(
-                answers.query == sa.select(sa.func.max(answers.query)).scalar_subquery()
-            )
-        )
-        self.rows = compiled(sa.select(*row).where(answers.query > bind("after")).order_by(answers.query))
-        self.digests = compiled(sa.select(answers.digest))
-        self.seals = compiled(
-            sa.select(answers.query, answers.seal).where(answers.seal.is_not(None)).order_by(answers.query)
-        )
-        self.insert = compiled(sa.insert(_ANSWERS).values({column.name: bind(column.name) for column in row}))
-        self.insert_sealed = compiled(sa.insert(_ANSWERS))
-        self.one = compiled(sa.select(*row).where(answers.digest == bind("digest")))
-        self.chunk = compiled(
-            sa.select(*row).where(answers.digest.in_([bind(f"digest{i}") for i in range(_CHUNK)]))
-        )
-        if dialect.name == "sqlite":
-            self.begin = ["BEGIN IMMEDIATE"]
-        else:
-            self.begin = [compiled(sa.select(configuration.id).with_for_update())]
 
 
 class SqlTransaction:
@@ -322,7 +261,7 @@ class SqlTransaction:
         """Store a configuration if there is none; return the stored one."""
         stored = self._ledger._stored(self._cursor)
         if stored is None:
-            self._cursor.execute(self._sql.create, (1, _SCHEMA, configuration))
+            self._cursor.execute(self._sql.create, (1, SCHEMA, configuration))
             return configuration
         return stored
 
@@ -338,9 +277,9 @@ class SqlTransaction:
         if self.tail.query < len(digests):  # fewer rows than questions: looking at all rows is cheaper
             cursor.execute(self._sql.digests)
             digests = list({bytes(digest) for (digest,) in cursor.fetchall()}.intersection(digests))
-        for start in range(0, len(digests), _CHUNK):
-            chunk = list(digests[start : start + _CHUNK])
-            chunk += [chunk[0]] * (_CHUNK - len(chunk))  # one statement for all lengths
+        for start in range(0, len(digests), CHUNK):
+            chunk = list(digests[start : start + CHUNK])
+            chunk += [chunk[0]] * (CHUNK - len(chunk))  # one statement for all lengths
             cursor.execute(self._sql.chunk, chunk)
             found.update((row.digest, row) for row in map(_row, cursor.fetchall()))
         return found

@@ -122,18 +122,20 @@ class Plan:
         self.lower, self.upper = checked_bounds(bounds)
         if estimate is None:
             estimate = (self.lower + self.upper) / 2.0
-        check_whole("rows", rows, MOST_ROWS)
-        check_whole("queries", queries, MOST_QUERIES)
-        check_whole("charges", charges, MOST_QUERIES)
-        check_real("tolerance", tolerance, above=0.0)
-        check_real("threshold", threshold, above=0.0)
+        _check(
+            whole={"rows": rows, "queries": queries, "charges": charges},
+            positive={
+                "tolerance": tolerance,
+                "threshold": threshold,
+                "resolution": resolution,
+                "influence": influence,
+                "variation": variation,
+            },
+        )
         check_real("noise_scale", noise_scale, least=0.0)
-        check_real("resolution", resolution, above=0.0)
         check_real("confidence", confidence, above=0.0, below=1.0)
         check_real("estimate", estimate, least=self.lower, most=self.upper)
         check_real("delta", delta, least=0.0, below=1.0)
-        check_real("influence", influence, above=0.0)
-        check_real("variation", variation, above=0.0)
         if family not in get_args(Family):
             raise InputError(f"family must be one of {get_args(Family)}; got {family!r}")
         self.confidence, self.estimate, self.family = confidence, estimate, family
@@ -388,3 +390,10 @@ def _nice(most: float) -> float:
     """Largest 1, 2 or 5 times a power of ten that is not above a number."""
     power = 10.0 ** math.floor(math.log10(most))
     return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")
+
+
+def _check(*, whole: Mapping[str, object], positive: Mapping[str, object]) -> None:
+    for name, value in whole.items():
+        check_whole(name, value, MOST_ROWS if name == "rows" else MOST_QUERIES)
+    for name, value in positive.items():
+        check_real(name, value, above=0.0)

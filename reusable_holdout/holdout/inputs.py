@@ -1,0 +1,112 @@
+"""What comes into the guard: its private data, priors and names, checked."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import HandleError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.queries import BoundMetric, Metric
+
+__all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors"]
+
+
+class PrivateData:
+    """The holdout and its bound metric; says nothing about itself and cannot be pickled.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, features) or None
+    y : array-like of shape (rows,)
+    bound : BoundMetric
+    classes : array-like or None
+        As the user gave them.
+
+    Raises
+    ------
+    InputError
+        If X and y have different numbers of rows.
+    """
+
+    def __init__(self, X: Any, y: Any, bound: BoundMetric, classes: ArrayLike | None) -> None:
+        self.X, self.y, self.bound, self.classes = X, y, bound, classes
+        if X is None:
+            return
+        shape = getattr(X, "shape", None)
+        rows = shape[0] if shape else len(X)
+        if rows != bound.rows:
+            raise InputError(
+                f"X and y must have as many rows; got {rows:,} and {bound.rows:,}; nothing was made"
+            )
+
+    def __repr__(self) -> str:
+        return "<private data>"
+
+    def __reduce__(self) -> str:
+        raise HandleError("the holdout cannot be pickled; pickle the guard, which becomes a handle")
+
+
+def checked_prior(prior: object, metric: Metric) -> float:
+    """One prior within the metric's bounds.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    try:
+        number = float(prior)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(prior, str | bytes | bool) or not metric.lower <= number <= metric.upper:
+        raise InputError(
+            f"a prior must be a number in [{metric.lower:g}, {metric.upper:g}], the range of {metric.name}; "
+            f"got {prior!r}; nothing was asked and nothing was charged"
+        )
+    return number
+
+
+def checked_priors(priors: ArrayLike, count: int, metric: Metric) -> NDArray[np.float64]:
+    """Priors of a batch, shape (count,).
+
+    Raises
+    ------
+    InputError
+        If the shape is another or one of them is out of bounds.
+    """
+    given = np.asarray(priors)
+    if given.shape != (count,):
+        raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
+    stated = given.astype(np.float64)
+    wrong = np.flatnonzero(~((stated >= metric.lower) & (stated <= metric.upper)))
+    if len(wrong):
+        checked_prior(float(stated[wrong[0]]), metric)
+    return stated
+
+
+def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
+    """Names of a batch; empty ones by default.
+
+    Raises
+    ------
+    InputError
+        If they are not text, or not as many as questions.
+    """
+    if names is None:
+        return [""] * count
+    labels = list(names)
+    if isinstance(names, str) or len(labels) != count or not all(isinstance(label, str) for label in labels):
+        raise InputError(
+            f"names must be text, one for each of the {count} questions; got {len(labels)} entries"
+        )
+    return labels
