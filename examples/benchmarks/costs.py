@@ -67,6 +67,7 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
     guard = _guard(labels, folder / "one.db")
     bare = _bare(folder / "one_bare.db")
     values = (*_sample_row(1), b"s" * 32)
+    priors = np.random.default_rng(2).uniform(0.87, 0.93, len(predictions))
     digests = np.random.default_rng(1).integers(0, 256, (len(predictions), 32), dtype=np.uint8)
     guard.evaluate_predictions(labels, prior=0.9)  # the thresholds of this state are computed once
 
@@ -76,10 +77,9 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
         bare.execute("COMMIT")
 
     ours, least = [], []
-    for query, one in enumerate(
-        predictions, start=1
-    ):  # one by one in turn: a disk is faster when it is kept busy
-        ours.append(_seconds(lambda one=one: guard.evaluate_predictions(one, prior=0.9)))
+    for query, one in enumerate(predictions, start=1):  # in turn, for a disk is faster when it is kept busy
+        prior = float(priors[query - 1])
+        ours.append(_seconds(lambda one=one, prior=prior: guard.evaluate_predictions(one, prior=prior)))
         least.append(_seconds(lambda query=query: insert(query)))
     return _cost(
         "one durable answer",
@@ -148,9 +148,9 @@ def late_query(folder: Path, *, rounds: int, late: int) -> Cost:
         guard.evaluate_predictions(labels, prior=0.9)
         guards.append((guard, iter(predictions)))
     times: list[list[float]] = [[], []]
-    for ones in zip(*(asked for _, asked in guards), strict=True):
-        for place, one in enumerate(ones):
-            guard = guards[place][0]
+    for turn, ones in enumerate(zip(*(asked for _, asked in guards), strict=True)):
+        for place in (0, 1) if turn % 2 else (1, 0):
+            guard, one = guards[place][0], ones[place]
             times[place].append(
                 _seconds(lambda one=one, guard=guard: guard.evaluate_predictions(one, prior=0.9))
             )

@@ -190,7 +190,7 @@ class Plan:
         if None in numbers.values() or not wish.holds(**numbers):
             self._refuse()
         self.rows, self.queries, self.charges = numbers["rows"], numbers["queries"], numbers["charges"]
-        self.tolerance = numbers["tolerance"] * self.span if stated_tolerance is None else stated_tolerance
+        self.tolerance = stated_tolerance or round_up(numbers["tolerance"] * self.span)
 
     def _refuse(self) -> NoReturn:
         """Say which single number would have to change, and to what."""

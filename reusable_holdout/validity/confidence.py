@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+
+import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity.floats_and_arrays import EPS, Number, Real, functions, pair, solve_where
@@ -50,6 +53,7 @@ __all__ = [
 _Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference"]
 
 _LOG_HALF = math.log(0.5)
+_FEW = 256  # values below which sorting them costs more than it saves
 
 
 def binomial_lower(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
@@ -94,7 +98,12 @@ def binomial_lower(value: Real | float, *, rows: int, log_level: Real | float) -
     f = functions(value)
     value = f.least(f.most(value, 0.0), 1.0)
     x = f.ceil(rows * value - _counting_slack(rows)) + 0.0
-    return cast("Real", solve_where(x > 0.0, solve_binomial, 0.0, x, rows - x, level))
+    if isinstance(x, np.ndarray) and x.size > _FEW and level.min() == level.max():
+        counts, places = np.unique(x, return_inverse=True)  # many questions, few counts
+        return cast("Real", _lower_of_count(counts, rows, np.full(len(counts), level.flat[0]))[places])
+    return cast(
+        "Real", _lower_of_count(x, rows, level) if isinstance(x, np.ndarray) else _kept(x, rows, level)
+    )
 
 
 def binomial_upper(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
@@ -362,6 +371,14 @@ def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Numbe
         msg = "observed values and targets must be numbers, NaN came; leave them out"
         raise InputError(msg)
     return value, level
+
+
+def _lower_of_count(x: Number, rows: int, level: Number) -> Number:
+    return solve_where(x > 0.0, solve_binomial, 0.0, x, rows - x, level)
+
+
+# Between charges the level stays and counts repeat: a question then costs a look-up.
+_kept = lru_cache(maxsize=4096)(_lower_of_count)
 
 
 def _counting_slack(rows: float) -> float:
