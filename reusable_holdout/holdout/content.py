@@ -93,6 +93,7 @@ def _pieces(part: Any) -> Iterable[bytes]:
     elif hasattr(part, "tocsr"):
         matrix = part.tocsr(copy=True)
         matrix.sum_duplicates()
+        matrix.eliminate_zeros()
         matrix.sort_indices()
         yield f"sparse {matrix.shape}".encode()
         for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):

@@ -282,7 +282,7 @@ class ReusableHoldout:
                 )
             stated = training_estimate(
                 self.metric,
-                model,
+                ready,
                 X_train,
                 y_train,
                 method=stated,

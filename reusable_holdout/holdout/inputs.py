@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,9 +65,9 @@ def checked_prior(prior: object, metric: Metric) -> float:
     """
     try:
         number = float(prior)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(prior, str | bytes | bool) or not metric.lower <= number <= metric.upper:
+    if isinstance(prior, str | bytes | bool | np.bool_) or not metric.lower <= number <= metric.upper:
         raise InputError(
             f"a prior must be a number in [{metric.lower:g}, {metric.upper:g}], the range of {metric.name}; "
             f"got {prior!r}; nothing was asked and nothing was charged"
@@ -82,7 +83,12 @@ def checked_priors(priors: ArrayLike, count: int, metric: Metric) -> NDArray[np.
     InputError
         If the shape is another or one of them is out of bounds.
     """
-    given = np.asarray(priors)
+    try:
+        given = np.asarray(priors)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"priors must form one row of {count} numbers; got rows of different lengths"
+        ) from None
     if given.shape != (count,):
         raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
     if given.dtype.kind not in "fiu":
@@ -104,9 +110,21 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
     """
     if names is None:
         return [""] * count
-    labels = list(names)
-    if isinstance(names, str) or len(labels) != count or not all(isinstance(label, str) for label in labels):
+    labels = list(names) if isinstance(names, Iterable) else [names]
+    if (
+        isinstance(names, str)
+        or len(labels) != count
+        or not all(isinstance(label, str) and _is_unicode(label) for label in labels)
+    ):
         raise InputError(
-            f"names must be text, one for each of the {count} questions; got {len(labels)} entries"
+            f"names must be text, one for each question; {count} asked, {len(labels)} came or one is no text"
         )
     return labels
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -55,6 +55,8 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
     InputError
         Saying what does not fit.
     """
+    if isinstance(model, type):
+        raise InputError(f"the model must be an object; got the class {model.__name__}; make one and fit it")
     methods = {"labels": ["predict"], "values": ["predict"], "probabilities": ["predict_proba"]}
     names = methods.get(response, ["decision_function", "predict_proba"])
     if not any(callable(getattr(model, name, None)) for name in names):
@@ -65,8 +67,7 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
             f"the model must take the holdout's {columns[0]} columns; it was fitted on {known}; "
             "nothing was asked and nothing was charged"
         )
-    if response == "probabilities":
-        _places(model, classes)
+    _places(model, classes)
 
 
 def _method(model: Any, name: str) -> Any:
@@ -166,6 +167,12 @@ def training_estimate(
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 
+    if not hasattr(model, "get_params"):
+        raise InputError(
+            f"a cross-validated prior needs a scikit-learn estimator, to fit it on folds; got {type(model).__name__}; "
+            "state a prior"
+        )
+
     scores = []
     for train, test in _splitter(cv, y_train, classification=metric.response != "values").split(
         X_train, y_train
@@ -181,7 +188,7 @@ def training_estimate(
 def _splitter(cv: Any, y: Any, *, classification: bool) -> Any:
     from sklearn.model_selection import KFold, StratifiedKFold  # noqa: PLC0415
 
-    if hasattr(cv, "split"):
+    if hasattr(cv, "split") and not isinstance(cv, str):
         return cv
     if isinstance(cv, bool) or not isinstance(cv, int) or cv < 2:
         raise InputError(f"cv must be a whole number of folds, 2 or more, or a splitter; got {cv!r}")

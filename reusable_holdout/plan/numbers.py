@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from reusable_holdout.errors import InputError
 
-__all__ = ["check_real", "check_whole", "checked_bounds"]
+__all__ = ["checked_bounds", "real", "real_or_none", "whole_or_none"]
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -20,15 +22,23 @@ def checked_bounds(bounds: object) -> tuple[float, float]:
     return lower, upper
 
 
-def check_whole(name: str, value: object, most: int) -> None:
-    """Refuse what is neither None nor a whole number from 1 to `most`."""
+def whole_or_none(name: str, value: object, most: int) -> int | None:
+    """None, or a whole number from 1 to `most`, as an int whatever type it came in."""
     if value is None:
-        return
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value.__index__() <= most:
+        return None
+    fits = hasattr(value, "__index__") and not isinstance(value, bool | np.bool_ | np.ndarray)
+    number = value.__index__() if fits else 0  # type: ignore[attr-defined]
+    if not 1 <= number <= most:
         raise InputError(f"{name} must be a whole number from 1 to {most:,}; got {value!r}")
+    return int(number)
 
 
-def check_real(
+def real_or_none(name: str, value: object, **limits: float) -> float | None:
+    """None, or a number within the limits of :func:`real`."""
+    return None if value is None else real(name, value, **limits)
+
+
+def real(
     name: str,
     value: object,
     *,
@@ -36,17 +46,16 @@ def check_real(
     above: float = -math.inf,
     most: float = math.inf,
     below: float = math.inf,
-) -> None:
-    """Refuse what is neither None nor a finite number within the limits."""
-    if value is None:
-        return
+) -> float:
+    """Finite number within the limits, as a float whatever type it came in."""
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, str | bool) or not (
+    if isinstance(value, str | bytes | bool | np.bool_) or not (
         math.isfinite(number) and least <= number <= most and above < number < below
     ):
         low = f"[{least:g}" if least > above else f"({above:g}"
         high = f"{most:g}]" if most < below else f"{below:g})"
         raise InputError(f"{name} must be a number in {low}, {high}; got {value!r}")
+    return number

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, get_args
 from reusable_holdout.accounting import basic_composition, optimal_composition
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.mechanisms import expected_charges_of_stages
-from reusable_holdout.plan.numbers import check_real, check_whole, checked_bounds
+from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, whole_or_none
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, Wish, round_up
 from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE, Certificate
@@ -120,52 +120,45 @@ class Plan:
         variation: float = 1.0,
     ) -> None:
         self.lower, self.upper = checked_bounds(bounds)
-        if estimate is None:
-            estimate = (self.lower + self.upper) / 2.0
-        _check(
-            whole={"rows": rows, "queries": queries, "charges": charges},
-            positive={
-                "tolerance": tolerance,
-                "threshold": threshold,
-                "resolution": resolution,
-                "influence": influence,
-                "variation": variation,
-            },
-        )
-        check_real("noise_scale", noise_scale, least=0.0)
-        check_real("confidence", confidence, above=0.0, below=1.0)
-        check_real("estimate", estimate, least=self.lower, most=self.upper)
-        check_real("delta", delta, least=0.0, below=1.0)
+        lower, upper, span = self.lower, self.upper, self.span
         if family not in get_args(Family):
             raise InputError(f"family must be one of {get_args(Family)}; got {family!r}")
-        self.confidence, self.estimate, self.family = confidence, estimate, family
-        self.influence, self.variation = influence, variation
-        self._stated_threshold = threshold
-        span = self.span
-        if resolution is None and threshold is not None:
-            resolution = _nice(threshold / 4.0)
+        middle = (lower + upper) / 2.0
+        self.confidence = real("confidence", confidence, above=0.0, below=1.0)
+        self.estimate = real("estimate", middle if estimate is None else estimate, least=lower, most=upper)
+        self.influence = real("influence", influence, above=0.0)
+        self.variation = real("variation", variation, above=0.0)
+        self.family: Family = family
+        self._stated_threshold = real_or_none("threshold", threshold, above=0.0)
+        stated_resolution = real_or_none("resolution", resolution, above=0.0)
+        if stated_resolution is None and self._stated_threshold is not None:
+            stated_resolution = _nice(self._stated_threshold / 4.0)
+        stated_tolerance = real_or_none("tolerance", tolerance, above=0.0)
+        stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
-            rows=rows,
-            queries=queries,
-            charges=charges,
-            tolerance=None if tolerance is None else tolerance / span,
-            threshold=None if threshold is None else threshold / span,
-            noise_scale=None if noise_scale is None else noise_scale / span,
-            resolution=None if resolution is None else resolution / span,
-            beta=1.0 - confidence,
-            estimate=(estimate - self.lower) / span,
+            rows=whole_or_none("rows", rows, MOST_ROWS),
+            queries=whole_or_none("queries", queries, MOST_QUERIES),
+            charges=whole_or_none("charges", charges, MOST_QUERIES),
+            tolerance=_divided(stated_tolerance, span),
+            threshold=_divided(self._stated_threshold, span),
+            noise_scale=_divided(real_or_none("noise_scale", noise_scale, least=0.0), span),
+            resolution=_divided(stated_resolution, span),
+            beta=1.0 - self.confidence,
+            estimate=(self.estimate - lower) / span,
             family=family,
-            influence=influence,
-            variation=variation,
+            influence=self.influence,
+            variation=self.variation,
         )
-        self._solve(tolerance)
+        self._solve(stated_tolerance)
         wish = self._wish
         scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
         # twice the least threshold: rounding to it still keeps a charged answer within the tolerance
-        self.resolution = _nice(2.0 * self._least_threshold) if resolution is None else resolution
-        self.delta = 1.0 / self.rows**2 if delta is None else delta
+        self.resolution = (
+            _nice(2.0 * self._least_threshold) if stated_resolution is None else stated_resolution
+        )
+        self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
 
     # ---- what was not stated
 
@@ -269,7 +262,7 @@ class Plan:
                 f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
             )
         at = self.estimate if estimate is None else estimate
-        check_real("estimate", at, least=self.lower, most=self.upper)
+        at = real("estimate", at, least=self.lower, most=self.upper)
         return float(self._certificate.threshold(at, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges))
 
     @property
@@ -297,7 +290,7 @@ class Plan:
             If a number is out of its range.
         """
         at = self.estimate if estimate is None else estimate
-        check_real("estimate", at, least=self.lower, most=self.upper)
+        at = real("estimate", at, least=self.lower, most=self.upper)
         return self._certificate.half_width(query=query, charges=charges, estimate=at)
 
     @property
@@ -392,8 +385,5 @@ def _nice(most: float) -> float:
     return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")
 
 
-def _check(*, whole: Mapping[str, object], positive: Mapping[str, object]) -> None:
-    for name, value in whole.items():
-        check_whole(name, value, MOST_ROWS if name == "rows" else MOST_QUERIES)
-    for name, value in positive.items():
-        check_real(name, value, above=0.0)
+def _divided(value: float | None, span: float) -> float | None:
+    return None if value is None else value / span

@@ -145,9 +145,10 @@ class Wish:
 
     def least_tolerance(self, *, rows: int, queries: int, charges: int) -> float | None:
         """Smallest tolerance that holds, rounded up to three digits, or None if not even the whole range does."""
+        if charges > queries:
+            return None
         if self.threshold is not None:
-            reach = self.reach(rows=rows, queries=queries, charges=charges, tolerance=1.0)
-            return round_up(reach) if charges <= queries else None
+            return round_up(self.reach(rows=rows, queries=queries, charges=charges, tolerance=1.0))
         if not self.holds(rows=rows, queries=queries, charges=charges, tolerance=2.0):
             return None
         refused, kept = 0.0, 2.0

@@ -47,14 +47,14 @@ def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> M
     """
     call = _Caller(metric.loss, metric, targets)
 
-    def losses(prepared: NDArray[Any]) -> NDArray[Any]:
-        rows = [_as_floats(call(query)) for query in prepared]
-        if any(row.shape != (targets.rows,) for row in rows):
+    def losses(query: NDArray[Any]) -> NDArray[Any]:
+        given = _as_floats(call(query))
+        if given.shape != (targets.rows,):
             raise ModelError(
                 f"the loss of metric {metric.name!r} must give one number for each row; it did not; "
                 "nothing was answered; mend the metric"
             )
-        return np.stack(rows)
+        return given
 
     trial = _as_floats(call.trial())
     slack = 1e-9 * (metric.upper - metric.lower)
@@ -71,9 +71,8 @@ def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> M
         losses,
         lower=metric.lower,
         upper=metric.upper,
-        worst=metric.lower if metric.greater_is_better else metric.upper,
+        greater_is_better=metric.greater_is_better,
         binary=metric.family == "binomial",
-        parallel=False,
     )
 
 
@@ -123,16 +122,14 @@ class BoundedDifferences(Statistic):
         self.sensitivity = min(Fraction(float(differences.max())) / self._range, Fraction(1))
         self.sum_of_squares = math.fsum(np.square(differences / float(self._range)).tolist())
 
-    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Call the statistic once for each query."""
-        lower = Fraction(self._metric.lower)
-        units = [math.floor((Fraction(self.value(query)) - lower) / self._range * GRID) for query in prepared]
-        return np.array(units, np.int64)
+    def units(self, query: NDArray[Any]) -> int:
+        """Normalise the value in fractions, so that only the user's own function rounds."""
+        return math.floor((Fraction(self.value(query)) - Fraction(self._metric.lower)) / self._range * GRID)
 
-    def value(self, prepared: NDArray[Any]) -> float:
+    def value(self, query: NDArray[Any]) -> float:
         """Value of the statistic within its bounds."""
         metric = self._metric
-        value = _as_floats(self._call(prepared))
+        value = _as_floats(self._call(query))
         if value.size != 1:
             raise ModelError(
                 f"the statistic of metric {metric.name!r} must give one number; it did not; "
@@ -155,13 +152,11 @@ class _Caller:
         self._labels = targets.shown()
         self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
 
-    def __call__(self, prepared: NDArray[Any]) -> object:
-        if self._metric.response == "labels" and self._classes is not None:
-            prepared = self._classes[prepared]
-        else:
-            prepared = prepared.view()
-        prepared.flags.writeable = False  # the prepared question will still be hashed
-        return _withheld(self._metric, self._function, self._labels, prepared)
+    def __call__(self, query: NDArray[Any]) -> object:
+        labels = self._metric.response == "labels" and self._classes is not None
+        shown = self._classes[query] if labels else query.view()
+        shown.flags.writeable = False  # the prepared question will still be hashed
+        return _withheld(self._metric, self._function, self._labels, shown)
 
     def trial(self) -> object:
         """Call on predictions that every metric must bear."""
@@ -190,8 +185,11 @@ def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: N
 
 
 def _as_floats(values: object) -> NDArray[Any]:
-    """Float array, or an empty one that fits nothing if the values are not numbers."""
+    """Float array, or an empty one that fits nothing if the values are not real numbers."""
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.empty((0, 0))
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except Exception:  # noqa: S110 - whatever a user's own object raises may quote the labels
+        pass
+    return np.empty((0, 0))

@@ -62,30 +62,21 @@ def pair_order(metric: Metric, targets: ClassTargets) -> PairOrder:
 
 def squared_distance(metric: Metric, targets: ClassTargets) -> MeanLoss:
     """Brier's score; of a matrix half the squared distance from the true class's corner."""
-    if len(targets.counts) == 2:
-        truth = targets.codes.astype(np.float64)
-        return _mean(metric, targets, lambda p: np.square(p - truth))
+    truth = targets.codes.astype(np.float64)
 
-    def half_squared_distance(p: NDArray[Any]) -> NDArray[Any]:
-        squares = np.einsum("qrk,qrk->qr", p, p)
-        return 0.5 * squares - _of_truth(p, targets) + 0.5
+    def squares(p: NDArray[Any]) -> NDArray[Any]:
+        return np.square(p - truth)
 
-    return _mean(metric, targets, half_squared_distance)
+    def half_squared_distances(p: NDArray[Any]) -> NDArray[Any]:
+        return 0.5 * np.square(p).sum(axis=1) - _of_truth(p, targets) + 0.5
+
+    return _mean(metric, targets, squares if len(targets.counts) == 2 else half_squared_distances)
 
 
 def clipped_logarithm(metric: Metric, targets: ClassTargets) -> MeanLoss:
     """Negative logarithm of the true class's probability, raised to the parameter `clip`."""
     clip = metric.parameters["clip"]
-    if len(targets.counts) == 2:
-        positive = targets.codes == 1
-        return _mean(metric, targets, lambda p: -np.log(np.maximum(np.where(positive, p, 1 - p), clip)))
     return _mean(metric, targets, lambda p: -np.log(np.maximum(_of_truth(p, targets), clip)))
-
-
-def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
-    """Probability given to the true class; (queries, rows)."""
-    truth: NDArray[Any] = p[:, np.arange(targets.rows), targets.codes]
-    return truth
 
 
 def absolute_error(metric: Metric, targets: RealTargets) -> MeanLoss:
@@ -96,6 +87,14 @@ def absolute_error(metric: Metric, targets: RealTargets) -> MeanLoss:
 def squared_error(metric: Metric, targets: RealTargets) -> MeanLoss:
     """Squared error of predictions clipped to the targets' bounds."""
     return _error(metric, targets, np.square)
+
+
+def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
+    """Probability given to the true class; `p` is the last of two classes' or (rows, classes)."""
+    if p.ndim == 1:
+        return np.where(targets.codes == 1, p, 1 - p)
+    truth: NDArray[Any] = p[np.arange(targets.rows), targets.codes]
+    return truth
 
 
 def _error(metric: Metric, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]) -> MeanLoss:
@@ -111,4 +110,10 @@ def _error(metric: Metric, targets: RealTargets, size: Callable[[NDArray[Any]], 
 def _mean(
     metric: Metric, targets: ClassTargets | RealTargets, losses: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> MeanLoss:
-    return MeanLoss(targets.rows, losses, lower=metric.lower, upper=metric.upper, worst=metric.upper)
+    return MeanLoss(
+        targets.rows,
+        losses,
+        lower=metric.lower,
+        upper=metric.upper,
+        greater_is_better=metric.greater_is_better,
+    )

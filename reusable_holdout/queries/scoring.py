@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.blocks import BLOCK, each_block
 from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.targets import HoldsLabels
 
@@ -45,13 +44,20 @@ class Statistic(HoldsLabels, ABC):
     sensitivity: Fraction
     sum_of_squares: float
 
-    @abstractmethod
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Grid units of each query; `prepared` has shape (queries, rows[, classes])."""
+        """Grid units of each query; `prepared` has shape (queries, rows[, classes]).
+
+        One query at a time: its rows are what fits a processor's cache, and threads were measured to be slower.
+        """
+        return np.fromiter((self.units(query) for query in prepared), np.int64, len(prepared))
 
     @abstractmethod
-    def value(self, prepared: NDArray[Any]) -> float:
-        """Statistic of one query in its own units; `prepared` has shape (rows[, classes])."""
+    def units(self, query: NDArray[Any]) -> int:
+        """Grid units of one query of shape (rows[, classes])."""
+
+    @abstractmethod
+    def value(self, query: NDArray[Any]) -> float:
+        """Statistic of one query of shape (rows[, classes]), in its own units."""
 
     def _mean_of_rows(self, rows: int) -> None:
         """Set the sensitivities of a mean of per-row terms in [0, 1]."""
@@ -76,24 +82,18 @@ class Agreement(Statistic):
     def __init__(self, targets: ClassTargets, *, errors: bool = False) -> None:
         self._mean_of_rows(targets.rows)
         self._codes = targets.codes
-        self._errors = errors
+        self._counted = np.not_equal if errors else np.equal
 
-    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
+    def units(self, query: NDArray[Any]) -> int:
         """Shift the count left and divide by the rows, in integers."""
-        counts = np.empty(len(prepared), np.int64)
-        compare = np.not_equal if self._errors else np.equal
+        return (self._count(query) << GRID_BITS) // self.rows
 
-        def work(piece: slice) -> None:
-            marks = compare(prepared[piece], self._codes)
-            counts[piece] = [np.count_nonzero(row) for row in marks]  # many times faster than along an axis
-
-        each_block(work, len(prepared), max(1, BLOCK // self.rows))
-        return (counts << GRID_BITS) // self.rows
-
-    def value(self, prepared: NDArray[Any]) -> float:
+    def value(self, query: NDArray[Any]) -> float:
         """Share of the rows counted."""
-        agreeing = int(np.count_nonzero(prepared == self._codes))
-        return (self.rows - agreeing if self._errors else agreeing) / self.rows
+        return self._count(query) / self.rows
+
+    def _count(self, query: NDArray[Any]) -> int:
+        return int(np.count_nonzero(self._counted(query, self._codes)))
 
 
 class BalancedAgreement(Statistic):
@@ -108,39 +108,30 @@ class BalancedAgreement(Statistic):
     """
 
     def __init__(self, targets: ClassTargets) -> None:
-        present = np.flatnonzero(targets.counts)
-        counts = [int(targets.counts[k]) for k in present]
+        counts = targets.counts[targets.counts > 0].tolist()
         self.rows = targets.rows
         self.sensitivity = Fraction(1, len(counts) * min(counts))
         self.sum_of_squares = float(sum(Fraction(1, count) for count in counts) / len(counts) ** 2)
         self._order = np.argsort(targets.codes, kind="stable")
         self._codes = targets.codes[self._order]
-        self._ends = np.cumsum(counts).tolist()
+        ends = np.cumsum(counts).tolist()
+        self._classes = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
         common = math.lcm(*counts)
         self._weights = [common // count for count in counts]
         self._whole = common * len(counts)
 
-    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
+    def units(self, query: NDArray[Any]) -> int:
         """Weigh each class's hits by an integer, so that all share one denominator."""
-        scores = np.empty(len(prepared), np.int64)
+        return (self._weighted_hits(query) << GRID_BITS) // self._whole
 
-        def work(piece: slice) -> None:
-            marks = np.take(prepared[piece], self._order, axis=1) == self._codes
-            scores[piece] = [(self._weighted_hits(row) << GRID_BITS) // self._whole for row in marks]
-
-        each_block(work, len(prepared), max(1, BLOCK // self.rows))
-        return scores
-
-    def value(self, prepared: NDArray[Any]) -> float:
+    def value(self, query: NDArray[Any]) -> float:
         """Mean of the classes' recalls."""
-        return self._weighted_hits(prepared[self._order] == self._codes) / self._whole
+        return self._weighted_hits(query) / self._whole
 
-    def _weighted_hits(self, marks: NDArray[Any]) -> int:
-        starts = [0, *self._ends[:-1]]
-        return sum(
-            weight * int(np.count_nonzero(marks[start:end]))
-            for weight, start, end in zip(self._weights, starts, self._ends, strict=True)
-        )
+    def _weighted_hits(self, query: NDArray[Any]) -> int:
+        marks = query[self._order] == self._codes
+        hits = [int(np.count_nonzero(marks[rows])) for rows in self._classes]
+        return sum(weight * hit for weight, hit in zip(self._weights, hits, strict=True))
 
 
 class PairOrder(Statistic):
@@ -164,25 +155,18 @@ class PairOrder(Statistic):
         self.sum_of_squares = 1 / negatives + 1 / positives
         self._twice_pairs = 2 * negatives * positives
 
-    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Count pairs by binary search among the sorted scores of the negatives."""
-        scores = np.empty(len(prepared), np.int64)
+    def units(self, query: NDArray[Any]) -> int:
+        """Shift twice the pairs in order left and divide by twice all pairs, in integers."""
+        return (self._twice_ordered(query) << GRID_BITS) // self._twice_pairs
 
-        def work(piece: slice) -> None:
-            scores[piece] = [
-                (self._twice_ordered(row) << GRID_BITS) // self._twice_pairs for row in prepared[piece]
-            ]
-
-        each_block(work, len(prepared), max(1, BLOCK // self.rows))
-        return scores
-
-    def value(self, prepared: NDArray[Any]) -> float:
+    def value(self, query: NDArray[Any]) -> float:
         """Area under the receiver operating characteristic."""
-        return self._twice_ordered(prepared) / self._twice_pairs
+        return self._twice_ordered(query) / self._twice_pairs
 
-    def _twice_ordered(self, scores: NDArray[Any]) -> int:
-        negative = np.sort(scores[self._negative])
-        positive = np.sort(scores[self._positive])  # sorted searches stay in cache
+    def _twice_ordered(self, query: NDArray[Any]) -> int:
+        """Count by binary search among the sorted scores of the negatives."""
+        negative = np.sort(query[self._negative])
+        positive = np.sort(query[self._positive])  # sorted searches stay in cache
         below = np.searchsorted(negative, positive, side="left").sum(dtype=np.int64)
         not_above = np.searchsorted(negative, positive, side="right").sum(dtype=np.int64)
         return int(below) + int(not_above)
@@ -199,15 +183,13 @@ class MeanLoss(Statistic):
     rows : int
         Rows of the holdout.
     losses : callable
-        Takes a block (queries, rows[, classes]), gives losses (queries, rows) in the metric's units.
+        Takes one query (rows[, classes]), gives its losses (rows,) in the metric's units.
     lower, upper : float
         Bounds of a loss.
-    worst : float
-        The bound that stands for the worst model.
+    greater_is_better : bool
+        Whether `lower` is the worst value, else `upper` is.
     binary : bool
         Losses are `lower` or `upper` and nothing between; others go to the nearer one.
-    parallel : bool
-        Whether `losses` may be called from several threads.
     """
 
     def __init__(
@@ -217,39 +199,30 @@ class MeanLoss(Statistic):
         *,
         lower: float,
         upper: float,
-        worst: float,
+        greater_is_better: bool,
         binary: bool = False,
-        parallel: bool = True,
     ) -> None:
         self._mean_of_rows(rows)
         self._losses = losses
-        self._lower, self._upper, self._worst = lower, upper, worst
+        self._lower, self._upper = lower, upper
+        self._greater_is_better = greater_is_better
         self._binary = binary
-        self._parallel = parallel
 
-    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
+    def units(self, query: NDArray[Any]) -> int:
         """Round each row's normalised loss to the grid, then sum and divide in integers."""
-        sums = np.empty(len(prepared), np.int64)
+        shares = (self._bounded(query) - self._lower) / (self._upper - self._lower)
+        return int(np.rint(shares * GRID).astype(np.int64).sum()) // self.rows
 
-        def work(piece: slice) -> None:
-            unit = (self._bounded(prepared[piece]) - self._lower) / (self._upper - self._lower)
-            units = np.rint(np.clip(unit, 0.0, 1.0) * GRID).astype(np.int64)
-            sums[piece] = units.sum(axis=1)
-
-        if self._parallel:
-            each_block(work, len(prepared), max(1, BLOCK // (prepared.size // len(prepared) or 1)))
-        else:
-            for query in range(len(prepared)):
-                work(slice(query, query + 1))
-        return sums // self.rows
-
-    def value(self, prepared: NDArray[Any]) -> float:
+    def value(self, query: NDArray[Any]) -> float:
         """Mean loss in the metric's units."""
-        return float(self._bounded(prepared[None]).mean())
+        return float(self._bounded(query).mean())
 
-    def _bounded(self, prepared: NDArray[Any]) -> NDArray[Any]:
-        losses = np.clip(self._losses(prepared), self._lower, self._upper)  # carries NaN through
-        losses = np.where(np.isnan(losses), self._worst, losses)
+    def _bounded(self, query: NDArray[Any]) -> NDArray[Any]:
+        losses = self._losses(query)
+        if self._greater_is_better:  # fmax and fmin replace what is not a number by the bound met first
+            losses = np.fmin(np.fmax(losses, self._lower), self._upper)
+        else:
+            losses = np.fmax(np.fmin(losses, self._upper), self._lower)
         if self._binary:
             losses = np.where(losses - self._lower < self._upper - losses, self._lower, self._upper)
         return losses

@@ -158,7 +158,7 @@ class Certificate:
 
     def charges_left(self, *, charges: int, nats: float) -> int:
         """Charges still affordable after ``charges`` charges whose values cost ``nats``; at 0 the guard halts."""
-        for left in range(self.charges - charges, 0, -1):
+        for left in range(min(self.charges, self.queries) - charges, 0, -1):
             ahead = left - 1
             length = self.last_length(charges=charges + ahead, nats=nats + self.planned_nats * ahead)
             if length <= self.affordable_length + 1e-9:

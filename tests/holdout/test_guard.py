@@ -193,9 +193,7 @@ def test_a_model_that_cannot_be_pickled_is_a_new_question_each_time(make_guard, 
         def predict(self, X):
             return np.ones(len(X), dtype=int)
 
-    X_train, y_train, X, y = problem
-    guard = make_guard(X=X, y=y)
-    model = Local()
+    guard, model = make_guard(X=problem[2], y=problem[3]), Local()
     assert not guard.evaluate(model, prior=0.5).replayed
     assert not guard.evaluate(model, prior=0.5).replayed
     assert guard.queries_asked == 2
