@@ -451,6 +451,11 @@ class ReusableHoldout:
         return self._policy.halt_reason(self._state())
 
     @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._ledger.closed
+
+    @property
     def ledger(self) -> str | None:
         """URL of the ledger; None if it is in memory."""
         return self._ledger.url
@@ -517,8 +522,8 @@ class ReusableHoldout:
         return Handle.open, (self._handle,)
 
     def _make_handle(self) -> Handle:
-        path, url = self._ledger.path, self._ledger.url
-        if path is None or url is None:
+        path = self._ledger.path
+        if path is None:
             raise HandleError(
                 "a guard that goes to other processes must keep its budget where they can share it; this one keeps it "
                 'in memory or on a server; give it a file: ReusableHoldout(..., ledger="guard.db")'
@@ -534,4 +539,4 @@ class ReusableHoldout:
             holdout_file,
             {"X": holdout.X, "y": holdout.y, "metric": self.metric, "classes": holdout.classes},
         )
-        return Handle(url, str(self._key_file), str(holdout_file))
+        return Handle(str(path), str(self._key_file), str(holdout_file))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import pickle
 import secrets
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,28 +22,49 @@ __all__ = ["Handle", "read_private", "write_private"]
 class Handle(NamedTuple):
     """Where a guard lives."""
 
-    ledger: str
+    ledger_file: str
     key_file: str
     holdout_file: str
 
     def open(self) -> ReusableHoldout:
-        """Guard of this handle; one for each process, however often the handle is unpickled."""
-        return _opened(self, os.getpid())
+        """Guard of this handle: the one that is open in this process, or a new one."""
+        state = (os.getpid(), _identity(self.ledger_file), _identity(self.holdout_file))
+        known = _OPEN.get(self)
+        if known is not None and known.state == state and not known.guard.closed:
+            return known.guard
+        from reusable_holdout.holdout.guard import ReusableHoldout  # noqa: PLC0415 - the guard makes handles
+
+        contents = read_private(Path(self.holdout_file))
+        guard = ReusableHoldout.open(
+            self.ledger_file,
+            contents["X"],
+            contents["y"],
+            metric=contents["metric"],
+            classes=contents["classes"],
+            key=Path(self.key_file),
+        )
+        guard._handle = self  # pickled on, it is the same handle
+        _OPEN[self] = _Opened(state, guard)
+        return guard
 
 
-@lru_cache(maxsize=16)
-def _opened(handle: Handle, process: int) -> ReusableHoldout:
-    from reusable_holdout.holdout.guard import ReusableHoldout  # noqa: PLC0415 - the guard makes handles
+class _Opened(NamedTuple):
+    """A guard, and the process and files it was opened with."""
 
-    contents = read_private(Path(handle.holdout_file))
-    return ReusableHoldout.open(
-        handle.ledger,
-        contents["X"],
-        contents["y"],
-        metric=contents["metric"],
-        classes=contents["classes"],
-        key=Path(handle.key_file),
-    )
+    state: tuple[object, ...]
+    guard: ReusableHoldout
+
+
+_OPEN: dict[Handle, _Opened] = {}  # workers unpickle the guard with every task
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    """What changes when a file is replaced, and not when a ledger grows."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino
 
 
 def write_private(path: Path, contents: dict[str, Any]) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.errors import LedgerError, TamperedLedgerError
+from reusable_holdout.errors import HoldoutError, LedgerError, TamperedLedgerError
 from reusable_holdout.holdout.configuration import Configuration
 from reusable_holdout.holdout.released import is_failure
-from reusable_holdout.ledger import SqlLedger, chain_problems
+from reusable_holdout.ledger import SqlLedger, chain_problems, genesis
 from reusable_holdout.validity import FAILURE_NATS, ThresholdTable
 
 if TYPE_CHECKING:
@@ -97,16 +97,24 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
     if text is None:
         raise LedgerError(f"{ledger} holds no guard: there is nothing to verify")
     problems = chain_problems(text, rows, seals)
-    if expected_head is not None and expected_head not in {seal.hex() for _, seal in seals} | {head}:
+    known = {genesis(text), *(sealed for _, sealed in seals)}
+    if expected_head is not None and expected_head not in {sealed.hex() for sealed in known}:
         problems.append(
             "the expected head is not in the chain: rows were cut off or replaced since it was written down"
         )
     if not problems:  # otherwise the columns mean nothing
-        problems = list(_content_problems(Configuration.parse(text).certificate(), rows))
+        problems += _recomputed(text, rows)
     more = len(problems) - _MOST_PROBLEMS
     if more > 0:
         problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
     return Verification(len(rows), sum(row.charged for row in rows), head, problems)
+
+
+def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
+    try:
+        return list(_content_problems(Configuration.parse(text).certificate(), rows))
+    except (HoldoutError, ArithmeticError) as error:
+        return [f"the rows cannot have come from the plan in the configuration: {error}"]
 
 
 def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[str]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["chain_problems"]
 
+_DIGEST_BYTES = 32
+_KINDS = Row(int, int, bytes, float, float, int, float, float, float, float, int, float, float, str)  # type: ignore[arg-type]
+
 
 def chain_problems(
     configuration: str,
@@ -41,6 +44,10 @@ def chain_problems(
 
 
 def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> Iterator[str]:
+    mistyped = [problem for row in rows for problem in _type_problems(row)]
+    if mistyped:  # a database may hold anything in any column, and then nothing can be recomputed
+        yield from mistyped
+        return
     for place, row in enumerate(rows, start=1):
         if row.query != place:
             yield f"row {place} is missing: the next one found is {row.query}"
@@ -62,6 +69,12 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
         yield f"rows {done + 1} to {len(rows)} are not sealed: they were added, or rows after them were removed"
     if len({row.digest for row in rows}) < len(rows):
         yield "a question was answered twice"
+
+
+def _type_problems(row: Row) -> Iterator[str]:
+    for name, value, kind in zip(Row._fields, row, _KINDS, strict=True):
+        if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES):
+            yield f"row {row.query!r}: its {name} must be of another type"
 
 
 def _row_problems(tail: Tail, commit: Sequence[Row]) -> Iterator[str]:

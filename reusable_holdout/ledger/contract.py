@@ -54,6 +54,11 @@ class Ledger(Protocol):
         """File, if it is one."""
         ...
 
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        ...
+
     def create(self, configuration: str) -> str:
         """Store a configuration if there is none; return the stored one."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -36,7 +37,8 @@ class MemoryLedger:
         self._rows: list[Row] = []
         self._places: dict[bytes, int] = {}
         self._seals: list[tuple[int, bytes]] = []
-        self._closed = False
+        self.closed = False
+        self._process = os.getpid()
 
     def create(self, configuration: str) -> str:
         """Store a configuration if there is none; return the stored one."""
@@ -80,12 +82,17 @@ class MemoryLedger:
 
     def close(self) -> None:
         """Forget everything."""
-        self._closed = True
+        self.closed = True
 
     @contextmanager
     def _open(self) -> Iterator[None]:
+        if self._process != os.getpid():  # before the lock, which another thread may have held at the fork
+            raise LedgerError(
+                "a budget in memory belongs to the process that made it; this is a fork of it; nothing was asked; "
+                "use a ledger on disk to share a budget"
+            )
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise LedgerError(
                     "the ledger must be open; it is closed; nothing was asked; open the guard again"
                 )

@@ -48,7 +48,7 @@ class SqlLedger:
         if self.path is not None:
             _check_file(self.path, must_exist=must_exist)
         self._lock = threading.RLock()
-        self._closed = False
+        self.closed = False
         self._process = os.getpid()
         self._genesis: bytes | None = None
         with self._translated("opened"):
@@ -95,17 +95,17 @@ class SqlLedger:
 
     def close(self) -> None:
         """Close the connection; later use raises LedgerError."""
-        with self._lock:
-            if not self._closed and self._process == os.getpid():
+        with self._own():
+            if not self.closed:
                 self._connection.close()
                 self._engine.dispose()
-            self._closed = True
+            self.closed = True
 
     # ---- connections
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
-        with self._lock, self._translated("read"):
+        with self._translated("read"), self._own():
             connection = self._usable()
             cursor = connection.cursor()
             try:
@@ -115,15 +115,21 @@ class SqlLedger:
                 connection.rollback()
 
     def _usable(self) -> Any:
-        if self._closed:
+        if self.closed:
             raise LedgerError(
                 "the ledger must be open; it is closed; nothing was asked; open the guard again"
             )
-        if self._process != os.getpid():  # a connection must not cross a fork: begin afresh in the child
-            self._engine.dispose(close=False)
-            self._connection = self._connect()
-            self._process = os.getpid()
         return self._connection
+
+    def _own(self) -> threading.RLock:
+        """Lock of this process. Neither locks nor connections survive a fork: the child begins afresh."""
+        if self._process != os.getpid():
+            self._lock, self._process = threading.RLock(), os.getpid()
+            if not self.closed:
+                self._engine.dispose(close=False)
+                self._engine = _engine(self.url, is_sqlite=self.path is not None)
+                self._connection = self._connect()
+        return self._lock
 
     def _connect(self) -> Any:
         return self._engine.raw_connection()
@@ -212,7 +218,8 @@ class SqlTransaction:
 
     def __enter__(self) -> Self:
         ledger = self._ledger
-        ledger._lock.acquire()
+        self._lock = ledger._own()
+        self._lock.acquire()
         try:
             self._connection = ledger._usable()
             self._cursor = self._connection.cursor()
@@ -234,7 +241,7 @@ class SqlTransaction:
             try:
                 self._connection.commit()
                 self._cursor.close()
-                self._ledger._lock.release()
+                self._lock.release()
             except BaseException as failed:
                 self._undo()
                 problem = _reason(failed)
@@ -255,7 +262,7 @@ class SqlTransaction:
                     self._connection.rollback()
                     self._cursor.close()
         finally:
-            self._ledger._lock.release()
+            self._lock.release()
 
     def create(self, configuration: str) -> str:
         """Store a configuration if there is none; return the stored one."""
@@ -298,7 +305,7 @@ class SqlTransaction:
 
 def _row(values: Sequence[Any]) -> Row:
     row = Row(*values)
-    return row if type(row.digest) is bytes else row._replace(digest=bytes(row.digest))
+    return row._replace(digest=bytes(row.digest)) if isinstance(row.digest, memoryview) else row
 
 
 def _resolved(location: str | Path) -> tuple[str, Path | None]:

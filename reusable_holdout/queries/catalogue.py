@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import kernels
-from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.metric import Metric, is_finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +166,7 @@ def log_loss(*, clip: float = 0.01) -> Metric:
     >>> round(log_loss().measure([0, 1], [0.5, 0.5]), 4)
     0.6931
     """
-    if not (isinstance(clip, int | float) and 1e-300 < clip < 1):
+    if not (is_finite(clip) and 1e-300 < clip < 1):
         raise InputError(f"clip must be a probability in (0, 1); got {clip!r}; 0.01 is usual")
     return Metric(
         name="log_loss",
@@ -174,7 +174,7 @@ def log_loss(*, clip: float = 0.01) -> Metric:
         lower=0,
         upper=-math.log(clip),
         greater_is_better=False,
-        parameters={"clip": clip},
+        parameters={"clip": float(clip)},
         kernel=kernels.clipped_logarithm,
     )
 
@@ -318,16 +318,16 @@ def resolve_metric(metric: str | Metric) -> Metric:
 
 
 def _regression(name: str, lower: float, upper: float, *, power: int, kernel: Kernel) -> Metric:
-    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+    if not (is_finite(lower) and is_finite(upper) and 0 < float(upper) - float(lower) < 1e150):
         raise InputError(
-            f"the targets' bounds must be finite with lower < upper; got {lower!r} and {upper!r}; "
+            f"the targets' bounds must be finite with lower < upper, not 1e150 apart; got {lower!r} and {upper!r}; "
             "state what is known about the targets without the holdout"
         )
     return Metric(
         name=name,
         response="values",
         lower=0,
-        upper=float(upper - lower) ** power,
+        upper=(float(upper) - float(lower)) ** power,
         greater_is_better=False,
         parameters={"lower": lower, "upper": upper},
         kernel=kernel,

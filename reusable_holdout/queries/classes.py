@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.blocks import each_block
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["ClassCoder"]
 
 _TABLE = 1 << 16  # widest range of integer classes that is looked up in a table
-_INT64 = np.iinfo(np.int64)
 
 
 class ClassCoder:
@@ -31,8 +29,8 @@ class ClassCoder:
     ----------
     classes : numpy.ndarray
         Booleans, whole numbers or text, any order, repetitions allowed.
-    kind : {"booleans", "numbers", "text"}
-        Which of these.
+    kind : {"numbers", "text"}
+        Which of these; booleans are the numbers 0 and 1.
 
     Attributes
     ----------
@@ -59,7 +57,7 @@ class ClassCoder:
                 "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
                 "drop missing rows, or use a metric with response 'values'"
             )
-        if classes.dtype.kind in "uf" and classes.size and classes.max() >= 2.0**63:
+        if classes.dtype.kind in "uf" and classes.size and float(classes.max()) >= 2.0**63:
             raise InputError("class labels must fit 64-bit integers; got larger numbers; use text")
         self.classes = np.unique(classes)
         self.kind = kind
@@ -81,19 +79,15 @@ class ClassCoder:
 
         Parameters
         ----------
-        labels : numpy.ndarray
-            Any shape; of this coder's kind.
+        labels : numpy.ndarray of shape (rows,)
+            Of this coder's kind, in native byte order.
         """
-        flat = np.ascontiguousarray(labels).reshape(-1)
-        codes = np.empty(flat.size, self.dtype)
-        strangers: list[slice] = []
-
-        def work(piece: slice) -> None:
-            if not self._encode_block(flat[piece], codes[piece]):
-                strangers.append(piece)
-
-        each_block(work, flat.size)
-        return None if strangers else codes.reshape(labels.shape)
+        if self.kind == "text":
+            return self._searched(labels)
+        whole = _whole_numbers(labels)
+        if whole is None:
+            return None
+        return self._shifted(whole) if self._contiguous or self._table is not None else self._searched(whole)
 
     def _lookup_table(self) -> NDArray[Any] | None:
         if self.kind == "text" or self._contiguous or self._span >= _TABLE:
@@ -102,39 +96,30 @@ class ClassCoder:
         table[self._keys - self._low] = np.arange(len(self.classes))
         return table
 
-    def _encode_block(self, labels: NDArray[Any], out: NDArray[Any]) -> bool:
-        """Write the codes; False if a label is not one of the classes."""
-        if self.kind == "text":
-            return self._search(labels, out)
-        if labels.dtype.kind == "f":
-            with np.errstate(invalid="ignore"):  # infinities and NaN become some integer, and differ from it
-                whole = labels.astype(np.int64)
-            if not np.array_equal(whole, labels):
-                return False
-            labels = whole
-        elif labels.dtype == np.uint64:
-            if labels.max() > _INT64.max:
-                return False
-            labels = labels.astype(np.int64)
-        if not (self._contiguous or self._table is not None):
-            return self._search(labels, out)
-        return self._shift(labels, out)
-
-    def _shift(self, labels: NDArray[Any], out: NDArray[Any]) -> bool:
+    def _shifted(self, labels: NDArray[Any]) -> NDArray[Any] | None:
         # As an unsigned number a label below the lowest class is a very large one, so that one comparison
         # checks both ends; the labels' own dtype will do if its sign bit lies beyond the range.
         if self._low or self._span >= 1 << (8 * labels.dtype.itemsize - 1):
-            labels = labels.astype(np.int64, copy=False) - np.int64(self._low)
+            labels = labels.astype(np.int64) - np.int64(self._low)
         offsets = labels.view(f"u{labels.dtype.itemsize}")
         if offsets.max() > self._span:
-            return False
+            return None
         if self._table is None:
-            np.copyto(out, offsets, casting="unsafe")
-            return True
-        np.copyto(out, self._table[offsets])
-        return not np.any(out == len(self.classes))
+            return offsets.astype(self.dtype)
+        codes = self._table[offsets]
+        return None if np.any(codes == len(self.classes)) else codes
 
-    def _search(self, labels: NDArray[Any], out: NDArray[Any]) -> bool:
+    def _searched(self, labels: NDArray[Any]) -> NDArray[Any] | None:
         places = np.minimum(np.searchsorted(self._keys, labels), len(self._keys) - 1)
-        np.copyto(out, places, casting="unsafe")
-        return bool(np.all(self._keys[places] == labels))
+        return places.astype(self.dtype) if np.array_equal(self._keys[places], labels) else None
+
+
+def _whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Labels as integers that 64 bits with a sign can hold, or None."""
+    if labels.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # infinities and NaN become some integer, and differ from it
+            whole = labels.astype(np.int64)
+        return whole if np.array_equal(whole, labels) else None
+    if labels.dtype == np.uint64:
+        return None if labels.max() >= 1 << 63 else labels.astype(np.int64)
+    return labels

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "as_array", "one_column", "real_array", "typed_array"]
 
-Kind = Literal["booleans", "numbers", "text"]
+Kind = Literal["numbers", "text"]
 
-_KINDS: dict[str, Kind] = {"b": "booleans", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
+_KINDS: dict[str, Kind] = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
 _OBJECTS: dict[str, Any] = {
     "boolean": np.bool_,
     "integer": np.int64,
@@ -84,9 +84,10 @@ def one_column(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
-    """Array of booleans, numbers or text, and which of these it is.
+    """Array of numbers or text in native byte order, and which of these it is.
 
-    Objects are looked at one by one: a mixture is refused, and no value is quoted.
+    Booleans are the numbers 0 and 1. Objects are looked at one by one: a mixture is refused, and no value is
+    quoted.
 
     Parameters
     ----------
@@ -105,16 +106,14 @@ def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
     >>> typed_array(np.array(["yes", "no"], dtype=object), what="labels")
     (array(['yes', 'no'], dtype='<U3'), 'text')
     """
-    if array.dtype.kind == "O":
-        array = _from_objects(array, what=what)
-    if array.dtype.kind == "T":
-        array = array.astype(np.str_)
+    if array.dtype.kind in "OT":
+        array = _from_objects(array.astype(np.object_), what=what)
     kind = _KINDS.get(array.dtype.kind)
     if kind is None:
         raise InputError(
             f"{what} must be booleans, real numbers or text; got dtype {array.dtype}; convert them"
         )
-    return array, kind
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("=")), kind
 
 
 def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.targets import RealTargets
 
-__all__ = ["BoundedDifferences", "mean_of_own_losses"]
+__all__ = ["BoundedDifferences", "as_floats", "mean_of_own_losses"]
 
 
 def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> MeanLoss:
@@ -48,7 +48,7 @@ def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> M
     call = _Caller(metric.loss, metric, targets)
 
     def losses(query: NDArray[Any]) -> NDArray[Any]:
-        given = _as_floats(call(query))
+        given = as_floats(call(query))
         if given.shape != (targets.rows,):
             raise ModelError(
                 f"the loss of metric {metric.name!r} must give one number for each row; it did not; "
@@ -56,7 +56,7 @@ def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> M
             )
         return given
 
-    trial = _as_floats(call.trial())
+    trial = as_floats(call.trial())
     slack = 1e-9 * (metric.upper - metric.lower)
     fits = trial.shape == (targets.rows,) and bool(
         np.all((trial >= metric.lower - slack) & (trial <= metric.upper + slack))
@@ -99,14 +99,14 @@ class BoundedDifferences(Statistic):
         self.rows = targets.rows
         self._metric = metric
         self._call = _Caller(metric.statistic, metric, targets)
-        if _as_floats(self._call.trial()).size != 1:
+        if as_floats(self._call.trial()).size != 1:
             raise InputError(
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
             )
         if callable(metric.differences):
-            differences = _as_floats(_withheld(metric, metric.differences, targets.shown()))
+            differences = as_floats(_withheld(metric, metric.differences, targets.shown()))
         else:
-            differences = _as_floats(metric.differences)
+            differences = as_floats(metric.differences)
         if differences.shape != (self.rows,):
             raise InputError(
                 f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
@@ -129,7 +129,7 @@ class BoundedDifferences(Statistic):
     def value(self, query: NDArray[Any]) -> float:
         """Value of the statistic within its bounds."""
         metric = self._metric
-        value = _as_floats(self._call(query))
+        value = as_floats(self._call(query))
         if value.size != 1:
             raise ModelError(
                 f"the statistic of metric {metric.name!r} must give one number; it did not; "
@@ -153,8 +153,10 @@ class _Caller:
         self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
 
     def __call__(self, query: NDArray[Any]) -> object:
-        labels = self._metric.response == "labels" and self._classes is not None
-        shown = self._classes[query] if labels else query.view()
+        if self._metric.response == "labels" and self._classes is not None:
+            shown = self._classes[query]
+        else:
+            shown = query.view()
         shown.flags.writeable = False  # the prepared question will still be hashed
         return _withheld(self._metric, self._function, self._labels, shown)
 
@@ -166,6 +168,7 @@ class _Caller:
             predictions = np.full((len(self._labels), wide) if wide > 2 else len(self._labels), 1 / wide)
         elif self._metric.response == "scores":
             predictions = np.zeros(len(self._labels))
+        predictions.flags.writeable = False
         return _withheld(self._metric, self._function, self._labels, predictions)
 
 
@@ -184,11 +187,19 @@ def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: N
     return result
 
 
-def _as_floats(values: object) -> NDArray[Any]:
-    """Float array, or an empty one that fits nothing if the values are not real numbers."""
+def as_floats(values: object) -> NDArray[Any]:
+    """Float array of what a user gives, or an empty one that fits nothing if that is not real numbers.
+
+    Whatever goes wrong inside is withheld.
+
+    Examples
+    --------
+    >>> as_floats([True, 2]), as_floats(1j).shape
+    (array([1., 2.]), (0, 0))
+    """
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "biufO":
+        if array.dtype.kind in "biufO" and values is not None:  # NumPy reads None as NaN
             return array.astype(np.float64)
     except Exception:  # noqa: S110 - whatever a user's own object raises may quote the labels
         pass

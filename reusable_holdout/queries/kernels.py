@@ -62,15 +62,10 @@ def pair_order(metric: Metric, targets: ClassTargets) -> PairOrder:
 
 def squared_distance(metric: Metric, targets: ClassTargets) -> MeanLoss:
     """Brier's score; of a matrix half the squared distance from the true class's corner."""
-    truth = targets.codes.astype(np.float64)
-
-    def squares(p: NDArray[Any]) -> NDArray[Any]:
-        return np.square(p - truth)
-
-    def half_squared_distances(p: NDArray[Any]) -> NDArray[Any]:
-        return 0.5 * np.square(p).sum(axis=1) - _of_truth(p, targets) + 0.5
-
-    return _mean(metric, targets, squares if len(targets.counts) == 2 else half_squared_distances)
+    if len(targets.counts) == 2:
+        truth = targets.codes.astype(np.float64)
+        return _mean(metric, targets, lambda p: np.square(p - truth))
+    return _mean(metric, targets, lambda p: 0.5 * np.square(p).sum(axis=1) - _of_truth(p, targets) + 0.5)
 
 
 def clipped_logarithm(metric: Metric, targets: ClassTargets) -> MeanLoss:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
+from reusable_holdout.queries.custom import BoundedDifferences, as_floats, mean_of_own_losses
 from reusable_holdout.queries.predictions import Predictions
 from reusable_holdout.queries.scoring import Statistic
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
@@ -18,9 +17,10 @@ from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTarg
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BoundMetric", "Family", "Metric", "Response"]
+__all__ = ["BoundMetric", "Family", "Metric", "Response", "is_finite"]
 
 Response = Literal["labels", "probabilities", "scores", "values"]
 Family = Literal["binomial", "bounded", "bounded-difference"]
@@ -108,7 +108,7 @@ class Metric:
         object.__setattr__(self, "parameters", {key: float(value) for key, value in self.parameters.items()})
         if self.differences is not None and not callable(self.differences):
             # a tuple, unlike an array, cannot change and can be compared
-            object.__setattr__(self, "differences", tuple(np.asarray(self.differences, np.float64).tolist()))
+            object.__setattr__(self, "differences", tuple(as_floats(self.differences).ravel().tolist()))
 
     def describe(self) -> dict[str, Any]:
         """Describe what tells two configurations apart, as JSON can write it.
@@ -199,13 +199,14 @@ class Metric:
             raise InputError(f"greater_is_better must be True or False; got {self.greater_is_better!r}")
 
     def _check_numbers(self) -> None:
-        if not (_is_finite(self.lower) and _is_finite(self.upper) and self.lower < self.upper):
+        bounds = self.lower, self.upper
+        if not (all(map(is_finite, bounds)) and 0 < float(self.upper) - float(self.lower) < math.inf):
             raise InputError(
                 f"a metric's bounds must be finite with lower < upper; got {self.lower!r} and "
                 f"{self.upper!r}; clip the losses and state the bounds"
             )
         if not isinstance(self.parameters, Mapping) or not all(
-            isinstance(key, str) and _is_finite(value) for key, value in self.parameters.items()
+            isinstance(key, str) and is_finite(value) for key, value in self.parameters.items()
         ):
             raise InputError(
                 f"a metric's parameters must map names to finite numbers; got {self.parameters!r}"
@@ -374,5 +375,15 @@ class BoundMetric(HoldsLabels):
         return self.statistic.score(prepared)
 
 
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and math.isfinite(value)
+def is_finite(value: object) -> bool:
+    """Whether this is a real number, of Python or NumPy, that a float can hold.
+
+    Examples
+    --------
+    >>> is_finite(1), is_finite("1"), is_finite(10**400)
+    (True, False, False)
+    """
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False

@@ -10,7 +10,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
@@ -34,16 +33,21 @@ import numpy as np
 from reusable_holdout import Halted, ReusableHoldout
 ledger, offset, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
-with ReusableHoldout(None, labels, ledger=ledger, **settings) as guard:
-    print(json.dumps("ready"), flush=True)
-    sys.stdin.readline()
-    try:
-        for number in range(1_000):
-            predictions = np.roll(np.where(np.arange(2_000) < 1_400, labels, 1 - labels), 0)
-            predictions[2 * number + offset] ^= 1
-            print(json.dumps(guard.evaluate_predictions(predictions, prior=0.85)), flush=True)
-    except Halted as halt:
-        print(json.dumps([halt.reason, len(halt.history)]), flush=True)
+right = np.where(np.arange(2_000) < 1_400, labels, 1 - labels)
+guard = ReusableHoldout(None, labels, ledger=ledger, **settings)
+
+def ask(number):
+    predictions = right.copy()
+    predictions[2 * number + offset] ^= 1
+    print(json.dumps(guard.evaluate_predictions(predictions, prior=0.85)), flush=True)
+
+ask(0)
+sys.stdin.readline()  # until the other has asked too
+try:
+    for number in range(1, 500):
+        ask(number)
+except Halted as halt:
+    print(json.dumps([halt.reason, len(halt.history)]), flush=True)
 """
 
 
@@ -68,19 +72,18 @@ def test_two_processes_share_one_budget_exactly(ledger, settings, plenty):
         )
         for offset in (0, 1)
     ]
-    for process in children:
-        assert process.stdout.readline() == '"ready"\n'
+    printed = [[json.loads(process.stdout.readline())] for process in children]
     for process in children:
         process.stdin.write("go\n")
         process.stdin.flush()
-    printed = [[json.loads(line) for line in process.communicate()[0].splitlines()] for process in children]
+    for lines, process in zip(printed, children, strict=True):
+        lines += [json.loads(line) for line in process.communicate()[0].splitlines()]
     assert [process.returncode for process in children] == [0, 0]
     assert [lines[-1] for lines in printed] == [["charges", 25]] * 2
     answers = [Answer(*line) for lines in printed for line in lines[:-1]]
     assert all(answer.charged for answer in answers)
     assert sorted(answer.query for answer in answers) == list(range(1, 26))
     assert sorted(answer.charges_left for answer in answers) == list(range(25))
-    assert all(len(lines) > 1 for lines in printed)  # both had their share
     assert plenty.halt_reason == "charges"
     assert verify(ledger).problems == []
 
@@ -218,7 +221,9 @@ def test_a_holdout_that_others_can_read_is_refused(plenty, ledger):
     blob = pickle.dumps(plenty)
     ledger.with_name("guard.db.holdout").chmod(0o644)
     script = "import pickle, sys; pickle.loads(bytes.fromhex(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", script, blob.hex()], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, blob.hex()], capture_output=True, text=True, check=False
+    )
     assert "LedgerKeyError" in done.stderr
     with pytest.raises(LedgerKeyError):
         pickle.loads(blob)
@@ -265,7 +270,8 @@ def in_a_fork(ask):
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 1
     try:
-        signal.alarm(20)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(5)
         ask()
         code = 0
     except LedgerError:
