@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import logging
+import sys
 import warnings
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -36,15 +38,20 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
         failure: BaseException
         try:
             return method(*args, **kwargs)
-        except (HoldoutError, Halted, KeyboardInterrupt, SystemExit) as error:
+        except (HoldoutError, Halted) as error:
             failure = error
+        except KeyboardInterrupt:
+            failure = KeyboardInterrupt()
+        except SystemExit:
+            failure = SystemExit(1)
         except MemoryError:
             failure = MemoryError(f"{method.__name__} ran out of memory; nothing was answered")
-        except BaseException:
+        except BaseException:  # its words and its type may depend on the holdout
             failure = HoldoutError(
                 f"{method.__name__} failed inside the guard; its words are withheld, for they may quote the holdout; "
                 "nothing was answered that is not in history()"
             )
+        del args, kwargs  # they are the holdout, when a guard is made
         failure.__cause__ = failure.__context__ = None
         raise failure.with_traceback(None)
 
@@ -52,18 +59,27 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def attempt(call: Callable[[], _R]) -> _R | None:
-    """Run the analyst's code on the holdout; None if it fails, for its words may quote the holdout."""
+    """Run the analyst's code on the holdout; None if it fails, whatever it raises, for that may quote the holdout."""
     try:
         with quiet():
             return call()
-    except Exception:  # anything a model may raise
+    except KeyboardInterrupt:  # the user's, not the model's
+        raise
+    except BaseException:  # even an exit or a forged halt would be a message
         return None
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Swallow warnings and prints: those of a model on the holdout may quote it."""
-    sink = io.StringIO()
+    """Swallow warnings, prints and log records: those of a model on the holdout may quote it.
+
+    While it lasts, log records of other threads are lost too.
+    """
+    sink, level = io.StringIO(), logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         warnings.simplefilter("ignore")
-        yield
+        logging.disable(sys.maxsize)
+        try:
+            yield
+        finally:
+            logging.disable(level)

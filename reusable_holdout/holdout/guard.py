@@ -150,6 +150,7 @@ class ReusableHoldout:
         self._begin(PrivateData(X, y, bound, classes), plan, store, key=key, seed=seed)
 
     @classmethod
+    @sealed
     def open(
         cls,
         ledger: str | Path,
@@ -183,7 +184,6 @@ class ReusableHoldout:
         guard._resume(ledger, X, y, metric=metric, key=key, seed=seed, classes=classes)
         return guard
 
-    @sealed
     def _resume(
         self,
         ledger: str | Path,

@@ -4,6 +4,7 @@ This pillar knows data and no noise. A :class:`Metric` says what is measured; bo
 checks predictions and scores them in integers.
 """
 
+from reusable_holdout.queries.bound import BoundMetric
 from reusable_holdout.queries.catalogue import (
     accuracy,
     balanced_accuracy,
@@ -16,7 +17,7 @@ from reusable_holdout.queries.catalogue import (
     zero_one_loss,
 )
 from reusable_holdout.queries.grid import GRID, GRID_BITS
-from reusable_holdout.queries.metric import BoundMetric, Family, Metric, Response
+from reusable_holdout.queries.metric import Family, Metric, Response
 
 __all__ = [
     "GRID",

@@ -1,0 +1,165 @@
+"""A metric with the private labels it is measured on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
+from reusable_holdout.queries.predictions import Predictions
+from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.scoring import Statistic
+
+__all__ = ["BoundMetric"]
+
+
+class BoundMetric(HoldsLabels):
+    """A metric bound to private labels.
+
+    Only :meth:`score` tells anything about them; repr and errors do not, and it cannot be pickled.
+
+    Parameters
+    ----------
+    metric : Metric
+        What to measure.
+    y : array-like of shape (rows,)
+        Private labels.
+    classes : array-like, optional
+        All classes that may occur.
+
+    Attributes
+    ----------
+    metric : Metric
+        What is measured.
+    rows : int
+        Rows of the holdout.
+    classes : numpy.ndarray or None
+        Sorted classes, public; None for "values".
+    sensitivity : fractions.Fraction
+        Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
+        is replaced, and whose class counts agree if the metric is class-conditional.
+    sum_of_squares : float
+        Sum over rows of c_r^2, with c_r the largest change from replacing row r; normalised likewise.
+
+    Examples
+    --------
+    >>> from reusable_holdout.queries import GRID, resolve_metric
+    >>> bound = resolve_metric("accuracy").bind([0, 1, 1, 0])
+    >>> prepared = bound.prepare_many([[0, 1, 1, 1], [0, 0, 0, 0]])
+    >>> bound.score(prepared) / GRID
+    array([0.75, 0.5 ])
+    """
+
+    def __init__(self, metric: Metric, y: object, *, classes: object | None = None) -> None:
+        self.metric = metric
+        self.classes: NDArray[Any] | None = None
+        if metric.response == "values":
+            if classes is not None:
+                raise InputError(
+                    f"the targets of metric {metric.name!r} must be real numbers, not classes; got classes=; "
+                    "leave it out"
+                )
+            targets: RealTargets | ClassTargets = RealTargets(y)
+            self._predictions = Predictions(metric.response, rows=targets.rows, coder=None)
+        else:
+            targets = ClassTargets(y, classes)
+            self.classes = targets.coder.classes
+            self._predictions = Predictions(metric.response, rows=targets.rows, coder=targets.coder)
+        if metric.kernel is not None:
+            self.statistic = metric.kernel(metric, targets)
+        elif metric.loss is not None:
+            self.statistic = mean_of_own_losses(metric, targets)
+        else:
+            self.statistic = BoundedDifferences(metric, targets)
+        self.rows = targets.rows
+        self.sensitivity: Fraction = self.statistic.sensitivity
+        self.sum_of_squares: float = self.statistic.sum_of_squares
+
+    def __repr__(self) -> str:
+        return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
+
+    def prepare(self, predictions: object) -> NDArray[Any]:
+        """One query in canonical form; it depends on no label.
+
+        Equal predictions give equal bytes: class codes in the smallest unsigned dtype, or C-contiguous
+        float64 without negative zeros. Always a copy.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,) or (rows, classes)
+            As the metric's `response` says. A binary matrix counts as its last column.
+
+        Returns
+        -------
+        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes)
+
+        Raises
+        ------
+        InputError
+            If the predictions do not fit; nothing depends on the labels.
+
+        Examples
+        --------
+        >>> from reusable_holdout.queries import resolve_metric
+        >>> resolve_metric("accuracy").bind(["no", "yes"]).prepare(["yes", "yes"])
+        array([1, 1], dtype=uint8)
+        """
+        return self._predictions.prepare(predictions)
+
+    def prepare_many(self, predictions: object) -> NDArray[Any]:
+        """Several queries in canonical form, the query first.
+
+        Each slice has the bytes that :meth:`prepare` gives for it.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (queries, rows[, classes]) or list of one array per query
+            NumPy, pandas, polars, scipy.sparse, lists.
+
+        Returns
+        -------
+        numpy.ndarray of shape (queries, rows[, classes])
+
+        Raises
+        ------
+        InputError
+            If a query does not fit; where it is one query's fault the message begins with its index.
+        """
+        return self._predictions.prepare_many(predictions)
+
+    def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
+        """Statistic of each query, from 0 to 2**32: private, the guard's alone.
+
+        Between neighbours it differs by at most ceil(sensitivity * 2**32).
+
+        Parameters
+        ----------
+        prepared : numpy.ndarray of shape (queries, rows[, classes])
+            From :meth:`prepare_many`, or ``prepare(...)[None]``.
+
+        Returns
+        -------
+        numpy.ndarray of int64 of shape (queries,)
+            floor(normalised statistic * 2**32), computed in integers.
+
+        Raises
+        ------
+        InputError
+            If the shape does not fit.
+        ModelError
+            If a user's own function raised or gave something other than numbers.
+        """
+        if prepared.ndim < 2 or prepared.shape[1] != self.rows:
+            raise InputError(
+                f"prepared predictions must have shape (queries, {self.rows}, ...); got {prepared.shape}; "
+                "use prepare_many"
+            )
+        return self.statistic.score(prepared)
