@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.metric import Metric
-    from reusable_holdout.queries.scoring import Statistic
 
 __all__ = ["BoundMetric"]
 
@@ -48,6 +47,8 @@ class BoundMetric(HoldsLabels):
         is replaced, and whose class counts agree if the metric is class-conditional.
     sum_of_squares : float
         Sum over rows of c_r^2, with c_r the largest change from replacing row r; normalised likewise.
+    statistic : Statistic
+        What computes it; it holds the labels and is as private as they are.
 
     Examples
     --------

@@ -14,7 +14,7 @@ import numpy as np
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.queries.grid import GRID
 from reusable_holdout.queries.scoring import MeanLoss, Statistic
-from reusable_holdout.queries.targets import ClassTargets
+from reusable_holdout.queries.targets import ClassTargets, HoldsLabels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,12 +141,13 @@ class BoundedDifferences(Statistic):
         return min(max(number, metric.lower), metric.upper)
 
 
-class _Caller:
+class _Caller(HoldsLabels):
     """The user's function with the labels as its first argument."""
 
     def __init__(
         self, function: Callable[..., Any] | None, metric: Metric, targets: ClassTargets | RealTargets
     ) -> None:
+        self.rows = targets.rows
         self._function = function
         self._metric = metric
         self._labels = targets.shown()

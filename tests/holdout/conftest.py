@@ -69,3 +69,34 @@ def reopen(labels):
     yield again
     for guard in made:
         guard.close()
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Where a ledger may be made."""
+    return tmp_path / "guard.db"
+
+
+@pytest.fixture
+def place(durable, ledger):
+    """Ledger of the tests that run on both backends."""
+    return ledger if durable else None
+
+
+@pytest.fixture
+def spend(scoring):
+    """Charged questions; priors near enough for the code not to run out first."""
+
+    def ask(guard, count=3):
+        return [guard.evaluate_predictions(scoring(0.7, k), prior=0.85) for k in range(count)]
+
+    return ask
+
+
+@pytest.fixture
+def problem():
+    """Features and labels that a line separates with some noise: 600 training rows, 2,000 in the holdout."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2_600, 4))
+    y = (X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=2_600) > 0).astype(int)
+    return X[:600], y[:600], X[600:], y[600:]

@@ -1,5 +1,6 @@
 """Everything that does not fit is refused: by the right error, with words, and at no cost."""
 
+import shutil
 import sqlite3
 from typing import Any, NamedTuple
 
@@ -32,8 +33,9 @@ class Scene:
         self.ledger, self.y, self.X = ledger, y, X
         self.good, self.free, self.fresh = scoring(0.9), scoring(0.7), scoring(0.75)
         self.guard = make(ledger, X=X)
-        self.guard.evaluate_predictions(self.good, prior=0.5)
-        self.guard.evaluate_predictions(self.free, prior=0.7)
+        if not self.guard.queries_asked:
+            self.guard.evaluate_predictions(self.good, prior=0.5)
+            self.guard.evaluate_predictions(self.free, prior=0.7)
 
     def make(self, ledger=None, **changes):
         """Another guard, by default of the same data in memory."""
@@ -55,10 +57,21 @@ class Scene:
         return self.ledger.with_name(name)
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """Where the ledger lies that all scenes copy."""
+    return tmp_path_factory.mktemp("original") / "guard.db"
+
+
 @pytest.fixture
-def scene(make_guard, tmp_path, labels, scoring, settings):
+def scene(make_guard, tmp_path, original, labels, scoring, settings):
     X = np.random.default_rng(2).normal(size=(ROWS, 3))
-    return Scene(make_guard, tmp_path / "guard.db", labels, scoring, settings, X=X)
+    arguments = {"y": labels, "scoring": scoring, "settings": settings, "X": X}
+    if not original.exists():
+        Scene(make_guard, original, **arguments).guard.close()
+    for name in ("guard.db", "guard.db.key"):
+        shutil.copy(original.with_name(name), tmp_path / name)
+    return Scene(make_guard, tmp_path / "guard.db", **arguments)
 
 
 def but(array, value, dtype=None):
@@ -243,7 +256,7 @@ MODELS = [
     Case("a nonsense name of a model", InputError, "name", model(lambda _: fitted(), name=3)),
     Case("classes the guard does not know", InputError, "classes", model(lambda _: fitted(classes=("no", "yes")))),
     Case("a model for labels only", InputError, "labels only", lambda s: s.make(X=None).evaluate(fitted(), prior=0.7)),
-    Case("an unknown way to a prior", InputError, "cross-", lambda s: s.guard.evaluate(fitted(), s.X, s.y, prior="loo")),
+    Case("an unknown kind of prior", InputError, "cross", lambda s: s.guard.evaluate(fitted(), s.X, s.y, prior="loo")),
     *(
         Case(f"cv={cv!r}", InputError, "cv must be", lambda s, cv=cv: s.guard.evaluate(fitted(), s.X, s.y, cv=cv))
         for cv in (1, 0, -3, True, "5", 2.5, None)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from reusable_holdout import (
+    Answer,
     BudgetError,
     Halted,
     HoldoutError,
@@ -70,8 +71,9 @@ class Secrets:
 
     def _needles(self):
         for number in self.numbers:
-            text = f"{abs(number):.15f}".rstrip("0")
-            yield number, text[:9].encode()  # cut off, not rounded: a prefix of every longer form
+            yield number, f"{abs(number):.15f}"[:9].encode()  # cut off: a prefix of every longer form
+            for digits in (5, 6):
+                yield number, f"{abs(number):.{digits}f}".encode()
             for code in ("<d", ">d"):
                 yield number, struct.pack(code, number)
         for unit in self.units:
@@ -117,7 +119,7 @@ def asked(labels):
 
 @pytest.fixture
 def guard(make_guard, tmp_path, features):
-    return make_guard(tmp_path / "guard.db", X=features, noise_scale=0.002)
+    return make_guard(tmp_path / "guard.db", X=features, noise_scale=0.002, seed=17)
 
 
 @pytest.fixture
@@ -141,8 +143,8 @@ class Loud:
 
     def predict(self, X):
         words = f"a private word: {X[0, 1]}"
-        print(words)
-        print(words, file=sys.stderr)
+        print(words)  # noqa: T201 - this is what it does
+        print(words, file=sys.stderr)  # noqa: T201
         warnings.warn(words, UserWarning, stacklevel=1)
         logging.getLogger("model").warning(words)
         return np.zeros(len(X), dtype=int)
@@ -265,21 +267,23 @@ def test_nothing_private_is_warned_of_or_printed(guard, secrets, labels, asked, 
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_a_model_that_talks_is_not_heard(make_guard, tmp_path, features, capfd, caplog, durable):
+def test_a_model_that_prints_and_warns_is_not_heard(make_guard, tmp_path, features, capfd, durable):
     guard = make_guard(tmp_path / "guard.db" if durable else None, X=features)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert guard.evaluate(Loud(), prior=0.5).query == 1
+    assert (*capfd.readouterr(), caught) == ("", "", [])
+
+
+def test_a_model_that_logs_is_not_heard(make_guard, features, caplog):
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     logging.getLogger().addHandler(handler)
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            assert guard.evaluate(Loud(), prior=0.5).query == 1
+        assert make_guard(X=features).evaluate(Loud(), prior=0.5).query == 1
     finally:
         logging.getLogger().removeHandler(handler)
-    out, err = capfd.readouterr()
-    assert (out, err, caught) == ("", "", [])
-    assert "private" not in stream.getvalue()
-    assert "private" not in caplog.text
+    assert "private" not in stream.getvalue() + caplog.text
 
 
 def test_nothing_private_is_in_the_ledger(guard, secrets, labels, asked, tmp_path):
@@ -354,10 +358,10 @@ PATHS = {
 
 
 def quoting_metric():
-    """A metric that fails as soon as anything is right, and tells where."""
+    """A metric that fails on good predictions, and quotes the labels."""
 
     def loss(y, predictions):
-        if (predictions == y).mean() > 0.65:
+        if 0.65 < (predictions == y).mean() < 0.75:
             raise ValueError(f"a private word: {y!r}")
         return (predictions == y).astype(float)
 
@@ -517,7 +521,7 @@ def everything_released(make_guard, ledger, labels, y, monkeypatch):
     connection.close()
     told += [row[:-1] for row in rows]  # but for the seals, which stand on the keyed digest below
     told.append(re.sub(r'"holdout":"[0-9a-f]{64}"', "", text))
-    return "\n".join(map(repr, told)), [one.charged for one in told if hasattr(one, "charged")]
+    return "\n".join(map(repr, told)), [one.charged for one in told if isinstance(one, Answer)]
 
 
 def test_two_holdouts_with_equal_decisions_are_the_same_to_everyone(

@@ -2,14 +2,17 @@
 
 import copy
 import json
+import logging
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
@@ -49,11 +52,6 @@ try:
 except Halted as halt:
     print(json.dumps([halt.reason, len(halt.history)]), flush=True)
 """
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return tmp_path / "guard.db"
 
 
 @pytest.fixture
@@ -142,6 +140,50 @@ def test_threads_that_ask_the_same_question_pay_once(plenty, scoring):
     assert [answer.replayed for answer in answers].count(False) == 1
     assert {answer.value for answer in answers} == {0.9}
     assert plenty.queries_asked == 1
+
+
+def test_models_that_predict_at_once_leave_output_warnings_and_logs_as_they_were(make_guard):
+    """The first to begin is the first to end: what each restores must not be what another had put there."""
+    began, ended = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()]
+
+    class Waiting:
+        def __init__(self, place):
+            self.place = place
+
+        def predict(self, X):
+            began[self.place].set()
+            if self.place == 0:
+                began[1].wait(1)  # unless the guard lets one predict at a time
+            else:
+                ended[0].wait(1)
+            return np.zeros(len(X), dtype=int)
+
+    guard = make_guard(X=np.zeros((2_000, 1)))
+
+    def ask(place):
+        if place:
+            began[0].wait()
+        guard.evaluate(Waiting(place), prior=0.5)
+        ended[place].set()
+
+    def outside():
+        return (
+            sys.stdout,
+            sys.stderr,
+            logging.root.manager.disable,
+            list(warnings.filters),
+            warnings.showwarning,
+        )
+
+    before = outside()
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(ask, range(2)))
+        assert outside() == before
+    finally:
+        sys.stdout, sys.stderr = before[:2]
+        logging.disable(before[2])
+    assert guard.queries_asked == 2
 
 
 def test_guards_that_are_made_at_once_are_one_guard(make_guard, ledger, scoring):

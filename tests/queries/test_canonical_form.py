@@ -193,7 +193,6 @@ WHOLE = st.one_of(
 def test_any_whole_numbers_are_coded_by_their_place(classes, data):
     classes = sorted(classes)
     labels = data.draw(st.lists(st.sampled_from(classes), min_size=1, max_size=20))
-    bound = resolve_metric("accuracy").bind(np.array(classes), classes=classes)
     bound = resolve_metric("accuracy").bind(np.array(labels), classes=classes)
     expected = [classes.index(label) for label in labels]
     fitting = [
@@ -251,3 +250,11 @@ def test_arrays_are_prepared_and_scored_without_pandas():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("label", "wrapped"), [(2**64 - 1, -1), (2**63, -(2**63))])
+@pytest.mark.parametrize("dtype", ["u8", "f8"])
+def test_a_number_beyond_64_bits_is_not_the_class_it_wraps_to(label, wrapped, dtype):
+    bound = resolve_metric("accuracy").bind(np.array([wrapped, 1]))
+    with pytest.raises(InputError, match="must be among the classes"):
+        bound.prepare(np.array([label, 1], dtype))
