@@ -11,7 +11,9 @@ import contextlib
 import functools
 import io
 import logging
+import os
 import sys
+import threading
 import warnings
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -69,14 +71,36 @@ def attempt(call: Callable[[], _R]) -> _R | None:
         return None
 
 
+class _Silence:
+    """The process's one set of streams and filters: one thread at a time may exchange them."""
+
+    def __init__(self) -> None:
+        self._process, self._lock = os.getpid(), threading.RLock()
+
+    def lock(self) -> threading.RLock:
+        """Lock of this process; a fork may have happened while another thread held it."""
+        if self._process != os.getpid():
+            self._process, self._lock = os.getpid(), threading.RLock()
+        return self._lock
+
+
+_SILENCE = _Silence()
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Swallow warnings, prints and log records: those of a model on the holdout may quote it.
 
-    While it lasts, log records of other threads are lost too.
+    While it lasts, log records of other threads are lost too, and other models wait.
     """
-    sink, level = io.StringIO(), logging.root.manager.disable
-    with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+    sink = io.StringIO()
+    with (
+        _SILENCE.lock(),
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(sink),
+        contextlib.redirect_stderr(sink),
+    ):
+        level = logging.root.manager.disable
         warnings.simplefilter("ignore")
         logging.disable(sys.maxsize)
         try:

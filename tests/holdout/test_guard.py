@@ -309,7 +309,7 @@ def test_a_copy_is_the_same_guard(make_guard):
 
 
 def test_the_ledger_is_sound_after_all_kinds_of_answers(make_guard, ledger, scoring):
-    guard = make_guard(ledger, noise_scale=0.002)
+    guard = make_guard(ledger, noise_scale=0.002, seed=5)
     guard.evaluate_predictions(scoring(0.7), prior=0.7)
     guard.evaluate_many([scoring(0.9), scoring(0.6), scoring(0.9)], [0.5, 0.6, 0.5])
     with pytest.raises(Halted):

@@ -32,7 +32,7 @@ def original(tmp_path_factory):
 def ledger(tmp_path, original, make_guard, scoring):
     """Eleven answers in five commits: agreed, charged, a batch with charges, a failure, agreed."""
     if not original.exists():
-        with make_guard(original, X=np.zeros((2_000, 1)), charges=8, noise_scale=0.001) as guard:
+        with make_guard(original, X=np.zeros((2_000, 1)), charges=8, noise_scale=0.001, seed=5) as guard:
             guard.evaluate_predictions(scoring(0.7), prior=0.7, name="first")
             guard.evaluate_predictions(scoring(0.9), prior=0.75, name="second")
             asked, priors = [scoring(0.7, k) for k in range(1, 8)], [0.7, 0.85, 0.7, 0.68, 0.55, 0.7, 0.7]
@@ -148,7 +148,7 @@ def test_a_ledger_in_use_can_be_verified(make_guard, tmp_path, scoring):
 )
 def test_the_ledger_of_any_metric_and_plan_is_sound(make_guard, tmp_path, labels, metric, changes):
     path, rng = tmp_path / "guard.db", np.random.default_rng(1)
-    with make_guard(path, metric=metric, **{"noise_scale": 0.003, **changes}) as guard:
+    with make_guard(path, metric=metric, **{"noise_scale": 0.003, "seed": 5, **changes}) as guard:
         lower, upper = guard.metric.lower, guard.metric.upper
         good = np.clip(labels * 0.5 + 0.5 * rng.random(2_000), 0.0, 1.0)
         real = guard.metric.response not in {"labels"}
