@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import expected_null_charges
+from reusable_holdout.mechanisms import expected_charges_of_stages, expected_null_charges
 
 SD, T, QUERIES = 0.01 * math.sqrt(2), 0.04, 10_000
 
@@ -97,3 +97,32 @@ def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
     given = {"threshold": T, "deviation_sd": SD, "queries": 1, "noise_scale": 0.0} | bad
     with pytest.raises(InputError):
         expected_null_charges(**given)  # type: ignore[arg-type]
+
+
+def test_stages_of_one_threshold_and_a_large_budget_are_the_unlimited_stream():
+    settings = {"deviation_sd": 0.01, "queries": 2_000, "noise_scale": 0.0005}
+    unlimited = expected_null_charges(threshold=0.035, **settings)
+    staged = expected_charges_of_stages([0.035] * 40, **settings)
+    assert staged == pytest.approx(unlimited, rel=1e-6)
+
+
+def test_a_budget_of_one_is_spent_as_often_as_the_first_charge_comes():
+    chance = math.erfc(3.0 / math.sqrt(2.0))
+    for queries in (1, 10, 4_096, 100_000):
+        expected = 1.0 - (1.0 - chance) ** queries
+        staged = expected_charges_of_stages([0.03], deviation_sd=0.01, queries=queries, noise_scale=0.0)
+        assert staged == pytest.approx(expected, rel=1e-6)
+
+
+def test_more_stages_and_lower_thresholds_make_more_charges():
+    settings = {"deviation_sd": 0.01, "queries": 1_000, "noise_scale": 0.0005}
+    counts = [expected_charges_of_stages(stages, **settings) for stages in ([0.03], [0.03] * 2, [0.03, 0.02])]
+    assert counts == sorted(counts)
+    assert counts[-1] <= 2.0
+
+
+def test_coarse_time_changes_little():
+    settings = {"deviation_sd": 0.01, "noise_scale": 0.0005}
+    fine = expected_charges_of_stages([0.034] * 5, queries=4_096, **settings)
+    coarse = expected_charges_of_stages([0.034] * 5, queries=4_097, **settings)
+    assert coarse == pytest.approx(fine, rel=5e-3)
