@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
+from reusable_holdout.ledger.records import Row, Tail, genesis, seal, sums_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,11 +20,13 @@ def chain_problems(
     configuration: str,
     rows: Sequence[Row],
     seals: Sequence[tuple[int, bytes]],
+    *,
+    expected_head: bytes | None = None,
+    expected_queries: int | None = None,
 ) -> list[str]:
     """Say what was changed, removed or added since the rows were sealed.
 
-    Finds every change but the removal of whole commits from the end; for that, compare the last seal with one noted
-    earlier.
+    Finds every change but the removal of whole commits from the end; what was noted earlier finds that too.
 
     Parameters
     ----------
@@ -34,13 +36,26 @@ def chain_problems(
         All rows, in order.
     seals : sequence of (int, bytes)
         Query number of each commit's last row, with its seal.
+    expected_head : bytes, optional
+        Last seal at an earlier time: must still be in the chain.
+    expected_queries : int, optional
+        Number of rows at an earlier time: as many must still be there. With `expected_head`, where that seal stood.
 
     Returns
     -------
     list of str
-        One sentence for each problem; empty for a sound chain.
+        One sentence for each problem; empty for a sound chain. No sentence quotes a released value.
     """
-    return list(_problems(configuration, rows, seals))
+    problems = list(_problems(configuration, rows, seals))
+    if expected_queries is not None and len(rows) < expected_queries:
+        problems.append(f"{expected_queries} rows were here, {len(rows)} are left: the end was cut off")
+    if expected_head is not None:
+        known = [(0, genesis(configuration)), *seals]
+        if not any(stored == expected_head and expected_queries in {None, last} for last, stored in known):
+            problems.append(
+                "the expected head is not in the chain: rows were cut off or replaced since it was noted"
+            )
+    return problems
 
 
 def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> Iterator[str]:
@@ -48,27 +63,25 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
     if mistyped:  # a database may hold anything in any column, and then nothing can be recomputed
         yield from mistyped
         return
+    yield from _repeated(rows)
     for place, row in enumerate(rows, start=1):
         if row.query != place:
-            yield f"row {place} is missing: the next one found is {row.query}"
+            yield f"row {place} is missing, or rows were swapped or renumbered: row {row.query!r} stands there"
             return
-    previous, done, charges, nats = genesis(configuration), 0, 0, 0.0
+    tail = Tail(0, 0, 0.0, genesis(configuration))
     for last, stored in seals:
-        commit = rows[done:last]
-        if not commit or len(rows) < last:
-            yield f"a commit ends at row {last}, but {len(rows)} rows are there"
+        if not isinstance(last, int) or not tail.query < last <= len(rows) or not isinstance(stored, bytes):
+            yield f"a seal after row {tail.query} stands at no row of its own: rows or seals were removed or added"
             return
-        yield from _row_problems(Tail(done, charges, nats, previous), commit)
-        if seal(previous, commit) != stored:
-            first = "the configuration or " if done == 0 else ""
-            span = f"row {last}" if last == done + 1 else f"rows {done + 1} to {last}"
-            yield f"{first}{span} changed after being sealed, or what stands before did"
-        previous, done = stored, last
-        charges, nats = commit[-1].charges, commit[-1].spent_nats
-    if done < len(rows):
-        yield f"rows {done + 1} to {len(rows)} are not sealed: they were added, or rows after them were removed"
-    if len({row.digest for row in rows}) < len(rows):
-        yield "a question was answered twice"
+        commit = rows[tail.query : last]
+        yield from sums_problems(tail, commit)
+        if not _seals(stored, tail.seal, commit):
+            first = "the configuration or " if tail.query == 0 else ""
+            span = f"row {last}" if len(commit) == 1 else f"one of rows {tail.query + 1} to {last}"
+            yield f"{first}{span} was changed after being sealed, or a row near it was removed or added"
+        tail = Tail(last, commit[-1].charges, commit[-1].spent_nats, stored)
+    if tail.query < len(rows):
+        yield f"rows {tail.query + 1} to {len(rows)} are not sealed: they were added, or rows after them were removed"
 
 
 def _type_problems(row: Row) -> Iterator[str]:
@@ -77,10 +90,15 @@ def _type_problems(row: Row) -> Iterator[str]:
             yield f"row {row.query!r}: its {name} must be of another type"
 
 
-def _row_problems(tail: Tail, commit: Sequence[Row]) -> Iterator[str]:
+def _seals(stored: bytes, previous: bytes, commit: Sequence[Row]) -> bool:
     try:
-        check_follows(tail, commit)
-    except LedgerError:
-        yield f"the sums in rows {tail.query + 1} to {commit[-1].query} do not continue those before"
-    if any(row.batch != tail.query + 1 for row in commit):
-        yield f"rows {tail.query + 1} to {commit[-1].query} are one batch, but do not say so"
+        return seal(previous, commit) == stored
+    except LedgerError:  # a text no ledger can write, so no ledger sealed it
+        return False
+
+
+def _repeated(rows: Sequence[Row]) -> Iterator[str]:
+    first: dict[object, int] = {}
+    for place, row in enumerate(rows, start=1):
+        if first.setdefault(row.digest, place) != place:
+            yield f"rows {first[row.digest]} and {place} answer the same question"

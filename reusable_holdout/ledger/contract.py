@@ -32,7 +32,8 @@ class Transaction(Protocol):
         Raises
         ------
         LedgerError
-            If they do not continue the ledger.
+            If they do not continue the ledger, or a question was answered before; what is caught inside the block
+            does not make half a commit.
         """
         ...
 
@@ -41,7 +42,8 @@ class Ledger(Protocol):
     """Append-only record of what one guard released.
 
     When the ``with`` statement of a transaction is left, its rows are durable; if it is left by an exception, or the
-    process dies in it, they never were.
+    process dies in it, they never were. While one is open, its thread uses the ledger through it alone: anything else
+    raises LedgerError and leaves the transaction as it was.
     """
 
     @property
@@ -73,6 +75,10 @@ class Ledger(Protocol):
 
     def tail(self) -> Tail:
         """End of the ledger."""
+        ...
+
+    def find(self, digest: bytes) -> Row | None:
+        """Row of a question, without waiting for writers; None if it was not answered yet."""
         ...
 
     def rows(self, after: int = 0) -> list[Row]:

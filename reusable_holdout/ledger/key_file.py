@@ -38,6 +38,8 @@ def create_key_file(path: Path, key: bytes | None = None) -> bytes:
     LedgerKeyError
         If there is one that cannot be used.
     """
+    if key is not None and len(key) != _KEY_BYTES:
+        raise LedgerKeyError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; nothing was written")
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     problem = ""
     try:
@@ -69,8 +71,9 @@ def read_key_file(path: Path) -> bytes:
         If the file is missing, others can read it, or it holds no key.
     """
     try:
-        mode = path.stat().st_mode & 0o777
-        text = path.read_bytes().strip()
+        with path.open("rb") as file:  # the mode of the very file that is read
+            mode = os.fstat(file.fileno()).st_mode & 0o777
+            text = file.read().strip()
     except OSError:
         raise LedgerKeyError(
             f"this ledger's noise key must lie in {path}; it cannot be read there; nothing was asked; restore the file "

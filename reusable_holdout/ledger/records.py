@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from reusable_holdout.errors import LedgerError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["Row", "Tail", "check_follows", "genesis", "seal"]
+__all__ = ["Row", "Tail", "check_follows", "genesis", "seal", "sums_problems"]
 
 _SEAL_BYTES = 32
+_DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
 _NUMBERS = struct.Struct(">qq32sddqddddqdd")  # all columns but the name, in their order
 
@@ -79,36 +80,74 @@ def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
 
     Different rows have different encodings: their number, all numbers in fixed widths, the lengths of the names, the
     names.
-    """
-    numbers = b"".join([_NUMBERS.pack(*row[:-1]) for row in rows])
-    names = [row.name.encode() for row in rows]
-    lengths = struct.pack(f">{len(rows) + 1}q", len(rows), *map(len, names))
-    digest = hashlib.blake2b(previous, digest_size=_SEAL_BYTES, person=b"commit")
-    digest.update(lengths)
-    digest.update(numbers)
-    digest.update(b"".join(names))
-    return digest.digest()
-
-
-def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
-    """Refuse rows that do not continue the ledger.
 
     Raises
     ------
     LedgerError
-        If numbers have gaps, sums are wrong, or a value is not finite.
+        If a column does not hold what its type says, so that its encoding would not be its own.
     """
-    number, charges, nats = tail.query, tail.charges, tail.spent_nats
-    for row in rows:
-        query, _, _, prior, value, charged, threshold, low, high, cost, sum_charged, sum_cost, _, _ = row
-        number += 1
-        charges += charged
-        nats += cost
-        sound = (
-            query == number and sum_charged == charges and abs(sum_cost - nats) <= _ROUNDING * (1.0 + nats)
+    encoded = _encoded(rows)
+    if encoded is None:  # raised out here, for an encoder's own error carries what it could not encode
+        raise LedgerError(
+            "a row's columns must hold integers, floats, a digest of 32 bytes and a text that UTF-8 can write; "
+            "one does not; nothing was written"
         )
-        if not sound or not math.isfinite(prior + value + threshold + low + high + nats):
-            raise LedgerError(
-                f"a new row must continue the ledger after query {tail.query}; the one for query {query} does not; "
-                "nothing was written"
+    digest = hashlib.blake2b(previous, digest_size=_SEAL_BYTES, person=b"commit")
+    for part in encoded:
+        digest.update(part)
+    return digest.digest()
+
+
+def _encoded(rows: Sequence[Row]) -> tuple[bytes, bytes, bytes] | None:
+    try:
+        if any(len(row[2]) != _DIGEST_BYTES for row in rows):  # struct would pad or cut it without a word
+            return None
+        numbers = b"".join([_NUMBERS.pack(*row[:-1]) for row in rows])
+        names = [row[-1].encode() for row in rows]
+    except (struct.error, TypeError, AttributeError, OverflowError, UnicodeEncodeError):
+        return None
+    return struct.pack(f">{len(rows) + 1}q", len(rows), *map(len, names)), numbers, b"".join(names)
+
+
+def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
+    """Refuse rows that do not continue the ledger as one batch.
+
+    Raises
+    ------
+    LedgerError
+        If numbers have gaps, sums are wrong, a value is not finite, or a row says it is of another batch.
+    """
+    problem = next(sums_problems(tail, rows), None)
+    if problem is not None:
+        raise LedgerError(
+            f"a new row must continue the ledger after query {tail.query}; {problem}; nothing was written"
+        )
+
+
+def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
+    """Say which rows of one commit do not continue those before; quotes no value."""
+    number, charges, nats, batch = tail.query, tail.charges, tail.spent_nats, tail.query + 1
+    for row in rows:
+        query, began, _, prior, value, charged, threshold, low, high, cost, sum_charged, sum_cost, at, _ = row
+        number += 1
+        try:
+            charges += charged
+            nats += cost
+            sound = (
+                sum_charged == charges
+                and abs(sum_cost - nats) <= _ROUNDING * (1.0 + abs(nats))
+                and (charged == 0 or charged == 1)  # noqa: PLR1714 - faster than a set, and on the hot path
             )
+            finite = math.isfinite(prior + value + threshold + low + high + nats + at)
+        except TypeError:  # only rows that another program changed hold other types
+            yield f"row {number} holds something other than numbers"
+            return
+        if query != number:
+            yield f"row {number} says it is row {query!r}"
+        if began != batch:
+            yield f"row {number} is of the batch that began at row {batch}, but says another"
+        if not sound:
+            yield f"the sums in row {number} do not continue those before"
+            charges, nats = sum_charged, sum_cost  # one wrong sum is one problem, not one for every later row
+        if not finite:
+            yield f"row {number} holds a value that is not finite"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from reusable_holdout.ledger.records import Row
 
-__all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "plain"]
 
 SCHEMA = 1
 CHUNK = 500  # digests looked up by one statement
@@ -72,3 +75,14 @@ class Statements:
             self.begin = ["BEGIN IMMEDIATE"]
         else:
             self.begin = [compiled(sa.select(configuration.id).with_for_update())]
+
+
+def as_row(values: Sequence[Any]) -> Row:
+    """Row of what a driver fetched."""
+    row = Row._make(values)
+    return row if type(row.digest) is bytes else row._replace(digest=plain(row.digest))
+
+
+def plain(value: Any) -> Any:
+    """Bytes of drivers that give views; anything else as it is, for `chain_problems` to report."""
+    return bytes(value) if isinstance(value, memoryview) else value

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
-from reusable_holdout.ledger.schema import CHUNK, METADATA, SCHEMA, Statements
+from reusable_holdout.ledger import forks
+from reusable_holdout.ledger.failures import failure, misuse, reason
+from reusable_holdout.ledger.location import check_file, resolved
+from reusable_holdout.ledger.records import Row, Tail, genesis
+from reusable_holdout.ledger.schema import METADATA, SCHEMA, Statements, as_row, plain
+from reusable_holdout.ledger.transaction import SqlTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = ["SqlLedger"]
 
+_T = TypeVar("_T")
 _BUSY_SECONDS = 60
 
 
@@ -28,7 +31,8 @@ class SqlLedger:
     """Ledger in a database: shared by processes, survives them.
 
     A committed row is on the disk (SQLite: WAL, synchronous=FULL); writers take turns (SQLite: ``BEGIN IMMEDIATE``;
-    else a lock on the configuration row).
+    else a lock on the configuration row). One connection and one lock serve all threads of a process; none of it
+    crosses a fork: see `forks`.
 
     Parameters
     ----------
@@ -43,19 +47,33 @@ class SqlLedger:
         If it cannot be opened, is no ledger, or was written by a newer version.
     """
 
+    _lock: threading.RLock
+    _active: SqlTransaction | None
+    _connection: Any
+    user: int  # thread that uses the connection now; 0 for none
+
     def __init__(self, location: str | Path, *, must_exist: bool = False) -> None:
-        self.url, self.path = _resolved(location)
+        self.url, self.path = resolved(location)
         if self.path is not None:
-            _check_file(self.path, must_exist=must_exist)
-        self._lock = threading.RLock()
+            check_file(self.path, must_exist=must_exist)
         self.closed = False
-        self._process = os.getpid()
-        self._genesis: bytes | None = None
-        with self._translated("opened"):
+        self.begin_afresh()
+        problem = ""
+        forks.watch(self)
+        self._acquire()
+        try:
             self._engine = _engine(self.url, is_sqlite=self.path is not None)
             self._sql = Statements(self._engine)
-            self._connection = self._connect()
             self._prepare()
+        except BaseException as error:
+            self.drop()
+            problem = reason(error) or (type(error).__name__ if isinstance(error, ImportError) else "")
+            if not problem:
+                raise
+        finally:
+            self._release()
+        if problem:
+            raise failure(self, "opened", problem)
 
     def __repr__(self) -> str:
         return f"<SqlLedger: {sa.make_url(self.url).render_as_string(hide_password=True)}>"
@@ -64,13 +82,21 @@ class SqlLedger:
 
     def create(self, configuration: str) -> str:
         """Store a configuration if there is none; return the stored one."""
-        with self.transaction() as transaction:
-            return transaction.create(configuration)
+        stored = self.configuration()
+        if stored is not None:
+            return stored
+        try:
+            with self.transaction() as transaction:
+                return transaction.create(configuration)
+        except LedgerError:  # a server has no row to lock yet: of two processes that race, one inserts
+            stored = self.configuration()
+            if stored is None:
+                raise
+        return stored
 
     def configuration(self) -> str | None:
         """Stored configuration."""
-        with self._reading() as cursor:
-            return self._stored(cursor)
+        return self._read(self._stored)
 
     def transaction(self) -> SqlTransaction:
         """Begin; the rows appended are durable when the block is left without an exception."""
@@ -78,95 +104,107 @@ class SqlLedger:
 
     def tail(self) -> Tail:
         """End of the ledger."""
-        with self._reading() as cursor:
-            return self._tail(cursor)
+        return self._read(self._tail)
+
+    def find(self, digest: bytes) -> Row | None:
+        """Row of a question, without waiting for writers; None if it was not answered yet."""
+
+        def work(cursor: Any) -> Row | None:
+            cursor.execute(self._sql.one, (digest,))
+            found = cursor.fetchone()
+            return None if found is None else as_row(found)
+
+        return self._read(work)
 
     def rows(self, after: int = 0) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
-        with self._reading() as cursor:
+
+        def work(cursor: Any) -> list[Row]:
             cursor.execute(self._sql.rows, (after,))
-            return [_row(values) for values in cursor.fetchall()]
+            return [as_row(values) for values in cursor.fetchall()]
+
+        return self._read(work)
 
     def seals(self) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
-        with self._reading() as cursor:
+
+        def work(cursor: Any) -> list[tuple[int, bytes]]:
             cursor.execute(self._sql.seals)
-            return [(query, bytes(sealed)) for query, sealed in cursor.fetchall()]
+            return [(query, plain(sealed)) for query, sealed in cursor.fetchall()]
+
+        return self._read(work)
 
     def close(self) -> None:
         """Close the connection; later use raises LedgerError."""
-        with self._own():
-            if not self.closed:
-                self._connection.close()
-                self._engine.dispose()
+        with self._lock:
+            if self._active is not None:
+                raise misuse("nested")
+            forks.begin_use(self)
             self.closed = True
+            self.drop()
+            self.user = 0
 
     # ---- connections
 
-    @contextmanager
-    def _reading(self) -> Iterator[Any]:
-        with self._translated("read"), self._own():
-            connection = self._usable()
-            cursor = connection.cursor()
-            try:
-                yield cursor
-            finally:
-                cursor.close()
-                connection.rollback()
-
-    def _usable(self) -> Any:
-        if self.closed:
-            raise LedgerError(
-                "the ledger must be open; it is closed; nothing was asked; open the guard again"
-            )
-        return self._connection
-
-    def _own(self) -> threading.RLock:
-        """Lock of this process. Neither locks nor connections survive a fork: the child begins afresh."""
-        if self._process != os.getpid():
-            self._lock, self._process = threading.RLock(), os.getpid()
-            if not self.closed:
-                self._engine.dispose(close=False)
-                self._engine = _engine(self.url, is_sqlite=self.path is not None)
-                self._connection = self._connect()
-        return self._lock
-
-    def _connect(self) -> Any:
-        return self._engine.raw_connection()
-
-    @contextmanager
-    def _translated(self, done: str) -> Iterator[None]:
-        """Turn database errors into ours."""
-        problem = None
+    def _read(self, work: Callable[[Any], _T]) -> _T:
+        self._acquire()
         try:
-            yield
-        except Exception as error:
-            problem = _reason(error)
+            connection = self._connected()
+            cursor = connection.cursor()
+            found = work(cursor)
+            cursor.close()
+            connection.rollback()
+        except BaseException as error:
+            self.drop()
+            problem = reason(error)
             if problem is None:
                 raise
-        if problem is not None:
-            raise self._failure(done, problem)
+        else:
+            return found
+        finally:
+            self._release()
+        raise failure(self, "read", problem)
 
-    def _failure(self, done: str, problem: str) -> LedgerError:
-        return LedgerError(
-            f"the ledger {self!r} must be a ledger that can be {done}; it could not be ({problem}); nothing was "
-            "answered and nothing was charged; check the file, its folder's permissions and the disk"
-        )
+    def _acquire(self) -> None:
+        """Wait for the other threads; refuse this one if it holds the ledger already."""
+        self._lock.acquire()
+        if self.closed or self._active is not None or forks.orphaned(self.url):
+            kind = "closed" if self.closed else "orphaned" if self._active is None else "nested"
+            self._lock.release()
+            raise misuse(kind)
+        forks.begin_use(self)
+
+    def _release(self) -> None:
+        self._active = None
+        self.user = 0
+        self._lock.release()
+
+    def _connected(self) -> Any:
+        if self._connection is None:
+            self._connection = self._engine.raw_connection()
+        return self._connection
+
+    def begin_afresh(self) -> None:
+        """Hold no lock and no connection: of a new ledger, and in a child after a fork."""
+        self._lock = threading.RLock()
+        self._active = None  # one that was open at a fork is the parent's
+        self._connection = None
+        self.user = 0
+
+    def drop(self) -> None:
+        """Forget a connection that failed, with all it has not committed; the next use makes another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(Exception):  # the failure that led here is the one to report
+                connection.close()
 
     # ---- schema and rows
 
     def _prepare(self) -> None:
         """Make the tables if there are none, and refuse what is not a ledger of this schema."""
         if not self._has_tables(sa.inspect(self._engine)):
-            with self._engine.connect() as connection:
-                if self.path is not None:
-                    connection.exec_driver_sql(
-                        "BEGIN IMMEDIATE"
-                    )  # of two processes that race, one makes them
-                if not self._has_tables(sa.inspect(connection)):
-                    METADATA.create_all(connection)
-                connection.commit()
-        cursor = self._connection.cursor()
+            self._make_tables()
+        cursor = self._connected().cursor()
         cursor.execute(self._sql.schema)
         found = cursor.fetchone()
         cursor.close()
@@ -175,6 +213,19 @@ class SqlLedger:
             raise LedgerError(
                 f"{self!r} must have schema {SCHEMA}; it has {found[0]}; use the version of the library that wrote it"
             )
+
+    def _make_tables(self) -> None:
+        """Make them once, also if several processes try at the same moment."""
+        try:
+            with self._engine.connect() as connection:
+                if self.path is not None:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                if not self._has_tables(sa.inspect(connection)):
+                    METADATA.create_all(connection)
+                connection.commit()
+        except sa.exc.DBAPIError:  # a server has nothing to lock yet: of those that race, one succeeds
+            if self.path is not None or not self._has_tables(sa.inspect(self._engine)):
+                raise
 
     def _has_tables(self, inspector: sa.Inspector) -> bool:
         present, ours = set(inspector.get_table_names()), set(METADATA.tables)
@@ -192,156 +243,21 @@ class SqlLedger:
     def _tail(self, cursor: Any) -> Tail:
         cursor.execute(self._sql.tail)
         found = cursor.fetchone()
-        if found is not None:
-            query, charges, nats, sealed = found
-            if sealed is None:
-                raise LedgerError(
-                    "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
-                )
-            return Tail(query, charges, nats, bytes(sealed))
-        return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
-
-
-class SqlTransaction:
-    """One writing transaction, from the beginning of its ``with`` block to the end.
-
-    A class and not a generator, and with one ``try``: every answer runs through it.
-    """
-
-    tail: Tail
-
-    def __init__(self, ledger: SqlLedger) -> None:
-        self._ledger = ledger
-        self._sql = ledger._sql
-        self._cursor: Any = None
-        self._appended = False
-
-    def __enter__(self) -> Self:
-        ledger = self._ledger
-        self._lock = ledger._own()
-        self._lock.acquire()
-        try:
-            self._connection = ledger._usable()
-            self._cursor = self._connection.cursor()
-            for statement in self._sql.begin:
-                self._cursor.execute(statement)
-            self.tail = ledger._tail(self._cursor)
-        except BaseException as error:
-            self._undo()
-            problem = _reason(error)
-            if problem is None:
-                raise
-        else:
-            return self
-        raise ledger._failure("written", problem)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        problem = None if error is None else _reason(error)
-        if error is None:
-            try:
-                self._connection.commit()
-                self._cursor.close()
-                self._lock.release()
-            except BaseException as failed:
-                self._undo()
-                problem = _reason(failed)
-                if problem is None:
-                    raise
-            else:
-                return
-        else:
-            self._undo()
-        if problem is not None:
-            raise self._ledger._failure("written", problem)
-
-    def _undo(self) -> None:
-        """Leave nothing behind; the failure that led here is the one to report."""
-        try:
-            if self._cursor is not None:
-                with contextlib.suppress(Exception):
-                    self._connection.rollback()
-                    self._cursor.close()
-        finally:
-            self._lock.release()
-
-    def create(self, configuration: str) -> str:
-        """Store a configuration if there is none; return the stored one."""
-        stored = self._ledger._stored(self._cursor)
-        if stored is None:
-            self._cursor.execute(self._sql.create, (1, SCHEMA, configuration))
-            return configuration
-        return stored
-
-    def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
-        """Rows of the questions that were answered before."""
-        if self.tail.query == 0:
-            return {}
-        cursor = self._cursor
-        if len(digests) == 1:
-            cursor.execute(self._sql.one, (digests[0],))
-            return {row.digest: row for row in map(_row, cursor.fetchall())}
-        found: dict[bytes, Row] = {}
-        if self.tail.query < len(digests):  # fewer rows than questions: looking at all rows is cheaper
-            cursor.execute(self._sql.digests)
-            digests = list({bytes(digest) for (digest,) in cursor.fetchall()}.intersection(digests))
-        for start in range(0, len(digests), CHUNK):
-            chunk = list(digests[start : start + CHUNK])
-            chunk += [chunk[0]] * (CHUNK - len(chunk))  # one statement for all lengths
-            cursor.execute(self._sql.chunk, chunk)
-            found.update((row.digest, row) for row in map(_row, cursor.fetchall()))
-        return found
-
-    def append(self, rows: Sequence[Row]) -> None:
-        """Add rows, once at most."""
-        if self._appended:
-            raise LedgerError("a transaction appends once at most; it was asked twice; nothing was written")
-        check_follows(self.tail, rows)
-        self._appended = True
-        sealed = seal(self.tail.seal, rows)
-        if len(rows) > 1:
-            self._cursor.executemany(self._sql.insert, map(tuple, rows[:-1]))  # plain tuples bind faster
-        self._cursor.execute(self._sql.insert_sealed, (*rows[-1], sealed))
-
-
-def _row(values: Sequence[Any]) -> Row:
-    row = Row(*values)
-    return row._replace(digest=bytes(row.digest)) if isinstance(row.digest, memoryview) else row
-
-
-def _resolved(location: str | Path) -> tuple[str, Path | None]:
-    """URL of a ledger, and its file if it is SQLite."""
-    if isinstance(location, str) and "://" in location:
-        try:
-            url = sa.make_url(location)
-        except sa.exc.ArgumentError:
+        if found is None:
+            return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
+        query, charges, nats, sealed = found
+        sealed = plain(sealed)
+        if type(sealed) is not bytes:
             raise LedgerError(
-                "a ledger must be a file or a SQLAlchemy URL; got a URL that cannot be read"
-            ) from None
-        if url.get_backend_name() != "sqlite":
-            return location, None
-        if not url.database or url.database == ":memory:":
-            raise LedgerError("a ledger in memory is ledger=None; got a SQLite URL without a file")
-        location = url.database
-    if not isinstance(location, str | Path) or not str(location):
-        raise LedgerError(f"a ledger must be a file or a SQLAlchemy URL; got {type(location).__name__}")
-    path = Path(location).absolute()
-    return sa.URL.create("sqlite", database=str(path)).render_as_string(), path
-
-
-def _check_file(path: Path, *, must_exist: bool) -> None:
-    if path.is_dir():
-        raise LedgerError(f"a ledger must be a file; {path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise LedgerError(f"a ledger's folder must exist; {path.parent} does not; make it first")
-    if must_exist and not path.exists():
-        raise LedgerError(
-            f"there is no ledger at {path}; make a guard with ReusableHoldout(X, y, ledger=...)"
-        )
+                "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
+            )
+        return Tail(query, charges, nats, sealed)
 
 
 def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
-    if not is_sqlite:
-        return sa.create_engine(url)
+    """Engine without a pool: a ledger keeps one connection, and must know of every one that a fork would share."""
+    if not is_sqlite:  # "format": the hot path binds by position, and every server's driver can
+        return sa.create_engine(url, poolclass=sa.NullPool, paramstyle="format")
     engine = sa.create_engine(
         url,
         poolclass=sa.NullPool,
@@ -351,31 +267,19 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
     @sa.event.listens_for(engine, "connect")
     def durable(connection: Any, _: Any) -> None:
         deadline = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode=WAL")
-                break
-            except (
-                connection.OperationalError
-            ):  # changing the mode does not wait for others: SQLite says busy
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
+        while not _is_wal(connection, last=time.monotonic() > deadline):
+            time.sleep(0.01)
         connection.execute("PRAGMA synchronous=FULL")
 
     return engine
 
 
-def _reason(error: BaseException) -> str | None:
-    """Kind of a database failure, without the driver's words, which may quote rows; None for other errors."""
-    if isinstance(error, LedgerError):
-        return None
-    if isinstance(error, sa.exc.SQLAlchemyError):
-        error = getattr(error, "orig", None) or error
-        return getattr(error, "sqlite_errorname", None) or type(error).__name__
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    # PEP 249 names the classes of drivers' errors, and no two drivers share them
-    if any(cls.__name__ in {"DatabaseError", "InterfaceError"} for cls in type(error).__mro__):
-        return getattr(error, "sqlite_errorname", None) or type(error).__name__
-    return None
+def _is_wal(connection: Any, *, last: bool) -> bool:
+    """Change the mode; unlike all else, that does not wait for others by itself when the database is busy."""
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    except connection.OperationalError as error:
+        if last or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            raise
+        return False
+    return True

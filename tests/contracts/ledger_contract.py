@@ -94,6 +94,10 @@ class LedgerContract:
             make_row(1)._replace(spent_nats=1.0),
             make_row(1)._replace(high=float("nan")),
             make_row(1)._replace(value=float("inf")),
+            make_row(1)._replace(asked_at=float("nan")),
+            make_row(1)._replace(batch=2),
+            make_row(1)._replace(charged=2, charges=2),
+            make_row(1)._replace(value="text"),
         ],
     )
     def test_rows_that_do_not_continue_the_ledger_are_refused(self, ledger, wrong):
@@ -101,6 +105,98 @@ class LedgerContract:
         with pytest.raises(LedgerError, match="continue"):
             append(ledger, wrong)
         assert ledger.rows() == []
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"digest": b"d" * 31}, {"digest": b"d" * 33}, {"digest": 3}, {"name": "\ud800"}, {"name": None}],
+    )
+    def test_rows_that_have_no_seal_of_their_own_are_refused(self, ledger, wrong):
+        ledger.create("{}")
+        with pytest.raises(LedgerError, match="columns must hold") as caught:
+            append(ledger, make_row(1)._replace(**wrong))
+        assert caught.value.__context__ is None
+        assert ledger.rows() == []
+
+    def test_a_row_needs_a_configuration_before_it(self, ledger):
+        with pytest.raises(LedgerError, match="create first"):
+            append(ledger, make_row(1))
+        assert ledger.create("{}") == "{}"
+        append(ledger, make_row(1))
+
+    def test_appending_nothing_is_no_commit(self, ledger):
+        ledger.create("{}")
+        append(ledger)
+        assert ledger.seals() == []
+
+    def test_a_question_is_found_without_a_transaction(self, ledger):
+        ledger.create("{}")
+        assert ledger.find(make_row(1).digest) is None
+        append(ledger, make_row(1))
+        assert ledger.find(make_row(1).digest) == make_row(1)
+        assert ledger.find(b"?" * 32) is None
+
+    def test_a_replay_is_found_while_a_writer_is_at_work(self, ledger):
+        """Of another thread in memory it waits; a ledger of processes is read from another one."""
+        ledger.create("{}")
+        append(ledger, make_row(1))
+        reader = self.another(ledger)
+        with ledger.transaction() as transaction:
+            transaction.append([make_row(2)])
+            if reader is not None:
+                assert reader.find(make_row(1).digest) == make_row(1)
+                assert reader.find(make_row(2).digest) is None
+                assert reader.tail().query == 1
+        if reader is not None:
+            assert reader.find(make_row(2).digest) == make_row(2)
+            reader.close()
+
+    def another(self, ledger):
+        """Give the same ledger as another process sees it; None if none can."""
+        return
+
+    def test_a_read_inside_a_transaction_is_refused_and_costs_no_rows(self, ledger):
+        ledger.create("{}")
+        uses = (
+            ledger.tail,
+            ledger.rows,
+            ledger.seals,
+            ledger.configuration,
+            ledger.close,
+            lambda: ledger.find(make_row(1).digest),
+            lambda: append(ledger, make_row(1)),
+        )
+        with ledger.transaction() as transaction:
+            transaction.append([make_row(1)])
+            for use in uses:
+                with pytest.raises(LedgerError, match="used beside it"):
+                    use()
+        assert ledger.rows() == [make_row(1)]
+
+    def test_a_transaction_ends_with_its_block(self, ledger):
+        ledger.create("{}")
+        with ledger.transaction() as transaction:
+            transaction.append([make_row(1)])
+        for use in (
+            lambda: transaction.find([make_row(1).digest]),
+            lambda: transaction.append([make_row(2)]),
+        ):
+            with pytest.raises(LedgerError):
+                use()
+        assert ledger.rows() == [make_row(1)]
+
+    def test_a_failure_caught_inside_the_block_leaves_nothing_half_written(self, ledger):
+        """The first rows of a batch whose last repeats an earlier question must not stay."""
+        ledger.create("{}")
+        append(ledger, make_row(1))
+        batch = [make_row(2, batch=2), make_row(3, batch=2), make_row(4, batch=2)]
+        batch[2] = batch[2]._replace(digest=make_row(1).digest)
+        with pytest.raises(LedgerError), ledger.transaction() as transaction:
+            with pytest.raises(LedgerError):
+                transaction.append(batch)
+            raise LedgerError("as the guard would")
+        assert ledger.rows() == [make_row(1)]
+        assert chain_problems("{}", ledger.rows(), ledger.seals()) == []
+        append(ledger, make_row(2))
 
     def test_a_question_is_answered_once(self, ledger):
         ledger.create("{}")
@@ -124,10 +220,18 @@ class LedgerContract:
             ledger.rows,
             ledger.seals,
             ledger.configuration,
+            lambda: ledger.find(make_row(1).digest),
+            lambda: ledger.create("{}"),
             lambda: append(ledger, make_row(1)),
         ):
             with pytest.raises(LedgerError, match="closed"):
                 use()
+
+    def test_a_ledger_can_be_closed_twice(self, ledger):
+        assert not ledger.closed
+        ledger.close()
+        ledger.close()
+        assert ledger.closed
 
     def test_threads_take_turns(self, ledger):
         from concurrent.futures import ThreadPoolExecutor

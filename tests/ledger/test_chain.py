@@ -92,6 +92,78 @@ def test_another_order_of_seals_is_found(ledger):
     assert chain_problems("{}", rows, [seals[1], seals[0], seals[2]])
 
 
+@pytest.mark.parametrize("extra", [b"x", b"\x00"])
+def test_a_longer_digest_is_found(ledger, extra):
+    """A fixed-width encoding would cut it off without a word."""
+    rows, seals = ledger
+    assert chain_problems("{}", [rows[0]._replace(digest=rows[0].digest + extra), *rows[1:]], seals)
+
+
+def test_a_shorter_digest_is_found():
+    rows, seals = chained([make_row(1)._replace(digest=b"d" * 31 + b"\x00")])
+    assert chain_problems("{}", [rows[0]._replace(digest=b"d" * 31)], seals)
+
+
+@pytest.mark.parametrize("wrong", ["text", None, b"bytes", 1.5])
+@pytest.mark.parametrize("column", Row._fields)
+def test_what_no_ledger_writes_is_a_problem_and_not_a_crash(ledger, column, wrong):
+    """SQLite keeps whatever another program puts into a column."""
+    rows, seals = ledger
+    if wrong == "text" and column == "name":
+        wrong = "b' OR 1"
+    changed = rows[1]._replace(**{column: wrong})
+    assert chain_problems("{}", [rows[0], changed, *rows[2:]], seals)
+
+
+@pytest.mark.parametrize("wrong", ["text", None, 5, b"short"])
+def test_a_seal_of_another_type_is_a_problem_and_not_a_crash(ledger, wrong):
+    rows, seals = ledger
+    assert chain_problems("{}", rows, [(1, wrong), *seals[1:]])
+    assert chain_problems("{}", rows, [*seals[:2], (5, wrong)])
+
+
+@pytest.mark.parametrize("last", [0, -1, 1, 9, None, "1"])
+def test_a_seal_at_no_row_of_its_own_is_a_problem(ledger, last):
+    rows, seals = ledger
+    assert chain_problems("{}", rows, [seals[0], (last, seals[1][1]), seals[2]])
+
+
+def test_commits_cut_from_the_end_are_found_by_what_was_noted(ledger):
+    rows, seals = ledger
+    head = seals[-1][1]
+    assert chain_problems("{}", rows, seals, expected_head=head, expected_queries=5) == []
+    cut = ("{}", rows[:2], seals[:2])
+    assert chain_problems(*cut) == []  # a shorter ledger is a sound one: hence the note
+    assert "head" in chain_problems(*cut, expected_head=head)[0]
+    assert "5 rows were here, 2 are left" in chain_problems(*cut, expected_queries=5)[0]
+
+
+def test_a_ledger_may_grow_after_what_was_noted(ledger):
+    rows, seals = ledger
+    assert chain_problems("{}", rows, seals, expected_head=seals[1][1], expected_queries=2) == []
+    assert chain_problems("{}", rows, seals, expected_head=genesis("{}"), expected_queries=0) == []
+    assert chain_problems("{}", rows, seals, expected_head=seals[1][1], expected_queries=3)
+    assert chain_problems("{}", rows, seals, expected_head=genesis("other"))
+
+
+def test_a_repeated_question_is_named():
+    first = make_row(1)
+    rows, seals = chained([first], [make_row(2)._replace(digest=first.digest)])
+    assert chain_problems("{}", rows, seals) == ["rows 1 and 2 answer the same question"]
+
+
+def test_sums_that_were_sealed_wrong_are_named_once():
+    rows = [make_row(1), make_row(2)._replace(charges=5), make_row(3)._replace(charges=5)]
+    rows, seals = chained(*[[row] for row in rows])
+    assert chain_problems("{}", rows, seals) == ["the sums in row 2 do not continue those before"]
+
+
+def test_the_changed_row_is_named_and_its_values_are_not(ledger):
+    rows, seals = ledger
+    problems = chain_problems("{}", [rows[0], rows[1]._replace(value=0.123456), *rows[2:]], seals)
+    assert problems == ["row 2 was changed after being sealed, or a row near it was removed or added"]
+
+
 floats = st.floats(allow_nan=False)
 rows_of_any_kind = st.builds(
     Row,

@@ -69,3 +69,24 @@ def test_a_commitment_tells_keys_apart_and_shows_neither():
     one, other = key_commitment(b"a" * 32), key_commitment(b"b" * 32)
     assert one != other
     assert (b"a" * 32).hex() not in one
+
+
+def test_a_key_of_the_wrong_length_is_not_written(tmp_path):
+    with pytest.raises(LedgerKeyError, match="32 bytes; got 5"):
+        create_key_file(tmp_path / "guard.db.key", key=b"short")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_commitment_is_that_of_earlier_ledgers():
+    """A ledger holds it for ever: another formula would lock its owner out."""
+    assert key_commitment(b"k" * 32) == "9f86111b53afa08cbf64cfcd2554a22fa22adb91c98d0c27f4e6331b2abe2314"
+
+
+def test_a_refused_key_is_not_quoted(tmp_path):
+    path = tmp_path / "guard.db.key"
+    key = create_key_file(path)
+    path.write_text(key.hex()[:-1])
+    with pytest.raises(LedgerKeyError) as caught:
+        read_key_file(path)
+    assert key.hex()[:8] not in str(caught.value)
+    assert caught.value.__context__ is None

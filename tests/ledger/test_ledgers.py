@@ -1,19 +1,21 @@
 """The contract on both backends, and what only a durable ledger can do."""
 
-import multiprocessing
+import contextlib
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import pytest
 from contracts.ledger_contract import LedgerContract, append, make_row
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger import MemoryLedger, SqlLedger
+from reusable_holdout.ledger import MemoryLedger, Row, SqlLedger, chain_problems
 
 
 class TestMemoryLedger(LedgerContract):
@@ -29,8 +31,12 @@ class TestSqlLedger(LedgerContract):
         yield ledger
         ledger.close()
 
+    def another(self, ledger):
+        return SqlLedger(ledger.path, must_exist=True)
+
     def test_commits_are_synchronous(self, ledger):
         connection = ledger._connection.driver_connection
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (60_000,)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
@@ -42,25 +48,90 @@ class TestSqlLedger(LedgerContract):
         assert other.tail() == ledger.tail()
         other.close()
 
-    def test_a_fork_opens_its_own_connection(self, ledger):
-        ledger.create("{}")
-        context = multiprocessing.get_context("fork")
-        child = context.Process(target=append, args=(ledger, make_row(1)))
-        child.start()
-        child.join()
-        assert child.exitcode == 0
-        append(ledger, make_row(2))
-        assert [row.query for row in ledger.rows()] == [1, 2]
-
-    def test_database_errors_do_not_quote_rows(self, ledger):
+    @pytest.mark.parametrize("failure", ["repeated", "readonly", "full", "tables"])
+    def test_database_errors_quote_nothing_and_charge_nothing(self, ledger, failure):
         ledger.create("{}")
         append(ledger, make_row(1))
-        secret = make_row(2)._replace(digest=make_row(1).digest, value=0.123456789, name="a secret name")
-        with pytest.raises(LedgerError) as caught:
+        secret = make_row(2)._replace(value=1 / 7, name=10_000 * chr(9786))
+        connection = ledger._connection.driver_connection
+        if failure == "repeated":
+            secret = secret._replace(digest=make_row(1).digest)
+        elif failure == "readonly":
+            connection.execute("PRAGMA query_only = 1")
+        elif failure == "full":
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+        else:
+            connection.execute("ALTER TABLE answers RENAME TO moved")
+        with pytest.raises(LedgerError, match="nothing was charged") as caught:
             append(ledger, secret)
-        assert "0.123456789" not in str(caught.value)
-        assert "secret" not in str(caught.value)
-        assert caught.value.__cause__ is None
+        _assert_silent(caught.value, str(secret.value), chr(9786), repr(secret.digest))
+        words = {
+            "repeated": "answered once",
+            "readonly": "writable",
+            "full": "make room",
+            "tables": "missing",
+        }
+        assert words[failure] in str(caught.value)
+        if failure == "tables":
+            ledger._connected().driver_connection.execute("ALTER TABLE moved RENAME TO answers")
+        append(ledger, make_row(2))  # on a new connection
+        assert ledger.rows() == [make_row(1), make_row(2)]
+
+    def test_a_database_that_rolled_back_by_itself_is_no_commit(self, ledger):
+        ledger.create("{}")
+        with pytest.raises(LedgerError, match="nothing was charged"), ledger.transaction() as transaction:
+            transaction.append([make_row(1)])
+            ledger._connection.driver_connection.execute("ROLLBACK")
+        assert ledger.rows() == []
+        append(ledger, make_row(1))
+
+    def test_a_failure_caught_inside_the_block_cannot_be_committed(self, ledger):
+        ledger.create("{}")
+        append(ledger, make_row(1))
+        batch = [make_row(2, batch=2), make_row(3, batch=2)._replace(digest=make_row(1).digest)]
+        with (
+            pytest.raises(LedgerError, match="CONSTRAINT"),
+            ledger.transaction() as transaction,
+            contextlib.suppress(LedgerError),
+        ):
+            transaction.append(batch)
+        assert ledger.rows() == [make_row(1)]
+
+    def test_an_unsealed_end_is_refused(self, ledger):
+        ledger.create("{}")
+        append(ledger, make_row(1), make_row(2, batch=1))
+        ledger._connection.driver_connection.execute('DELETE FROM answers WHERE "query" = 2')
+        with pytest.raises(LedgerError, match="must be sealed"):
+            append(ledger, make_row(2))
+
+    @pytest.mark.parametrize("column", [*Row._fields, "seal"])
+    def test_a_column_changed_in_the_file_is_found(self, ledger, column):
+        ledger.create("{}")
+        for query in (1, 2, 3):
+            append(ledger, make_row(query))
+        values = {"query": 9, "digest": b"x" * 32, "seal": b"x" * 32, "name": "other", "value": "text"}
+        change = f'UPDATE answers SET "{column}" = ? WHERE "query" = 2'
+        ledger._connection.driver_connection.execute(change, (values.get(column, 0.625),))
+        assert chain_problems("{}", ledger.rows(), ledger.seals())
+
+    @pytest.mark.parametrize("name", ["a b.db", "a?mode=ro.db", "a%20b.db", "a#b.db", "ü:@.db"])
+    def test_a_file_of_any_name_is_found_again_by_its_url(self, tmp_path, name):
+        ledger = SqlLedger(tmp_path / name)
+        ledger.create("{}")
+        again = SqlLedger(ledger.url, must_exist=True)
+        assert again.path == ledger.path == tmp_path / name
+        assert (tmp_path / name).exists()
+        ledger.close()
+        again.close()
+
+
+def _assert_silent(error, *secrets):
+    """No text of an error, nor of what is chained to it, holds what must not be seen."""
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    text = f"{error!r} {error.args} {''.join(traceback.format_exception(error))}"
+    assert [secret for secret in secrets if secret in text] == []
 
 
 _APPEND_MANY = """
@@ -177,7 +248,8 @@ def test_waiting_for_another_writer_does_not_fail(tmp_path):
         ("missing/guard.db", "folder must exist"),
         (".", "folder"),
         ("sqlite://", "in memory"),
-        ("nonsense://x/y", "opened"),
+        ("nonsense://x/y", "knows"),
+        ("mysql+nonsense://x/y", "knows"),
         ("://", "cannot be read"),
         (3, "file or a SQLAlchemy URL"),
         ("", "file or a SQLAlchemy URL"),
@@ -205,6 +277,66 @@ def test_another_database_is_no_ledger(tmp_path):
     other.close()
     with pytest.raises(LedgerError, match="another database"):
         SqlLedger(path)
+
+
+def test_a_database_with_tables_of_the_same_names_is_no_ledger(tmp_path):
+    path = tmp_path / "guard.db"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE configuration (key, value)")
+    other.execute("CREATE TABLE answers (question, answer)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="another program's"):
+        SqlLedger(path)
+    assert before[100:] == path.read_bytes()[100:]  # the header says WAL now; no page was changed
+
+
+def test_options_in_a_url_are_refused(tmp_path):
+    for url in (f"sqlite:///{tmp_path}/g.db?mode=ro&uri=true", f"sqlite+aiosqlite:///{tmp_path}/g.db"):
+        with pytest.raises(LedgerError, match="driver or options"):
+            SqlLedger(url)
+    assert list(tmp_path.iterdir()) == []
+
+
+_ON_READ_ONLY = """
+import os, sys
+sys.path.insert(0, sys.argv[3])
+from contracts.ledger_contract import append, make_row
+from reusable_holdout.errors import LedgerError
+from reusable_holdout.ledger import SqlLedger
+SqlLedger(sys.argv[2]).close()  # imports all that is needed, which may lie in root's home
+if os.getuid() == 0:  # who may write anything
+    os.setgid(65534), os.setuid(65534)
+try:
+    ledger = SqlLedger(sys.argv[1])
+    print(len(ledger.rows()), ledger.create("other"), flush=True)
+    append(ledger, make_row(2))
+except LedgerError as error:
+    print(error, error.__context__)
+"""
+
+
+@pytest.mark.parametrize("writable", ["folder", "nothing"])
+def test_a_file_that_cannot_be_written_is_refused_in_words(writable):
+    """In a folder that anybody can reach: a test's own is private."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "guard.db"
+        ledger = SqlLedger(path)
+        ledger.create("{}")
+        append(ledger, make_row(1))
+        ledger.close()
+        path.chmod(0o444)
+        Path(folder).chmod(0o777 if writable == "folder" else 0o555)
+        tests = str(Path(__file__).parent.parent)
+        command = [sys.executable, "-c", _ON_READ_ONLY, str(path), f"{folder}/other.db", tests]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        Path(folder).chmod(0o700)
+    assert ran.returncode == 0, ran.stderr
+    assert ("1 {}" in ran.stdout) == (writable == "folder")  # SQLite needs files beside it even to read
+    assert "writable" in ran.stdout
+    assert ran.stdout.rstrip().endswith("None")
+    assert "must be a ledger that can be" in ran.stdout
 
 
 def test_a_newer_schema_is_refused(tmp_path):

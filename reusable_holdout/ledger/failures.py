@@ -1,0 +1,79 @@
+"""Database failures in words of our own: a driver's words, and what it chains, may quote rows."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from reusable_holdout.errors import LedgerError
+
+__all__ = ["failure", "misuse", "reason"]
+
+_ADVICE = {
+    "ModuleNotFoundError": "its database's driver must be installed; install it",
+    "NoSuchModuleError": "its URL must name a database and driver that SQLAlchemy knows; correct it",
+    "SQLITE_BUSY": "another process held it for a minute; let that one end, and ask again",
+    "SQLITE_CANTOPEN": "check the file: it and its folder must be writable, even to read it; copy it to your own",
+    "SQLITE_CORRUPT": "the file is damaged; restore it whole, or start on fresh rows",
+    "SQLITE_FULL": "the disk is full; make room, and ask again",
+    "SQLITE_IOERR": "the disk failed; check it and its room, and ask again",
+    "SQLITE_NOTADB": "the file is something else; name another file",
+    "SQLITE_READONLY": "check the file: it and its folder must be writable; change its mode, or copy it elsewhere",
+    "SQLITE_ERROR": "a table or column is missing or another program's; name another file, or restore it",
+    "SQLITE_CONSTRAINT": "a row is there already or has an empty column: each question is answered once",
+}
+_MISUSE = {
+    "closed": "the ledger must be open; it is closed; nothing was asked; open the guard again",
+    "nested": "the ledger must be used through its transaction while this thread holds one; it was used beside it; "
+    "nothing was done; leave the with statement first",
+    "over": "a transaction must be used inside its with statement, by the process that began it; it was used "
+    "elsewhere; nothing was written",
+    "orphaned": "a process must not be forked inside a transaction of the ledger it is to use; this one was; nothing "
+    "was asked; fork outside the with statement, or start the process by spawning",
+    "twice": "a transaction appends once at most; it was asked twice; nothing was written",
+    "unconfigured": "a ledger must be given a configuration before its first row; it has none; nothing was written; "
+    "call create first",
+}
+
+
+def misuse(kind: str) -> LedgerError:
+    """Error of a caller who did not keep to the contract."""
+    return LedgerError(_MISUSE[kind])
+
+
+def failure(ledger: object, done: str, problem: str, *, outcome: str = "") -> LedgerError:
+    """Error of a database.
+
+    Parameters
+    ----------
+    ledger : object
+        Its repr names the ledger.
+    done : str
+        What the ledger was to be: "opened", "read", "written".
+    problem : str
+        From `reason`.
+    outcome : str, optional
+        What the failure left behind; by default, nothing.
+    """
+    advice = next(
+        (words for name, words in _ADVICE.items() if problem.startswith(name)),
+        "check the file, its folder's permissions and the disk, or the server",
+    )
+    return LedgerError(
+        f"the ledger {ledger!r} must be a ledger that can be {done}; it could not be ({problem}); "
+        f"{outcome or 'nothing was answered and nothing was charged'}; {advice}"
+    )
+
+
+def reason(error: BaseException) -> str | None:
+    """Kind of a database failure, without the driver's words; None for other errors."""
+    if isinstance(error, LedgerError):
+        return None
+    if isinstance(error, sa.exc.SQLAlchemyError):
+        error = getattr(error, "orig", None) or error
+        return getattr(error, "sqlite_errorname", None) or type(error).__name__
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    # PEP 249 names the classes of drivers' errors, and no two drivers share them
+    if any(cls.__name__ in {"DatabaseError", "InterfaceError"} for cls in type(error).__mro__):
+        return getattr(error, "sqlite_errorname", None) or type(error).__name__
+    return None

@@ -1,0 +1,52 @@
+"""Where a ledger lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from reusable_holdout.errors import LedgerError
+
+__all__ = ["check_file", "resolved"]
+
+
+def resolved(location: str | Path) -> tuple[str, Path | None]:
+    """URL of a ledger, and its file if it is SQLite."""
+    if isinstance(location, str) and "://" in location:
+        url = _url(location)
+        if url is None:
+            raise LedgerError("a ledger must be a file or a SQLAlchemy URL; got a URL that cannot be read")
+        if url.get_backend_name() != "sqlite":
+            return location, None
+        if not url.database or url.database == ":memory:":
+            raise LedgerError("a ledger in memory is ledger=None; got a SQLite URL without a file")
+        if url.query or url.drivername not in {"sqlite", "sqlite+pysqlite"}:
+            raise LedgerError(
+                "a SQLite ledger's URL must be sqlite:///file and nothing more, for options could make answers less "
+                "durable; got a driver or options; leave them out"
+            )
+        location = url.database
+    if not isinstance(location, str | Path) or not str(location):
+        raise LedgerError(f"a ledger must be a file or a SQLAlchemy URL; got {type(location).__name__}")
+    path = Path(location).absolute()
+    return sa.URL.create("sqlite", database=str(path)).render_as_string(), path
+
+
+def _url(text: str) -> sa.URL | None:
+    try:
+        return sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError):  # their words may quote a password
+        return None
+
+
+def check_file(path: Path, *, must_exist: bool) -> None:
+    """Refuse what cannot be a ledger's file."""
+    if path.is_dir():
+        raise LedgerError(f"a ledger must be a file; {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise LedgerError(f"a ledger's folder must exist; {path.parent} does not; make it first")
+    if must_exist and not path.exists():
+        raise LedgerError(
+            f"there is no ledger at {path}; make a guard with ReusableHoldout(X, y, ledger=...)"
+        )

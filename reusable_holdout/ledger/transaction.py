@@ -1,0 +1,163 @@
+"""A writing transaction of the durable ledger: the hot path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from reusable_holdout.errors import LedgerError
+from reusable_holdout.ledger.failures import failure, misuse, reason
+from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
+from reusable_holdout.ledger.schema import CHUNK, SCHEMA, as_row, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from reusable_holdout.ledger.storage import SqlLedger
+
+__all__ = ["SqlTransaction"]
+
+_T = TypeVar("_T")
+_UNKNOWN = "whether its rows were recorded is unknown until the server is back; ask again: recorded answers replay free"
+
+
+class SqlTransaction:
+    """One writing transaction, from the beginning of its ``with`` block to the end.
+
+    A class and not a generator, for every answer runs through it. Once the database has failed in it, it can only be
+    rolled back: nothing half-written is committed, even if the failure is caught inside the block.
+    """
+
+    tail: Tail
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self._ledger = ledger
+        self._sql = ledger._sql
+        self._cursor: Any = None
+        self._appended = False
+        self._problem = ""
+
+    def __enter__(self) -> Self:
+        ledger = self._ledger
+        ledger._acquire()
+        try:
+            self._connection = ledger._connected()
+            self._cursor = self._connection.cursor()
+            for statement in self._sql.begin:
+                self._cursor.execute(statement)
+            self.tail = ledger._tail(self._cursor)
+            ledger._active = self
+        except BaseException as error:
+            ledger.drop()
+            ledger._release()
+            problem = reason(error)
+            if problem is None:
+                raise
+        else:
+            return self
+        raise failure(ledger, "written", problem)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        ledger, outcome = self._ledger, ""
+        if ledger._active is not self:  # a forked child leaves its parent's block
+            if error is None:
+                raise misuse("over")
+            return
+        problem: str | None = self._problem
+        try:
+            if error is None and not problem:
+                self._commit()
+            else:
+                self._connection.rollback()
+        except BaseException as failed:
+            ledger.drop()
+            problem = reason(failed)
+            if problem is None:
+                raise
+            outcome = "" if error or ledger.path is not None else _UNKNOWN
+        finally:
+            ledger._release()
+        if error is None and problem:
+            raise failure(ledger, "written", problem, outcome=outcome)
+
+    def create(self, configuration: str) -> str:
+        """Store a configuration if there is none; return the stored one."""
+        return self._run(self._create, configuration)
+
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
+        """Rows of the questions that were answered before."""
+        return self._run(self._find, digests)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows, once at most."""
+        if self._appended:
+            raise misuse("twice")
+        if not rows:
+            return
+        check_follows(self.tail, rows)
+        sealed = seal(self.tail.seal, rows)
+        self._appended = True
+        self._run(self._insert, rows, sealed)
+
+    # ---- the same, on the database
+
+    def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        ledger = self._ledger
+        if ledger._active is not self:
+            raise misuse("over")
+        if self._problem:
+            raise failure(ledger, "written", self._problem)
+        try:
+            return work(*arguments)
+        except BaseException as error:
+            problem = None if isinstance(error, LedgerError) else reason(error)
+            self._problem = problem or type(error).__name__
+            if problem is None:
+                raise
+        raise failure(ledger, "written", problem)
+
+    def _commit(self) -> None:
+        if self._ledger.path is None:
+            self._connection.commit()
+        else:  # unlike the driver's commit(), it fails if the database has rolled back by itself
+            self._cursor.execute("COMMIT")
+        self._cursor.close()
+
+    def _create(self, configuration: str) -> str:
+        stored = self._ledger._stored(self._cursor)
+        if stored is not None:
+            return stored
+        if self.tail.query:
+            raise LedgerError(
+                "a ledger with rows must have the configuration they were sealed with; it is gone; nothing was "
+                "written; restore the ledger whole"
+            )
+        self._cursor.execute(self._sql.create, (1, SCHEMA, configuration))
+        self.tail = Tail(0, 0, 0.0, genesis(configuration))
+        return configuration
+
+    def _find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
+        if self.tail.query == 0:
+            return {}
+        cursor = self._cursor
+        if len(digests) == 1:
+            cursor.execute(self._sql.one, (digests[0],))
+            return {row.digest: row for row in map(as_row, cursor.fetchall())}
+        found: dict[bytes, Row] = {}
+        if self.tail.query < len(digests):  # fewer rows than questions: looking at all rows is cheaper
+            cursor.execute(self._sql.digests)
+            digests = list({plain(digest) for (digest,) in cursor.fetchall()}.intersection(digests))
+        else:
+            digests = sorted(digests)  # neighbours lie on the same pages of the index
+        for start in range(0, len(digests), CHUNK):
+            chunk = digests[start : start + CHUNK]
+            chunk += [chunk[0]] * (CHUNK - len(chunk))  # one statement for all lengths
+            cursor.execute(self._sql.chunk, chunk)
+            found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
+        return found
+
+    def _insert(self, rows: Sequence[Row], sealed: bytes) -> None:
+        if self.tail.query == 0 and self._ledger._stored(self._cursor) is None:
+            raise misuse("unconfigured")
+        if len(rows) > 1:
+            self._cursor.executemany(self._sql.insert, map(tuple, rows[:-1]))  # plain tuples bind faster
+        self._cursor.execute(self._sql.insert_sealed, (*rows[-1], sealed))
