@@ -23,15 +23,15 @@ def draw(plain: list[Step], guarded: list[Step], history: pd.DataFrame, *, queri
     _, (left, right) = pyplot().subplots(1, 2, figsize=(13, 5), sharey=True, layout="constrained")
     _staircase(left, plain, "reported", color=INK["charge"], label="plain holdout says", last=queries)
     _staircase(left, plain, "fresh", color=_TRUTH, label="fresh rows say", last=queries)
-    left.set(title="Plain holdout: the search fools it", xlabel="question", ylabel="accuracy")
+    left.set(title="Plain holdout", xlabel="question", ylabel="accuracy")
     left.grid(alpha=0.2)
     left.legend(loc="upper left")
     plot_history(history, charges=int(history["charges_left"].max()), metric="", ax=right)
     _staircase(
         right, guarded, "fresh", color=_TRUTH, label="fresh rows say", last=int(history["query"].iloc[-1])
     )
-    right.set(title="Guarded holdout: every answer within its interval", xlabel="question", ylabel="")
-    right.legend(loc="upper left", fontsize=8)
+    right.set(title="Guarded holdout, with certified intervals", xlabel="question", ylabel="")
+    right.legend(loc="lower left", fontsize=8)
     save_picture(left, path)
 
 
