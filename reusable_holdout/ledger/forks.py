@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import weakref
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,7 +36,15 @@ class _Gate:
 
 def watch(ledger: SqlLedger) -> None:
     """Close the ledger's connection before every fork from now on."""
+    _register()
     _LEDGERS.add(ledger)
+
+
+@lru_cache(maxsize=1)
+def _register() -> None:
+    """Watch forks, from the first ledger on: importing the library does nothing."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 def begin_use(ledger: SqlLedger) -> None:
@@ -73,7 +82,3 @@ def _in_child() -> None:
                 ctypes.py_object(ledger._connection)
             )  # even closing it would harm the parent
         ledger.begin_afresh()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
