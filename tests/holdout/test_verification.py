@@ -394,3 +394,25 @@ def test_what_is_no_ledger_cannot_be_verified(tmp_path, content):
     with pytest.raises(LedgerError, match="there is no ledger"):
         verify(tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_ledger_that_is_in_use_is_found_sound(tmp_path):
+    from threading import Thread
+
+    labels = np.random.default_rng(0).integers(0, 2, 500)
+    path = tmp_path / "busy.db"
+    guard = ReusableHoldout(None, labels, tolerance=0.4, queries=2_000, ledger=path)
+
+    def ask():
+        for number in range(400):
+            guard.evaluate_predictions(labels, prior=1.0 - number / 10_000)
+
+    asking = Thread(target=ask)
+    asking.start()
+    found = []
+    while asking.is_alive():
+        found.append(verify(path))
+    asking.join()
+    assert [verification.problems for verification in found] == [[]] * len(found)
+    assert len(found) > 3
+    guard.close()
