@@ -399,6 +399,8 @@ def test_what_is_no_ledger_cannot_be_verified(tmp_path, content):
 def test_a_ledger_that_is_in_use_is_found_sound(tmp_path):
     from threading import Thread
 
+    from reusable_holdout import ReusableHoldout
+
     labels = np.random.default_rng(0).integers(0, 2, 500)
     path = tmp_path / "busy.db"
     guard = ReusableHoldout(None, labels, tolerance=0.4, queries=2_000, ledger=path)
