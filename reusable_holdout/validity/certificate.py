@@ -219,9 +219,13 @@ class Certificate:
 
     def _around(self, centre: Numbers, reach: Numbers, length: Numbers) -> Interval:
         level, value = self.log_level(length), self._unit(centre)
-        low = self.bound.lower(value - reach, log_level=level)
-        high = self.bound.upper(value + reach, log_level=level)
-        return Interval(self.lower + low * self.span, self.lower + high * self.span)
+        low = self.lower + self.bound.lower(value - reach, log_level=level) * self.span
+        high = self.lower + self.bound.upper(value + reach, log_level=level) * self.span
+        if isinstance(
+            low, np.ndarray
+        ):  # an answer is in its own interval, even where no score lies within reach
+            return Interval(np.minimum(low, centre), np.maximum(high, centre))
+        return Interval(min(low, centre), max(high, centre))
 
     def _unit(self, value: Numbers) -> Numbers:
         return (value - self.lower) / self.span
