@@ -63,6 +63,8 @@ def checked_prior(prior: object, metric: Metric) -> float:
     InputError
         If it is something else.
     """
+    if type(prior) is float and metric.lower <= prior <= metric.upper:
+        return prior
     try:
         number = float(prior)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -110,6 +112,8 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
     """
     if names is None:
         return [""] * count
+    if names == [""]:
+        return [""]
     labels = list(names) if isinstance(names, Iterable) else [names]
     if (
         isinstance(names, str)

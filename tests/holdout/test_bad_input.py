@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -408,6 +409,17 @@ LEDGERS = [
     Case("a key and a seed", InputError, "not both", lambda s: opened(s, key=bytes(32), seed=3)),
     Case("a seed of text", InputError, "integer", lambda s: s.make(seed="three")),
     Case("a seed with a fraction", InputError, "integer", lambda s: s.make(seed=3.5)),
+    Case("a path that cannot be made", LedgerError, "check the file", lambda s: s.make("/proc/guard.db")),
+    Case("bytes for a ledger", LedgerError, "file or a SQLAlchemy URL", lambda s: s.make(b"guard.db")),
+    Case("no text for a ledger", LedgerError, "file or a SQLAlchemy URL", lambda s: s.make("")),
+    Case("an unknown database", LedgerError, "driver that SQLAlchemy knows", lambda s: s.make("nosuch://x")),
+    Case("a folder for a key", LedgerKeyError, "restore", lambda s: s.make(s.beside("b.db"), key=s.ledger.parent)),
+    Case("a key in no folder", LedgerError, "writable", lambda s: s.make(key=s.beside("none") / "key")),
+    Case("a key in /proc", LedgerError, "another folder", lambda s: s.make(key=Path("/proc/guard.key"))),
+    Case("a key of mutable bytes", InputError, "bytes or a Path", lambda s: s.make(key=bytearray(32))),
+    Case("a long key", InputError, "32 bytes; got 33", lambda s: s.make(key=bytes(33))),
+    Case("verifying a folder", LedgerError, "folder", lambda s: verify(s.ledger.parent)),
+    Case("verifying another database's text", LedgerError, ".", lambda s: verify(s.beside("guard.db.key"))),
     Case("a key file of nonsense", LedgerKeyError, "restore", with_a_broken_key(b"nonsense")),
     Case("a key file of bytes", LedgerKeyError, "restore", with_a_broken_key(bytes(range(128, 160)))),
     Case("an empty key file", LedgerKeyError, "restore", with_a_broken_key(b"")),
@@ -416,8 +428,7 @@ LEDGERS = [
 CASES = [*PREDICTIONS, *PRIORS, *BATCHES, *MODELS, *SETTINGS, *LEDGERS]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_bad_input_is_refused_with_words_and_at_no_cost(scene, case):
+def refused(scene, case):
     before = scene.guard.history()
     with pytest.raises(case.error, match=case.words) as caught:
         case.act(scene)
@@ -430,5 +441,60 @@ def test_bad_input_is_refused_with_words_and_at_no_cost(scene, case):
     assert verify(scene.ledger).problems == []
 
 
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_bad_input_is_refused_with_words_and_at_no_cost(scene, case):
+    refused(scene, case)
+
+
+# ---- found while testing, not mended: strict, so that whoever mends them is told to take the mark away
+
+
+def about(**attributes):
+    """Ask about a model with such attributes."""
+    return model(lambda _: type("M", (), {"predict": lambda _, X: np.ones(len(X), int), **attributes})())
+
+
+def estimated(X=None, y=None, **arguments):
+    """Ask about a fitted model with such training data."""
+
+    def act(scene):
+        rows = np.arange(60)
+        scene.guard.evaluate(
+            fitted(), scene.X[rows] if X is None else X, scene.y[rows] if y is None else y, **arguments
+        )
+
+    return act
+
+
+UNREFUSED = [
+    Case("a text array for a prior", InputError, "a prior must be", lambda s: s.ask(s.fresh, np.array("0.7"))),
+    Case("bytearray for a prior", InputError, "a prior must be", lambda s: s.ask(s.fresh, bytearray(b"0.7"))),
+    Case("a duration for a prior", InputError, "a prior must be", lambda s: s.ask(s.fresh, np.timedelta64(0, "ns"))),
+    Case("a boolean array for a prior", InputError, "a prior must be", lambda s: s.ask(s.fresh, np.array(True))),
+    Case("features that are a number", InputError, ".", setting(X=3)),
+    Case("features that are one text", InputError, ".", setting(X="a" * ROWS)),
+    Case("features that are ragged", InputError, ".", setting(X=[[1], [1, 2]] * 1_000)),
+    Case("features that can be read once", InputError, ".", setting(X=iter(range(ROWS)))),
+    Case("features that are a set", InputError, ".", setting(X=set(range(ROWS)))),
+    Case("a boolean seed", InputError, "integer", lambda s: s.make(seed=True)),
+    Case("a path with a zero byte", LedgerError, ".", lambda s: s.make("a\0b")),
+    Case("a path that is too long", LedgerError, ".", lambda s: s.make("x" * 5_000)),
+    Case("verifying a path that is too long", LedgerError, ".", lambda _: verify("x" * 5_000)),
+    Case("a model with several outputs", InputError, "classes", about(classes_=[np.arange(2), np.arange(2)])),
+    Case("a model with nonsense for classes", InputError, "classes", about(classes_=3)),
+    Case("more folds than rows", InputError, "cv", estimated(cv=100)),
+    Case("no training rows", InputError, ".", estimated(np.empty((0, 3)), np.empty(0, int))),
+    Case("a splitter without folds", InputError, "cv", estimated(cv=type("C", (), {"split": lambda *_: iter(())})())),
+]  # fmt: skip
+
+
+@pytest.mark.xfail(strict=True, reason="taken, or refused by another error without words of its own")
+@pytest.mark.parametrize("case", UNREFUSED, ids=[case.name for case in UNREFUSED])
+def test_more_bad_input_is_refused_with_words_and_at_no_cost(scene, case, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # some of these make a ledger where they stand
+    refused(scene, case)
+
+
 def test_no_case_is_named_twice():
-    assert len({case.name for case in CASES}) == len(CASES)
+    cases = [*CASES, *UNREFUSED]
+    assert len({case.name for case in cases}) == len(cases)

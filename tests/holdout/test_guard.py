@@ -15,6 +15,8 @@ from reusable_holdout import (
     HoldoutError,
     LedgerError,
     LedgerMismatchError,
+    Metric,
+    ModelError,
     verify,
 )
 
@@ -147,6 +149,19 @@ def test_one_batch_is_no_wider_than_its_questions_one_by_one(make_guard, scoring
         assert batch.low >= single.low
         assert batch.high <= single.high
     assert together[2].low > alone[2].low
+
+
+@BOTH
+def test_a_batch_without_charges_is_the_same_as_its_questions_one_by_one(make_guard, place, scoring):
+    asked = [scoring(0.7, k) for k in range(6)]
+    priors = np.linspace(0.65, 0.75, 6)
+    together = make_guard(place).evaluate_many(asked, priors, names=list("abcdef"))
+    guard = make_guard()
+    for k, answer in enumerate(together):
+        alone = guard.evaluate_predictions(asked[k], prior=priors[k], name="abcdef"[k])
+        assert not alone.charged
+        assert (answer.low, answer.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
+        assert answer._replace(low=0.0, high=0.0) == alone._replace(low=0.0, high=0.0)
 
 
 @BOTH
@@ -316,3 +331,153 @@ def test_the_ledger_is_sound_after_all_kinds_of_answers(make_guard, ledger, scor
         guard.evaluate_many([scoring(0.7, k) for k in range(8)], [0.95] * 8)
     assert verify(ledger).problems == []
     assert issubclass(LedgerMismatchError, HoldoutError)
+
+
+# ---- metrics of one's own that fail on the holdout
+
+
+@pytest.fixture
+def fragile(labels, make_guard):
+    """Guard whose metric fails where the first row is mistaken, and predictions where it does."""
+
+    def loss(y, p):
+        if y[0] != p[0]:
+            raise ValueError(f"row 0 is {y[0]}")
+        return y == p
+
+    agreement = {
+        "lower": 0,
+        "upper": 1,
+        "greater_is_better": True,
+        "family": "binomial",
+        "response": "labels",
+    }
+    metric = Metric(name="agreement", loss=loss, **agreement)
+
+    def make(ledger=None, **changes):
+        return make_guard(ledger, metric=metric, **changes)
+
+    failing = labels.copy()
+    failing[0] = 1 - failing[0]
+    return make, failing
+
+
+@pytest.fixture
+def spend_soundly(scoring):
+    """All charges, on predictions that are right about the first row."""
+
+    def ask(guard):
+        for prior in (0.85, 0.86, 0.87):
+            guard.evaluate_predictions(scoring(0.7), prior=prior)
+        assert guard.halted
+
+    return ask
+
+
+@BOTH
+def test_a_metric_that_fails_takes_one_charge_and_no_second(fragile, place, scoring):
+    make, failing = fragile
+    guard = make(place)
+    for ask in (
+        lambda: guard.evaluate_predictions(failing, prior=0.9),
+        lambda: guard.evaluate_predictions(failing, prior=0.9),
+        lambda: guard.evaluate_many([failing], [0.9]),
+    ):
+        with pytest.raises(ModelError, match="withheld") as caught:
+            ask()
+        assert "row 0" not in str(caught.value)
+    assert (guard.queries_asked, int(guard.history()["charged"].sum())) == (1, 1)
+    assert guard.evaluate_predictions(scoring(0.7), prior=0.7).query == 2
+
+
+def test_the_ledger_is_sound_after_failures_and_the_halt_they_lead_to(fragile, ledger):
+    make, failing = fragile
+    guard = make(ledger)
+    with pytest.raises(Halted) as halt:
+        for k in range(10):
+            with pytest.raises(ModelError):
+                guard.evaluate_predictions(failing, prior=0.9 - k / 100)
+    assert halt.value.reason in {"charges", "code"}
+    assert halt.value.history["charged"].all()
+    with pytest.raises(ModelError):  # asked before the halt: a replay
+        guard.evaluate_predictions(failing, prior=0.9)
+    assert verify(ledger).problems == []
+
+
+def test_a_new_question_after_the_halt_halts_whether_or_not_it_would_fail(fragile, spend_soundly, labels):
+    make, failing = fragile
+    guard = make()
+    spend_soundly(guard)
+    for predictions in (failing, labels):
+        with pytest.raises(Halted):
+            guard.evaluate_predictions(predictions, prior=0.5)
+
+
+# ---- found while testing, not mended: strict, so that whoever mends them is told to take the mark away
+
+
+@pytest.mark.xfail(strict=True, reason="the failed batch is asked as its first question, here a free replay")
+def test_a_batch_that_fails_is_never_free_and_never_silent(fragile, labels):
+    make, failing = fragile
+    guard = make()
+    guard.evaluate_predictions(labels, prior=1.0)
+    with pytest.raises(ModelError):
+        guard.evaluate_many([labels, failing], [1.0, 1.0])
+    assert int(guard.history()["charged"].sum()) == 1
+
+
+@pytest.mark.xfail(strict=True, reason="the same, and a guard that has halted still tells new bits")
+def test_a_batch_after_the_halt_halts_whether_or_not_it_would_fail(fragile, spend_soundly, scoring, labels):
+    make, failing = fragile
+    guard = make()
+    spend_soundly(guard)
+    for predictions in (labels, failing):
+        with pytest.raises(Halted):
+            guard.evaluate_many([scoring(0.7), predictions], [0.85, 0.5])
+
+
+@pytest.mark.xfail(strict=True, reason="the first question of a failed batch is recorded as failed, for good")
+def test_a_question_that_does_not_fail_survives_a_batch_that_does(fragile, labels):
+    make, failing = fragile
+    guard = make()
+    with pytest.raises(ModelError):
+        guard.evaluate_many([labels, failing], [1.0, 1.0])
+    assert guard.evaluate_predictions(labels, prior=1.0).value == 1.0
+
+
+@pytest.mark.xfail(strict=True, reason="a batch that fails is charged before its size is looked at")
+def test_a_batch_that_is_too_large_is_refused_also_if_it_would_fail(fragile):
+    make, failing = fragile
+    guard = make(queries=4)
+    with pytest.raises(BudgetError):
+        guard.evaluate_many([failing] + [np.roll(failing, k) for k in range(1, 6)], [0.9] * 6)
+    assert guard.queries_asked == 0
+
+
+@pytest.mark.xfail(
+    strict=True, reason="classes= is not in the configuration, and codes of labels depend on it"
+)
+@pytest.mark.parametrize("resume", ["open", "make"])
+def test_resuming_with_other_classes_does_not_give_the_answer_to_another_question(
+    make_guard, reopen, ledger, labels, resume
+):
+    y = np.array(["b", "c"])[labels]
+    first, second = np.full(2_000, "b"), np.full(2_000, "c")
+    with make_guard(ledger, y=y, classes=["a", "b", "c"]) as guard:
+        guard.evaluate_predictions(first, prior=0.9)
+    try:  # refusing to resume is as good
+        again = reopen(ledger, y=y) if resume == "open" else make_guard(ledger, y=y)
+    except LedgerMismatchError:
+        return
+    assert not again.evaluate_predictions(second, prior=0.9).replayed
+
+
+@pytest.mark.xfail(strict=True, reason="an array in a cell is told by its repr, which leaves out most of it")
+def test_another_holdout_of_arrays_in_cells_is_refused(make_guard, reopen, ledger):
+    X, other = np.empty(2_000, dtype=object), np.empty(2_000, dtype=object)
+    for row in range(2_000):
+        X[row], other[row] = np.zeros(1_500), np.zeros(1_500)
+        other[row][700] = 1.0
+    make_guard(ledger, X=X).close()
+    with pytest.raises(LedgerMismatchError):
+        reopen(ledger, X=other)
