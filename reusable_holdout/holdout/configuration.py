@@ -34,12 +34,15 @@ class Configuration:
         Keyed digest of the data.
     key : str
         Commitment to the noise key.
+    classes : list or None
+        All classes that may occur, in order: what labels are coded by.
     """
 
     plan: dict[str, Any]
     metric: dict[str, Any]
     holdout: str
     key: str
+    classes: list[Any] | None
     policy: str = "thresholdout"
     mechanism: str = "numeric-sparse"
 
@@ -95,6 +98,11 @@ class Configuration:
                         f"ledger, and {value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use "
                         "fresh rows and another ledger"
                     )
+        if mine["classes"] != theirs["classes"]:
+            raise LedgerMismatchError(
+                f"the classes must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
+                "classes="
+            )
         if mine != theirs:
             raise LedgerMismatchError(f"the ledger belongs to another policy or mechanism; {_MISMATCH}")
 

@@ -63,6 +63,13 @@ class ContentKey:
         )  # processors have instructions for it: half the time
         return digest.digest()
 
+    def failed_batch(self, questions: Sequence[bytes]) -> bytes:
+        """Digest under which the failure of a whole batch is recorded."""
+        digest = self._new(b"failed batch")
+        for question in questions:
+            digest.update(question)
+        return digest.digest()
+
     def model_question(self, model: Any, prior_unit: int) -> bytes:
         """Digest of a question asked with a model: its content, and the prior on the grid.
 
@@ -116,7 +123,10 @@ def _array_pieces(array: NDArray[Any]) -> Iterable[bytes]:
     elif array.dtype.kind in "OUST":
         yield f"text {array.shape}".encode()
         for value in array.ravel().tolist():
-            yield repr(value).encode()
+            if isinstance(value, np.ndarray):  # its repr leaves out most of it
+                yield from _array_pieces(value)
+            else:
+                yield repr(value).encode()
         return
     elif array.dtype.kind not in "mMc":
         raise InputError(f"the holdout must hold numbers, dates or text; got dtype {array.dtype}; convert it")

@@ -201,7 +201,7 @@ class ReusableHoldout:
             raise LedgerError(f"{ledger} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
         configuration = Configuration.parse(stored)
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
-        bound = chosen.bind(y, classes=classes)
+        bound = chosen.bind(y, classes=configuration.classes if classes is None else classes)
         plan = Plan.from_record(configuration.plan)
         self._begin(PrivateData(X, y, bound, classes), plan, store, key=key, seed=seed)
 
@@ -216,6 +216,7 @@ class ReusableHoldout:
             metric=metric.describe(),
             holdout=content.holdout(holdout.X, holdout.y),
             key=key_commitment(secret),
+            classes=None if holdout.bound.classes is None else holdout.bound.classes.tolist(),
         )
         stored = Configuration.parse(ledger.create(configuration.text()))
         configuration.check_same(stored)
@@ -299,7 +300,7 @@ class ReusableHoldout:
         question = self._content.model_question(model, self._policy.grid_unit(stated))
         prepared = attempt(
             lambda: bound.prepare(
-                predictions_of(model, holdout.X, response=self.metric.response, classes=bound.classes)
+                predictions_of(model, holdout.copied(), response=self.metric.response, classes=bound.classes)
             )
         )
         return self._ask(prepared, stated, question, name)
@@ -368,10 +369,9 @@ class ReusableHoldout:
         labels = checked_names(names, len(prepared))
         questions = self._content.questions(prepared, self._policy.grid_units(stated).tolist())
         scores = self._score(prepared)
-        if scores is None:  # the batch fails as its first question
-            return [self._transcript.ask(None, float(stated[0]), questions[0], labels[0])]
+        failure = self._content.failed_batch(questions) if scores is None else None
         try:
-            answers = self._transcript.ask_many(scores, stated, questions, labels)
+            answers = self._transcript.ask_many(scores, stated, questions, labels, failure=failure)
         except Halted as halt:
             self._tell([answer for answer in halt.answers if not answer.replayed])
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import BoundMetric, Metric
 
 __all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors"]
+
+
+_NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
 
 
 class PrivateData:
@@ -41,6 +45,8 @@ class PrivateData:
         self.X, self.y, self.bound, self.classes = X, y, bound, classes
         if X is None:
             return
+        if not hasattr(X, "shape"):
+            _check_list(X)
         shape = getattr(X, "shape", None)
         rows = shape[0] if shape else len(X)
         if rows != bound.rows:
@@ -48,11 +54,29 @@ class PrivateData:
                 f"X and y must have as many rows; got {rows:,} and {bound.rows:,}; nothing was made"
             )
 
+    def copied(self) -> Any:
+        """Features for a model to work on: what it does to them must not change the holdout."""
+        return self.X.copy() if hasattr(self.X, "copy") else copy.deepcopy(self.X)
+
     def __repr__(self) -> str:
         return "<private data>"
 
     def __reduce__(self) -> str:
         raise HandleError("the holdout cannot be pickled; pickle the guard, which becomes a handle")
+
+
+def _check_list(X: Any) -> None:
+    if isinstance(X, list | tuple):
+        try:
+            np.asarray(X)
+        except ValueError:
+            pass
+        else:
+            return
+    raise InputError(
+        f"X must be an array, a frame, a sparse matrix or a list of rows of one length; got {type(X).__name__}; "
+        "nothing was made"
+    )
 
 
 def checked_prior(prior: object, metric: Metric) -> float:
@@ -69,7 +93,11 @@ def checked_prior(prior: object, metric: Metric) -> float:
         number = float(prior)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(prior, str | bytes | bool | np.bool_) or not metric.lower <= number <= metric.upper:
+    if (
+        isinstance(prior, _NO_NUMBERS)
+        or np.asarray(prior).dtype.kind not in "fiuO"
+        or not metric.lower <= number <= metric.upper
+    ):
         raise InputError(
             f"a prior must be a number in [{metric.lower:g}, {metric.upper:g}], the range of {metric.name}; "
             f"got {prior!r}; nothing was asked and nothing was charged"

@@ -38,8 +38,7 @@ def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> t
     InputError
         If the key has the wrong length, or both are given.
     """
-    if key is not None and seed is not None:
-        raise InputError("give a key or a seed, not both")
+    _check(key, seed)
     if isinstance(key, bytes):
         if len(key) != _KEY_BYTES:
             raise InputError(
@@ -64,6 +63,13 @@ def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> t
     if ledger.configuration() is None:
         return create_key_file(path, key=chosen), path
     return (read_key_file(path), path) if chosen is None else (chosen, None)
+
+
+def _check(key: object, seed: object) -> None:
+    if key is not None and seed is not None:
+        raise InputError("give a key or a seed, not both")
+    if isinstance(seed, bool):
+        raise InputError("a seed must be an integer; got a boolean")
 
 
 def _beside(ledger: Ledger) -> Path | None:

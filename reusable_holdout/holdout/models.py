@@ -40,7 +40,8 @@ def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[A
         return _method(model, "predict")(X)
     if response == "scores":
         if hasattr(model, "decision_function"):
-            return np.asarray(model.decision_function(X))
+            scores = np.asarray(model.decision_function(X))
+            return -scores if _places(model, classes) == [1, 0] else scores
         return np.asarray(_aligned(model, _method(model, "predict_proba")(X), classes))[:, -1]
     return _aligned(model, _method(model, "predict_proba")(X), classes)
 
@@ -93,7 +94,13 @@ def _aligned(model: Any, probabilities: Any, classes: NDArray[Any] | None) -> ND
 def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
     """Where the model's classes stand among the guard's; None if they are the same, or the model does not say."""
     known = getattr(model, "classes_", None)
-    if known is None or classes is None or np.array_equal(known, classes):
+    if known is None or classes is None:
+        return None
+    if np.ndim(known) != 1:
+        raise InputError(
+            "the model's classes must be one list, of one output; got something else; wrap the model"
+        )
+    if np.array_equal(known, classes):
         return None
     places = {label: index for index, label in enumerate(classes.tolist())}
     labels = np.asarray(known).tolist()
@@ -120,7 +127,7 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
                 f"got an unfitted {type(model).__name__}"
             ) from None
         return clone(model).fit(X_train, y_train)
-    except TypeError:  # not an estimator: whatever has predict() is taken to be ready
+    except (TypeError, AttributeError):  # not an estimator: whatever has predict() is taken to be ready
         return model
     return model
 
@@ -182,6 +189,8 @@ def training_estimate(
             fold, _safe_indexing(X_train, test), response=metric.response, classes=classes
         )
         scores.append(metric.measure(_safe_indexing(y_train, test), predictions, classes=classes))
+    if not scores:
+        raise InputError("cv must give at least one fold; it gave none; pass a number of folds")
     return math.fsum(scores) / len(scores)
 
 
@@ -192,6 +201,10 @@ def _splitter(cv: Any, y: Any, *, classification: bool) -> Any:
         return cv
     if isinstance(cv, bool) or not isinstance(cv, int) or cv < 2:
         raise InputError(f"cv must be a whole number of folds, 2 or more, or a splitter; got {cv!r}")
+    if cv > len(y):
+        raise InputError(
+            f"cv must not exceed the training rows; got {cv} folds and {len(y)} rows; state a prior"
+        )
     if classification:
         rarest = int(np.unique(np.asarray(y), return_counts=True)[1].min())
         if rarest >= cv:

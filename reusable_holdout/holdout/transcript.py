@@ -91,15 +91,26 @@ class Transcript:
 
     def ask_many(
         self,
-        scores: NDArray[np.int64],
+        scores: NDArray[np.int64] | None,
         priors: NDArray[np.float64],
         questions: Sequence[bytes],
         names: Sequence[str],
+        *,
+        failure: bytes | None = None,
     ) -> list[Answer]:
         """Answer one batch, durably; all of it shares the history before the batch.
 
+        Parameters
+        ----------
+        scores : numpy.ndarray or None
+            On the grid; None if the analyst's metric failed on the holdout.
+        failure : bytes, optional
+            Digest under which such a failure is recorded.
+
         Raises
         ------
+        ModelError
+            If it failed, now or when it was first asked, and a question in it is new.
         BudgetError
             If it holds more new questions than are left; nothing is answered.
         Halted
@@ -111,10 +122,23 @@ class Transcript:
             new = _first_occurrences(questions, known)
             reason = self._policy.halt_reason(state) if new else None
             rows: list[Row] = []
+            failed: Row | None = None
             if new and reason is None:
                 self._check_room(len(new), state)
+            if new and reason is None and (scores is None or failure is not None):
+                question = failure or questions[0]
+                failed = transaction.find([question]).get(question)
+                if failed is None:
+                    decision = self._policy.fail(float(priors[0]), state)
+                    failed = self._certified(decision, float(priors[0]), question, names[0], state)
+                    transaction.append([failed])
+            elif new and reason is None and scores is not None:
                 rows, reason = self._decide_batch(scores, priors, questions, names, new, state)
                 transaction.append(rows)
+        if failed is not None:
+            return [
+                self._answer(failed, State(failed.query, failed.charges, failed.spent_nats), replayed=False)
+            ]
         if len(new) == len(questions) and rows:
             answers = self._fresh_answers(rows)
         else:

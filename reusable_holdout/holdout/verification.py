@@ -26,6 +26,8 @@ __all__ = ["Verification", "verify"]
 
 _SAME = 1e-9  # floats recomputed on another machine
 _MOST_PROBLEMS = 20
+_GRID_ROUNDING = 1e-6  # of a grid step
+_LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
 def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
     try:
         return list(_content_problems(Configuration.parse(text).certificate(), rows))
-    except (HoldoutError, ArithmeticError) as error:
+    except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
 
 
@@ -153,6 +155,7 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
     yield from _different(
         "value of an agreed answer", columns["prior"][~charged], columns["value"][~charged], ~charged
     )
+    yield from _range_problems(certificate, rows)
     nats = [_nats(certificate, row) for row in rows]
     yield from _different("description length", np.array(nats), columns["nats"])
     start = columns["batch"] - 1
@@ -164,6 +167,18 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
     high = np.where(failed, certificate.upper, np.where(charged, fresh_high, high))
     yield from _different("lower end", low, columns["low"])
     yield from _different("upper end", high, columns["high"])
+
+
+def _range_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[str]:
+    """Whatever no guard releases: values out of bounds or beside the answer grid, times that are none."""
+    lower, upper, step = certificate.lower, certificate.upper, certificate.resolution
+    for row in rows:
+        cells = (row.value - lower) / step
+        beside = row.charged and row.value != upper and abs(cells - round(cells)) > _GRID_ROUNDING
+        if beside or not (lower <= row.value <= upper and lower <= row.prior <= upper):
+            yield f"query {row.query}: prior or value is out of bounds or beside the answer grid"
+        if not 0.0 <= row.asked_at <= _LAST_TIME:
+            yield f"query {row.query}: it was asked at no time"
 
 
 def _nats(certificate: Certificate, row: Row) -> float:

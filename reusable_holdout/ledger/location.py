@@ -42,6 +42,14 @@ def _url(text: str) -> sa.URL | None:
 
 def check_file(path: Path, *, must_exist: bool) -> None:
     """Refuse what cannot be a ledger's file."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError):
+        raise LedgerError(
+            "a ledger's path must be one the system can open; it is not; name another file"
+        ) from None
     if path.is_dir():
         raise LedgerError(f"a ledger must be a file; {path} is a folder; name a file in it")
     if not path.parent.is_dir():

@@ -323,7 +323,6 @@ def test_a_model_without_parameters_needs_a_stated_prior(problem):
 # ---- found while testing, not mended: strict, so that whoever mends them is told to take the mark away
 
 
-@pytest.mark.xfail(strict=True, reason="the model gets the guard's own X, not a copy or a read-only view")
 def test_a_model_that_scales_in_place_does_not_change_the_holdout(make_guard, problem):
     X_train, y_train, X, y = problem
     X_train, X = X_train * 5.0 + 50.0, X * 5.0 + 50.0
@@ -360,7 +359,6 @@ def test_a_model_that_was_saved_and_loaded_is_one_question(make_guard, problem):
     assert guard.evaluate(pickle.loads(pickle.dumps(model)), prior=0.5).replayed
 
 
-@pytest.mark.xfail(strict=True, reason="decision_function is not turned to the guard's order of classes")
 def test_scores_of_a_model_with_its_classes_the_other_way_round_are_turned():
     model = Fixed(decision_function=np.array([3.0]), classes_=np.array([1, 0]))
     assert predictions_of(model, None, response="scores", classes=TWO).tolist() == [-3.0]
@@ -376,7 +374,6 @@ class Plain:
         return np.ones(len(X), dtype=int)
 
 
-@pytest.mark.xfail(strict=True, reason="check_is_fitted raises AttributeError for what has fit() but no tags")
 def test_a_fitted_model_of_another_library_is_taken_to_be_ready():
     model = Plain()
     assert fitted(model, None, None) is model
