@@ -5,7 +5,9 @@ on.
 """
 
 from reusable_holdout.mechanisms.above_threshold import AboveThreshold
-from reusable_holdout.mechanisms.noise import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.noise import KeyedNoise, key_from_seed, new_key
 from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
 from reusable_holdout.mechanisms.numeric_sparse import NumericSparse, numeric_sparse_scales
 from reusable_holdout.mechanisms.sparse import Sparse, sparse_scales
@@ -13,6 +15,7 @@ from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
 
 __all__ = [
     "AboveThreshold",
+    "DiscreteExponential",
     "DiscreteLaplace",
     "KeyedNoise",
     "NoiseScales",

@@ -12,22 +12,37 @@ import hashlib
 import itertools
 import operator
 import secrets
-from typing import TYPE_CHECKING, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, NoReturn, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.mechanisms.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["KEY_BYTES", "DiscreteLaplace", "KeyedNoise", "key_from_seed", "new_key"]
+__all__ = ["KEY_BYTES", "KeyedNoise", "NoiseLaw", "key_from_seed", "new_key"]
 
 KEY_BYTES = 32
 _DOMAIN = b"reusable-holdout/noise/1"
 _SEED_DOMAIN = b"reusable-holdout/seed/1"
+
+
+class NoiseLaw(Protocol):
+    """A distribution on the integers that turns uniform bytes into draws."""
+
+    @property
+    def stream_bytes(self) -> int:
+        """Bytes that one draw reads, ties excepted; 0 if it is always 0."""
+
+    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
+        """Turn `stream_bytes` uniform bytes into one draw."""
+
+    def decode_many(
+        self, stream: bytes, further: Callable[[int, int], Iterator[int]]
+    ) -> npt.NDArray[np.int64]:
+        """Turn a multiple of `stream_bytes` into many draws."""
 
 
 def new_key() -> bytes:
@@ -98,6 +113,7 @@ class KeyedNoise:
 
     Examples
     --------
+    >>> from reusable_holdout.mechanisms import DiscreteLaplace
     >>> noise = KeyedNoise(key_from_seed(0))
     >>> law = DiscreteLaplace(1000)
     >>> noise.draw(law, label="query", question=b"a") == noise.draw(law, label="query", question=b"a")
@@ -129,14 +145,14 @@ class KeyedNoise:
             "a noise key cannot be pickled or copied; open the ledger where the noise is needed"
         )
 
-    def draw(self, distribution: DiscreteLaplace, *, label: str, question: bytes) -> int:
+    def draw(self, distribution: NoiseLaw, *, label: str, question: bytes) -> int:
         """Draw the noise of one question.
 
         Equal to what `draw_many` gives for the same question.
 
         Parameters
         ----------
-        distribution : DiscreteLaplace
+        distribution : NoiseLaw
             The law of the noise.
         label : str
             What the noise is for ("threshold", "query", "answer"); without "/".
@@ -150,6 +166,7 @@ class KeyedNoise:
 
         Examples
         --------
+        >>> from reusable_holdout.mechanisms import DiscreteLaplace
         >>> KeyedNoise(new_key()).draw(DiscreteLaplace(0), label="query", question=b"")
         0
         """
@@ -158,7 +175,7 @@ class KeyedNoise:
         return distribution.decode(stream, lambda position: self._further(label, position, question))
 
     def draw_many(
-        self, distribution: DiscreteLaplace, *, label: str, questions: Sequence[bytes]
+        self, distribution: NoiseLaw, *, label: str, questions: Sequence[bytes]
     ) -> npt.NDArray[np.int64]:
         """Draw the noise of many questions.
 
@@ -166,7 +183,7 @@ class KeyedNoise:
 
         Parameters
         ----------
-        distribution : DiscreteLaplace
+        distribution : NoiseLaw
             The law of the noise.
         label : str
             What the noise is for; without "/".
@@ -180,6 +197,7 @@ class KeyedNoise:
 
         Examples
         --------
+        >>> from reusable_holdout.mechanisms import DiscreteLaplace
         >>> noise = KeyedNoise(new_key())
         >>> noise.draw_many(DiscreteLaplace(0), label="query", questions=[b"a", b"b"]).tolist()
         [0, 0]

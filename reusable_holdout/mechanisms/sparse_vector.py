@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms.noise import DiscreteLaplace, KeyedNoise
+from reusable_holdout.mechanisms.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
+
+    from reusable_holdout.mechanisms.noise import KeyedNoise
 
 __all__ = ["NoiseScales", "SparseVector"]
 

@@ -17,7 +17,7 @@ from scipy import stats
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed
-from reusable_holdout.mechanisms.discrete_laplace import _leading_bits
+from reusable_holdout.mechanisms.coins import leading_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def probability(exponent: Fraction, coin: str) -> mpmath.mpf:
 
 def coins(law: DiscreteLaplace) -> list[tuple[Fraction, str]]:
     """Of one geometric, read from the law's own layout."""
-    layout = law._layout
+    layout = law._row
     assert layout is not None
     return [layout.coin(position) for position in range(layout.digits + 1)]
 
@@ -47,14 +47,14 @@ def test_every_coin_has_the_digits_of_its_probability(scale: Fraction) -> None:
         for exponent, coin in coins(DiscreteLaplace(scale)):
             for bits in (16, 32, 128):
                 exact = probability(exponent, coin) * mpmath.mpf(2) ** bits
-                assert _leading_bits(exponent, coin, bits) == int(mpmath.floor(exact))
+                assert leading_bits(exponent, coin, bits) == int(mpmath.floor(exact))
 
 
 @pytest.mark.parametrize("scale", SCALES[:4])
 def test_the_coins_of_a_law_compose_to_a_geometric_variable(scale: Fraction) -> None:
     with mpmath.workdps(60):
         *digits, (quotient, _) = (
-            (mpmath.mpf(_leading_bits(exponent, coin, 160)) / mpmath.mpf(2) ** 160, coin)
+            (mpmath.mpf(leading_bits(exponent, coin, 160)) / mpmath.mpf(2) ** 160, coin)
             for exponent, coin in coins(DiscreteLaplace(scale))
         )
         q = mpmath.exp(-1 / mpmath.mpf(scale.numerator) * scale.denominator)
@@ -127,9 +127,9 @@ def test_a_tail_quantile_needs_a_probability_below_one(log_probability: float) -
 
 def test_the_callers_decimal_context_changes_nothing() -> None:
     exponent = Fraction(355, 113)
-    expected = _leading_bits.__wrapped__(exponent, "digit", 64)
+    expected = leading_bits.__wrapped__(exponent, "digit", 64)
     with decimal.localcontext(decimal.Context(prec=3, rounding=decimal.ROUND_UP, traps=[decimal.Inexact])):
-        assert _leading_bits.__wrapped__(exponent, "digit", 64) == expected
+        assert leading_bits.__wrapped__(exponent, "digit", 64) == expected
 
 
 # Scripted ------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, discrete_laplace, key_from_seed, new_key
+from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.geometric import GeometricRow
 
 KEY = key_from_seed(0)
 LAW = DiscreteLaplace(0.01 * 2**32)
@@ -27,9 +28,9 @@ def test_one_question_gets_the_same_noise_alone_and_in_a_batch(
     scale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     law, noise, slow = DiscreteLaplace(scale), KeyedNoise(KEY), []
-    decode_slowly = discrete_laplace._decode_slowly
+    decode_slowly = GeometricRow._decode_slowly
     monkeypatch.setattr(
-        discrete_laplace, "_decode_slowly", lambda *given: slow.append(1) or decode_slowly(*given)
+        GeometricRow, "_decode_slowly", lambda *given: slow.append(1) or decode_slowly(*given)
     )
     batch = noise.draw_many(law, label="query", questions=QUESTIONS)
     in_batch = len(slow)
@@ -52,7 +53,7 @@ def test_a_tied_draw_never_changes_either() -> None:
     noise, law = KeyedNoise(KEY), DiscreteLaplace(0.01 * 2**32)
     stream = hashlib.shake_256(noise._domain("query") + QUESTIONS[GOLDEN_TIE[0]]).digest(law.stream_bytes)
     words = np.frombuffer(stream, "<u2")
-    assert (words == law._layout.prefixes).any()
+    assert (words == law._row.prefixes).any()
     assert noise.draw(law, label="query", question=QUESTIONS[GOLDEN_TIE[0]]) == GOLDEN_TIE[1]
 
 
