@@ -43,8 +43,8 @@ class DiscreteExponential:
 
     References
     ----------
-    .. [1] Liu, Wang, Liu, Li, Chen (2025), "Accuracy-enhanced sparse vector technique with exponential noise and optimal
-       threshold correction", PVLDB 18(2).
+    .. [1] Liu, Wang, Liu, Li, Chen (2025), "Accuracy-enhanced sparse vector technique with exponential noise and
+       optimal threshold correction", PVLDB 18(2).
 
     Examples
     --------

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from reusable_holdout.mechanisms.noise import KeyedNoise
+    from reusable_holdout.mechanisms.noise import KeyedNoise, NoiseLaw
 
-__all__ = ["NoiseScales", "SparseVector"]
+__all__ = ["Comparison", "NoiseScales", "SparseVector", "ThresholdNoise"]
+
+ThresholdNoise: TypeAlias = Literal["renewed", "held"]
+Comparison: TypeAlias = Literal["laplace", "exponential"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class NoiseScales:
     Parameters
     ----------
     threshold : Fraction
-        Noise of the threshold, held until the next charge.
+        Noise of the threshold.
     query : Fraction
         Noise of each comparison.
     answer : Fraction
@@ -50,8 +54,8 @@ class NoiseScales:
 class SparseVector:
     """Sparse vector technique on integers: finds the first query above its noisy threshold.
 
-    (epsilon, delta)-differentially private at the scales `sparse_scales` or `numeric_sparse_scales` give; it
-    halts after the last charge.
+    (epsilon, delta)-differentially private at the scales that `sparse_scales`, `numeric_sparse_scales` (threshold noise
+    renewed) or `standard_svt_scales` (held) give; it halts after the last charge.
 
     Parameters
     ----------
@@ -63,6 +67,11 @@ class SparseVector:
         Charges that can be afforded in all; at least 0.
     spent : int
         Charges already made, for a mechanism that is resumed.
+    threshold_noise : {"renewed", "held"}
+        Whether each charge renews the threshold's noise, or one draw serves for good.
+    comparison : {"laplace", "exponential"}
+        Law of the threshold's and the queries' noise. Exponential noise has half the variance at the same scale and the
+        same guarantee; its mean is corrected for. Answers have Laplace noise in any case.
 
     Raises
     ------
@@ -71,9 +80,12 @@ class SparseVector:
 
     Notes
     -----
-    Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included.
-    The threshold noise is drawn for each number of charges spent, so it is held between charges and renewed
-    by each.
+    Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included, and with
+    exponential noise the difference of the two means, rounded, is added on the right. Renewed threshold noise is drawn
+    for each number of charges spent, so it is held between charges.
+
+    Why one-sided noise is enough: the proof shifts the threshold's noise upwards by D and a query's upwards by at most
+    2D, never down.
 
     References
     ----------
@@ -82,7 +94,7 @@ class SparseVector:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from reusable_holdout.mechanisms import key_from_seed
+    >>> from reusable_holdout.mechanisms import KeyedNoise, key_from_seed
     >>> scales = NoiseScales(Fraction(20), Fraction(40), Fraction(10))
     >>> core = SparseVector(scales=scales, noise=KeyedNoise(key_from_seed(0)), charges=1)
     >>> core.first_above(np.array([0, 5000]), np.array([1000, 1000]), [b"first", b"second"])
@@ -91,17 +103,39 @@ class SparseVector:
     (True, True)
     """
 
-    def __init__(self, *, scales: NoiseScales, noise: KeyedNoise, charges: int, spent: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        scales: NoiseScales,
+        noise: KeyedNoise,
+        charges: int,
+        spent: int = 0,
+        threshold_noise: ThresholdNoise = "renewed",
+        comparison: Comparison = "laplace",
+    ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
-        self._threshold_law = DiscreteLaplace(scales.threshold)
-        self._query_law = DiscreteLaplace(scales.query)
+        if comparison == "exponential":
+            threshold_law, query_law = (
+                DiscreteExponential(scales.threshold),
+                DiscreteExponential(scales.query),
+            )
+            self._correction = round(query_law.mean - threshold_law.mean)
+            self._threshold_law: NoiseLaw = threshold_law
+            self._query_law: NoiseLaw = query_law
+        else:
+            self._correction = 0
+            self._threshold_law, self._query_law = (
+                DiscreteLaplace(scales.threshold),
+                DiscreteLaplace(scales.query),
+            )
         self._answer_law = DiscreteLaplace(scales.answer)
+        self._renews = threshold_noise == "renewed"
         self._scales = scales
         self._noise = noise
         self._charges = charges
         self._spent = spent
-        self._threshold_noise = self._draw_threshold_noise()
+        self._offset = self._draw_offset()
 
     @property
     def scales(self) -> NoiseScales:
@@ -175,7 +209,7 @@ class SparseVector:
         if self.halted:
             raise BudgetError(self._halt_message())
         noise = self.query_noise(questions) if query_noise is None else query_noise
-        above = np.flatnonzero(deviations + noise >= thresholds + self._threshold_noise)
+        above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
         return int(above[0]) if len(above) else None
 
     def is_above(self, deviation: int, threshold: int, question: bytes) -> bool:
@@ -196,7 +230,71 @@ class SparseVector:
         if self.halted:
             raise BudgetError(self._halt_message())
         noise = self._noise.draw(self._query_law, label="query", question=question)
-        return deviation + noise >= threshold + self._threshold_noise
+        return deviation + noise >= threshold + self._offset
+
+    def first_deviation(
+        self,
+        scores: npt.NDArray[np.int64],
+        priors: npt.NDArray[np.int64],
+        thresholds: npt.NDArray[np.int64],
+        questions: Sequence[bytes],
+        *,
+        query_noise: npt.NDArray[np.int64] | None = None,
+    ) -> int | None:
+        """Index of the first score that deviates from its prior past the noisy threshold, or None.
+
+        The query is ``|score - prior|``, whose sensitivity is the score's, and the noise is outside the absolute value:
+        inside, it would not be private (Lyu, Su and Li 2017, section 3.4).
+
+        Parameters
+        ----------
+        scores, priors, thresholds, questions, query_noise
+            As for `first_above`.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        return self.first_above(np.abs(scores - priors), thresholds, questions, query_noise=query_noise)
+
+    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
+        """Whether one score deviates from its prior: `first_deviation` for one, without arrays.
+
+        Parameters
+        ----------
+        score, prior, threshold : int
+            Grid units.
+        question : bytes
+            The question's digest.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        return self.is_above(abs(score - prior), threshold, question)
+
+    def gap(self, deviation: int, threshold: int, question: bytes) -> int:
+        """How far one noisy query lies above its noisy threshold; negative if it lies below.
+
+        Of a query that is above it may be released at no further cost if the threshold's noise is held: the proof
+        shifts noises so that this difference stays the same. Below the threshold it must stay secret.
+
+        Parameters
+        ----------
+        deviation, threshold : int
+            Grid units.
+        question : bytes
+            The question's digest.
+
+        References
+        ----------
+        .. [1] Ding, Wang, Zhang, Kifer (2019), "Free gap information from the differentially private sparse vector and
+           noisy max mechanisms", PVLDB 13(3), Theorem 4.
+        """
+        noise = self._noise.draw(self._query_law, label="query", question=question)
+        return deviation + noise - threshold - self._offset
 
     def charge(self, value: int, question: bytes) -> int:
         """Spend one charge and release a value with noise.
@@ -224,13 +322,14 @@ class SparseVector:
             raise BudgetError(self._halt_message())
         released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
         self._spent += 1
-        self._threshold_noise = self._draw_threshold_noise()
+        self._offset = self._draw_offset()
         return released
 
-    def _draw_threshold_noise(self) -> int:
-        return self._noise.draw(
-            self._threshold_law, label="threshold", question=self._spent.to_bytes(8, "big")
-        )
+    def _draw_offset(self) -> int:
+        """Threshold noise in force, with the correction of the means."""
+        stage = self._spent if self._renews else 0
+        drawn = self._noise.draw(self._threshold_law, label="threshold", question=stage.to_bytes(8, "big"))
+        return drawn + self._correction
 
     def _halt_message(self) -> str:
         return (

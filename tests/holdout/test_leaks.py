@@ -59,7 +59,7 @@ class Secrets:
             self.numbers += [right / ROWS, 1 - right / ROWS, abs(right / ROWS - prior)]
         threshold = int(0.1 * GRID)
         for charges in (0, 1):
-            drawn = policy._resumed(charges)._threshold_noise
+            drawn = policy._resumed(charges)._offset
             self.units += [drawn, threshold + drawn]
         assert all(abs(unit) > 10_000 for unit in self.units)  # no needle is a small number
         self.numbers += [unit / GRID for unit in self.units]
@@ -203,7 +203,7 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         pickle.dumps(guard._holdout.y),
         pickle.dumps(guard._holdout.X),
         guard._key_file.read_bytes(),
-        f"{guard._policy._resumed(0)._threshold_noise}",
+        f"{guard._policy._resumed(0)._offset}",
     ):
         assert secrets.found_in(leak), leak
     assert not secrets.found_in("0.7", repr(guard), str(ROWS))

@@ -105,7 +105,7 @@ def test_a_resumed_mechanism_goes_on_where_it_was() -> None:
     first = SparseVector(scales=SCALES, noise=NOISE, charges=3)
     first.charge(10, b"a")
     resumed = SparseVector(scales=SCALES, noise=NOISE, charges=3, spent=1)
-    assert resumed._threshold_noise == first._threshold_noise
+    assert resumed._offset == first._offset
     assert resumed.charge(20, b"b") == first.charge(20, b"b")
 
 

@@ -176,7 +176,7 @@ def secrets_of(guard, questions):
         noise = int(policy._mechanism.query_noise([question])[0])
         numbers |= {score / 2**32, noise / 2**32, abs(score / 2**32 - prior)}
     for spent in range(guard.plan.charges):
-        state_noise = policy._resumed(spent)._threshold_noise / 2**32
+        state_noise = policy._resumed(spent)._offset / 2**32
         numbers |= {state_noise, guard.plan.threshold_at(charges=spent) + state_noise}
     return numbers
 
