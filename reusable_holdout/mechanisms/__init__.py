@@ -10,8 +10,10 @@ from reusable_holdout.mechanisms.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.noise import KeyedNoise, key_from_seed, new_key
 from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
 from reusable_holdout.mechanisms.numeric_sparse import NumericSparse, numeric_sparse_scales
+from reusable_holdout.mechanisms.retraversal import retraversal
 from reusable_holdout.mechanisms.sparse import Sparse, sparse_scales
 from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
+from reusable_holdout.mechanisms.standard_svt import StandardSVT, optimal_ratio, standard_svt_scales
 
 __all__ = [
     "AboveThreshold",
@@ -22,10 +24,14 @@ __all__ = [
     "NumericSparse",
     "Sparse",
     "SparseVector",
+    "StandardSVT",
     "expected_charges_of_stages",
     "expected_null_charges",
     "key_from_seed",
     "new_key",
     "numeric_sparse_scales",
+    "optimal_ratio",
+    "retraversal",
     "sparse_scales",
+    "standard_svt_scales",
 ]

@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from reusable_holdout.errors import InputError
 
 __all__ = ["Grid"]
 
 _STEPS_LOG2 = 16  # a sensitivity is at least 2**16 steps, so rounding it up adds at most 1 part in 65,536
-_FARTHEST = (
-    2.0**60
-)  # values are clipped here, which moves two of them no further apart; noise then still fits int64
+_FARTHEST = 2.0**60  # values are clipped here, which moves none further apart; noise then still fits int64
+_NAN = "a query's value is a number; got NaN; nothing was answered and nothing was charged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +95,43 @@ class Grid:
         3
         """
         if math.isnan(value):
-            raise InputError(
-                "a query's value is a number; got NaN; nothing was answered and nothing was charged"
-            )
+            raise InputError(_NAN)
         scaled = min(max(value / self.step, -_FARTHEST), _FARTHEST)
         below = math.floor(scaled)
         return below + (scaled - below >= 0.5)
+
+    def steps_many(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Round many real numbers to the grid, each as `steps` does.
+
+        Parameters
+        ----------
+        values : array-like, shape (m,)
+            Real units.
+
+        Raises
+        ------
+        InputError
+            If they are not a row of numbers, or one is NaN; the message tells none of them.
+
+        Examples
+        --------
+        >>> Grid(step=0.5, sensitivity=1).steps_many([1.0, -0.25]).tolist()
+        [2, 0]
+        """
+        try:
+            row = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                "queries' values are a row of numbers; got something else; nothing was answered"
+            ) from None
+        if row.ndim != 1:
+            raise InputError(f"queries' values are a row of numbers, of one dimension; got {row.ndim}")
+        if np.isnan(row).any():
+            raise InputError(_NAN)
+        with np.errstate(over="ignore"):
+            scaled = np.clip(row / self.step, -_FARTHEST, _FARTHEST)
+        below = np.floor(scaled)
+        return below.astype(np.int64) + (scaled - below >= 0.5)
 
     def real(self, steps: int) -> float:
         """Real number at a grid point.

@@ -6,10 +6,19 @@ import math
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.grid import Grid
 from reusable_holdout.mechanisms.real_stream import RealStream
-from reusable_holdout.mechanisms.sparse import check_privacy, composed_scale
+from reusable_holdout.mechanisms.sparse import (
+    Composition,
+    check_composition,
+    check_privacy,
+    composed_scale,
+    epsilon_of_a_round,
+)
 from reusable_holdout.mechanisms.sparse_vector import NoiseScales
 
 __all__ = ["NumericSparse", "Split", "numeric_sparse_scales"]
@@ -30,7 +39,13 @@ def _parts(epsilon: float, delta: float, split: Split) -> tuple[Fraction, Fracti
 
 
 def numeric_sparse_scales(
-    *, charges: int, epsilon: float, delta: float = 0.0, sensitivity: int, split: Split = "lecture"
+    *,
+    charges: int,
+    epsilon: float,
+    delta: float = 0.0,
+    split: Split = "lecture",
+    composition: Composition = "advanced",
+    sensitivity: int,
 ) -> NoiseScales:
     """Noise scales of NumericSparse.
 
@@ -42,10 +57,12 @@ def numeric_sparse_scales(
         Budget ``c``; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole stream.
+    split : {"lecture", "book"}
+        How epsilon is divided when delta is above 0 and composition advanced.
+    composition : {"advanced", "optimal"}
+        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
     sensitivity : int
         Largest change of one query, grid units.
-    split : {"lecture", "book"}
-        How epsilon is divided when delta is above 0.
 
     Raises
     ------
@@ -59,9 +76,15 @@ def numeric_sparse_scales(
     (sqrt(512)+1)``, ``e2 = 2e / (sqrt(512)+1)``, where the book's text lacks the last ``e``; for delta 0 both
     are the lecture's.
 
+    With optimal composition a round has ``e0``, of which the comparison takes ``8/9`` and the number ``1/9``: threshold
+    ``9/(4 e0)``, queries twice that, answers ``9/e0``. At epsilon 1, delta 1e-6 and 50 charges or
+    more the lecture's constants need 2.6 times this noise; the book's need 2.4 times this noise in the comparisons and
+    6.8 times in the numbers.
+
     References
     ----------
     .. [1] Dwork and Roth (2014), Algorithm 3, Theorem 3.28.
+    .. [2] Kairouz, Oh and Viswanath (2015), "The composition theorem for differential privacy", Theorem 3.3.
 
     Examples
     --------
@@ -69,8 +92,12 @@ def numeric_sparse_scales(
     NoiseScales(threshold=Fraction(1, 1), query=Fraction(2, 1), answer=Fraction(4, 1))
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=delta)
+    check_composition(composition)
     comparisons, answers = _parts(epsilon, delta, split)
-    if delta > 0:
+    if composition == "optimal":
+        each = epsilon_of_a_round(charges=charges, epsilon=epsilon, delta=delta)
+        threshold, answer = Fraction(9, 4) / each, 9 / each
+    elif delta > 0:
         # Half of delta to each part. The answers' range is checked too: they spend less than the comparisons.
         whole = composed_scale(charges=charges, epsilon=float(comparisons), delta=delta / 2)
         threshold, answer = whole, whole * Fraction(float(comparisons)) / answers
@@ -94,10 +121,11 @@ class NumericSparse(RealStream):
     epsilon : float
         Privacy parameter of the whole stream; finite, > 0.
     delta : float
-        In [0, 1). Above 0 the rounds are composed by advanced composition, which is less noise for many
-        charges.
+        In [0, 1). Above 0 many charges need less noise.
     split : {"lecture", "book"}
-        How epsilon is divided when delta is above 0.
+        How epsilon is divided when delta is above 0 and composition advanced.
+    composition : {"advanced", "optimal"}
+        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
@@ -132,12 +160,18 @@ class NumericSparse(RealStream):
         epsilon: float,
         delta: float = 0.0,
         split: Split = "lecture",
+        composition: Composition = "advanced",
         sensitivity: float = 1.0,
         seed: int | None = None,
     ) -> None:
         grid = Grid.of(sensitivity)
         scales = numeric_sparse_scales(
-            charges=charges, epsilon=epsilon, delta=delta, sensitivity=grid.sensitivity, split=split
+            charges=charges,
+            epsilon=epsilon,
+            delta=delta,
+            split=split,
+            composition=composition,
+            sensitivity=grid.sensitivity,
         )
         super().__init__(threshold, grid=grid, scales=scales, charges=charges, seed=seed)
 
@@ -160,6 +194,37 @@ class NumericSparse(RealStream):
         """
         released = self._released(value)
         return None if released is None else self._grid.real(released)
+
+    def ask_many(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Answer many queries: `ask` for each, up to the last charge.
+
+        Parameters
+        ----------
+        values : array-like, shape (queries,)
+            The queries' values on the private data.
+
+        Returns
+        -------
+        ndarray of float, shape (answered,)
+            NaN below the threshold. Shorter than `values` if the budget ended: its last answer is then the last value.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted before.
+        InputError
+            If the values are not a row of numbers, or one is NaN; nothing is answered.
+
+        Examples
+        --------
+        >>> stream = NumericSparse(1000.0, charges=1, epsilon=1.0, seed=1)
+        >>> len(stream.ask_many([0.0, 5000.0, 0.0]))
+        2
+        """
+        above, released = self._released_many(values)
+        answers = np.full(len(above), np.nan)
+        answers[above] = released * self._grid.step
+        return answers
 
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Largest error of any answer.

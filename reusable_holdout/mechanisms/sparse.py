@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from reusable_holdout.accounting.composition import optimal_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.grid import Grid
 from reusable_holdout.mechanisms.real_stream import RealStream
-from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
+from reusable_holdout.mechanisms.sparse_vector import NoiseScales
 
-__all__ = ["NoiseScales", "Sparse", "SparseVector", "check_privacy", "composed_scale", "sparse_scales"]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Composition", "Sparse", "check_privacy", "composed_scale", "epsilon_of_a_round", "sparse_scales"]
+
+Composition: TypeAlias = Literal["advanced", "optimal"]
 
 _ROUND_UP = 1 + Fraction(1, 2**48)  # pays for the rounding of a few floating-point operations: more noise
 
@@ -66,7 +74,43 @@ def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
     return Fraction(math.sqrt(32 * charges * log_inverse)) / Fraction(epsilon) * _ROUND_UP
 
 
-def sparse_scales(*, charges: int, epsilon: float, delta: float = 0.0, sensitivity: int) -> NoiseScales:
+def epsilon_of_a_round(*, charges: int, epsilon: float, delta: float) -> Fraction:
+    """Largest epsilon of each of `charges` rounds that are together (epsilon, delta)-differentially private.
+
+    Rounded down by far more than the floating-point error of the composition theorem's evaluation.
+
+    Parameters
+    ----------
+    charges : int
+        Rounds; at least 1.
+    epsilon, delta : float
+        Privacy parameters of all rounds together.
+
+    Examples
+    --------
+    >>> round(float(epsilon_of_a_round(charges=100, epsilon=1.0, delta=1e-6)), 4)
+    0.024
+    """
+    if delta == 0:
+        return Fraction(epsilon) / charges
+    each = optimal_epsilon_each(epsilon=epsilon, count=charges, delta=delta)
+    return Fraction(each) * (1 - Fraction(1, 2**30))
+
+
+def check_composition(composition: Composition) -> None:
+    """Refuse a composition that does not exist."""
+    if composition not in ("advanced", "optimal"):
+        raise InputError(f"composition is 'advanced' or 'optimal'; got {composition!r}")
+
+
+def sparse_scales(
+    *,
+    charges: int,
+    epsilon: float,
+    delta: float = 0.0,
+    composition: Composition = "advanced",
+    sensitivity: int,
+) -> NoiseScales:
     """Noise scales of Sparse.
 
     A `SparseVector` with these scales that releases no number is (epsilon, delta)-differentially private.
@@ -77,6 +121,8 @@ def sparse_scales(*, charges: int, epsilon: float, delta: float = 0.0, sensitivi
         Budget ``c``; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole stream.
+    composition : {"advanced", "optimal"}
+        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
     sensitivity : int
         Largest change of one query, grid units.
 
@@ -87,8 +133,8 @@ def sparse_scales(*, charges: int, epsilon: float, delta: float = 0.0, sensitivi
 
     Notes
     -----
-    Threshold ``2c/e``, or ``sqrt(32 c ln(1/d))/e`` with delta above 0; queries twice that; times the
-    sensitivity.
+    Threshold ``2c/e``, or ``sqrt(32 c ln(1/d))/e`` with delta above 0, or ``2/e0`` where ``c`` rounds of ``e0`` compose
+    optimally to (e, d); queries twice that; times the sensitivity.
 
     References
     ----------
@@ -100,7 +146,10 @@ def sparse_scales(*, charges: int, epsilon: float, delta: float = 0.0, sensitivi
     NoiseScales(threshold=Fraction(12, 1), query=Fraction(24, 1), answer=Fraction(0, 1))
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=delta)
-    if delta > 0:
+    check_composition(composition)
+    if composition == "optimal":
+        scale = 2 * sensitivity / epsilon_of_a_round(charges=charges, epsilon=epsilon, delta=delta)
+    elif delta > 0:
         scale = sensitivity * composed_scale(charges=charges, epsilon=epsilon, delta=delta)
     else:
         scale = sensitivity * 2 * charges / Fraction(epsilon)
@@ -121,8 +170,9 @@ class Sparse(RealStream):
     epsilon : float
         Privacy parameter of the whole stream; finite, > 0.
     delta : float
-        In [0, 1). Above 0 the rounds are composed by advanced composition, which is less noise for many
-        charges.
+        In [0, 1). Above 0 many charges need less noise.
+    composition : {"advanced", "optimal"}
+        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
@@ -136,12 +186,13 @@ class Sparse(RealStream):
     Notes
     -----
     Threshold noise ``Lap(2c/e)``, query noise ``Lap(4c/e)``; with delta above 0 ``Lap(s)`` and ``Lap(2s)``,
-    where ``s = sqrt(32 c ln(1/d)) / e``; times the sensitivity. The threshold noise is renewed after each
-    charge.
+    where ``s = sqrt(32 c ln(1/d)) / e``, or with optimal composition ``s = 2/e0``; times the sensitivity. The
+    threshold noise is renewed after each charge.
 
     References
     ----------
     .. [1] Dwork and Roth (2014), Algorithm 2, Theorem 3.25.
+    .. [2] Kairouz, Oh and Viswanath (2015), "The composition theorem for differential privacy", Theorem 3.3.
 
     Examples
     --------
@@ -157,11 +208,18 @@ class Sparse(RealStream):
         charges: int,
         epsilon: float,
         delta: float = 0.0,
+        composition: Composition = "advanced",
         sensitivity: float = 1.0,
         seed: int | None = None,
     ) -> None:
         grid = Grid.of(sensitivity)
-        scales = sparse_scales(charges=charges, epsilon=epsilon, delta=delta, sensitivity=grid.sensitivity)
+        scales = sparse_scales(
+            charges=charges,
+            epsilon=epsilon,
+            delta=delta,
+            composition=composition,
+            sensitivity=grid.sensitivity,
+        )
         super().__init__(threshold, grid=grid, scales=scales, charges=charges, seed=seed)
 
     def ask(self, value: float) -> bool:
@@ -182,6 +240,33 @@ class Sparse(RealStream):
             If the value is NaN.
         """
         return self._released(value) is not None
+
+    def ask_many(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether each of many queries is above the threshold: `ask` for each, up to the last charge.
+
+        Parameters
+        ----------
+        values : array-like, shape (queries,)
+            The queries' values on the private data.
+
+        Returns
+        -------
+        ndarray of bool, shape (answered,)
+            Shorter than `values` if the budget ended: its last answer is then the last charge.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted before.
+        InputError
+            If the values are not a row of numbers, or one is NaN; nothing is answered.
+
+        Examples
+        --------
+        >>> Sparse(100.0, charges=1, epsilon=1.0, seed=1).ask_many([0.0, 200.0, 0.0]).tolist()
+        [False, True]
+        """
+        return self._released_many(values)[0]
 
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Distance from the threshold beyond which every answer is right.
@@ -204,9 +289,9 @@ class Sparse(RealStream):
 
         Notes
         -----
-        ``alpha = 8c (ln k + ln(2c/beta)) / e``, or ``sqrt(512 c ln(1/d)) (ln k + ln(2c/beta)) / e``: four
-        threshold scales per unit of log failure probability; for one charge this is AboveThreshold's ``8 (ln
-        k + ln(2/beta)) / e``.
+        ``alpha = 8c (ln k + ln(2c/beta)) / e``, or ``sqrt(512 c ln(1/d)) (ln k + ln(2c/beta)) / e``, or with optimal
+        composition ``8 (ln k + ln(2c/beta)) / e0``: four threshold scales per unit of log failure probability. For
+        one charge this is AboveThreshold's ``8 (ln k + ln(2/beta)) / e``.
 
         References
         ----------

@@ -1,16 +1,23 @@
 """Sparse vector variants that were published and are wrong: what every privacy test must reject.
 
-Laws in the form of `mechanisms.audit.Law`, from Lyu, Su and Li (2017), Figure 1, on the integers.
+Laws in the form of `mechanisms.audit.Law`, on the integers, from Lyu, Su and Li (2017), Figure 1 and section 3.4. Their
+threshold noise is held for good.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
-from mechanisms.audit import Law, Queries, densities, sparse_vector_law, tail, threshold_noise
+from mechanisms.audit import Law, Queries, densities, log_tail, sparse_vector_law, threshold_noise
 
-from reusable_holdout.mechanisms import DiscreteLaplace, NoiseScales
+from reusable_holdout.mechanisms import (
+    DiscreteExponential,
+    DiscreteLaplace,
+    NoiseScales,
+    standard_svt_scales,
+)
 
 
 def unnoised_threshold(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
@@ -20,10 +27,68 @@ def unnoised_threshold(*, epsilon: float, sensitivity: int, queries: Queries) ->
 
 
 def releases_the_noisy_query(*, epsilon: float, sensitivity: int, charges: int, queries: Queries) -> Law:
-    """Lyu, Su and Li's Algorithm 3: releases the very number it compared, which betrays the threshold."""
-    noise, weights = threshold_noise(DiscreteLaplace(Fraction(2 * sensitivity) / Fraction(epsilon)), queries)
+    """Algorithm 3: releases the very number it compared, which betrays the threshold."""
+    threshold = DiscreteLaplace(Fraction(2 * sensitivity) / Fraction(epsilon))
     query = DiscreteLaplace(Fraction(2 * charges * sensitivity) / Fraction(epsilon))
+    return _compared_number_released(threshold, query, queries)
+
+
+def charges_the_queries_too_little(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
+    """Algorithm 4: noise for one query above, used for many; it loses (1 + 6c)/4 times epsilon."""
+    exact = Fraction(epsilon)
+    return sparse_vector_law(
+        NoiseScales(4 * sensitivity / exact, 4 * sensitivity / (3 * exact), Fraction(0)), queries
+    )
+
+
+def unnoised_queries(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
+    """Algorithm 5: no noise on the queries, and no end."""
+    return sparse_vector_law(
+        NoiseScales(2 * sensitivity / Fraction(epsilon), Fraction(0), Fraction(0)), queries
+    )
+
+
+def never_charges(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
+    """Algorithm 6: the queries' noise does not grow with the number above, of which there is no end."""
+    scale = 2 * sensitivity / Fraction(epsilon)
+    return sparse_vector_law(NoiseScales(scale, scale, Fraction(0)), queries)
+
+
+def monotonic_scales(*, epsilon: float, sensitivity: int, charges: int, queries: Queries) -> Law:
+    """Scales for monotonic queries, used for others: each query above costs twice its share."""
+    scales = standard_svt_scales(charges=charges, epsilon=epsilon, monotonic=True, sensitivity=sensitivity)
+    return sparse_vector_law(scales, queries)
+
+
+def noise_inside(*, scales: NoiseScales, queries: Queries, comparison: str = "laplace") -> Law:
+    """Noise inside the absolute value: ``|query + noise| >= threshold + threshold noise``, only whether."""
+    noise_type = DiscreteLaplace if comparison == "laplace" else DiscreteExponential
+    threshold, query = noise_type(scales.threshold), noise_type(scales.query)
+    noise, weights = threshold_noise(threshold, queries, scales.query)
+    limit = noise.astype(np.int64)[None, :]
+    values = np.array(queries.values)[:, None]
+    # |v + n| >= m is n >= m - v or n <= -m - v; for m <= 0 it is certain.
+    upper, _ = log_tail(query, np.maximum(limit, 0) - values)
+    _, lower = log_tail(query, -np.maximum(limit, 1) - values + 1)
+    certain = limit <= 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = np.where(certain, 0.0, np.logaddexp(upper, lower))
+        below = np.where(certain, -math.inf, np.log(-np.expm1(np.minimum(above, 0.0))))
+    return Law(weights, below, above[None])
+
+
+def noise_inside_and_released(*, scales: NoiseScales, queries: Queries) -> Law:
+    """Section 3.4's use: noise inside the absolute value, and the number it compared is the answer."""
+    inside = noise_inside(scales=scales, queries=queries)
+    noise, _ = threshold_noise(DiscreteLaplace(scales.threshold), queries, scales.query)
+    density = densities(DiscreteLaplace(scales.query), queries)
+    reaches = np.abs(np.array(queries.outputs))[:, None, None] >= noise
+    return Law(inside.weights, inside.below, np.where(reaches, density[:, :, None], -math.inf))
+
+
+def _compared_number_released(threshold: DiscreteLaplace, query: DiscreteLaplace, queries: Queries) -> Law:
+    noise, weights = threshold_noise(threshold, queries, query.scale)
     needed = noise.astype(np.int64)[None, :] - np.array(queries.values)[:, None]
     density = densities(query, queries)
     reaches = np.array(queries.outputs)[:, None, None] >= noise
-    return Law(weights, tail(query, 1 - needed), density[:, :, None] * reaches)
+    return Law(weights, log_tail(query, needed)[1], np.where(reaches, density[:, :, None], -math.inf))
