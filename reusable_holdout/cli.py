@@ -162,6 +162,7 @@ def _add_plan(commands: Any) -> None:
     }
     for name, text in real.items():
         parser.add_argument(f"--{name}", type=float, help=text)
+    parser.add_argument("--mechanism", help="what the guard runs on (default numeric-sparse; or tightest)")
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -177,11 +178,12 @@ def _plan(options: argparse.Namespace) -> int:
         "resolution",
         "confidence",
     )
-    stated = {name: getattr(options, name) for name in (*names, "estimate", "delta")}
+    stated = {name: getattr(options, name) for name in (*names, "estimate", "delta", "mechanism")}
     plan = Plan(**{name: value for name, value in stated.items() if value is not None})
     record = plan.record() | {
         "threshold": plan.threshold,
         "epsilon": plan.epsilon,
+        "epsilons": plan.epsilons,
         "expected_null_charges": plan.expected_null_charges,
         "vacuous": plan.vacuous,
         "privacy_is_vacuous": plan.privacy_is_vacuous,

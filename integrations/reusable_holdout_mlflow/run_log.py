@@ -136,7 +136,7 @@ class RunLog:
         if self._opened:
             return
         params = self._params()
-        tags = {"policy": "thresholdout", "mechanism": "numeric-sparse"}
+        tags = {"policy": "thresholdout", "mechanism": self._guard.plan.mechanism}
         if self.run_id is None:
             self.run_id = self._new_run()
         elif not self._owned:

@@ -6,5 +6,32 @@ from reusable_holdout.accounting.composition import (
     optimal_composition,
     optimal_epsilon_each,
 )
+from reusable_holdout.accounting.target_charging import (
+    TargetChargingBound,
+    target_charging,
+    target_charging_epsilon_each,
+)
+from reusable_holdout.accounting.targets import (
+    between_thresholds_q,
+    boundary_epsilon,
+    boundary_q,
+    boundary_wrapped_epsilon,
+    differing_runs_q,
+    not_prior_q,
+)
 
-__all__ = ["advanced_composition", "basic_composition", "optimal_composition", "optimal_epsilon_each"]
+__all__ = [
+    "TargetChargingBound",
+    "advanced_composition",
+    "basic_composition",
+    "between_thresholds_q",
+    "boundary_epsilon",
+    "boundary_q",
+    "boundary_wrapped_epsilon",
+    "differing_runs_q",
+    "not_prior_q",
+    "optimal_composition",
+    "optimal_epsilon_each",
+    "target_charging",
+    "target_charging_epsilon_each",
+]

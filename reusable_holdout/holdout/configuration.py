@@ -25,11 +25,11 @@ class Configuration:
     Attributes
     ----------
     plan : dict
-        :meth:`Plan.record`.
+        :meth:`Plan.record`; it names the mechanism.
     metric : dict
         :meth:`Metric.describe`.
-    policy, mechanism : str
-        "thresholdout" and "numeric-sparse".
+    policy : str
+        "thresholdout".
     holdout : str
         Keyed digest of the data.
     key : str
@@ -44,7 +44,6 @@ class Configuration:
     key: str
     classes: list[Any] | None
     policy: str = "thresholdout"
-    mechanism: str = "numeric-sparse"
 
     def text(self) -> str:
         """Canonical JSON."""
@@ -104,7 +103,7 @@ class Configuration:
                 "classes="
             )
         if mine != theirs:
-            raise LedgerMismatchError(f"the ledger belongs to another policy or mechanism; {_MISMATCH}")
+            raise LedgerMismatchError(f"the ledger belongs to another policy; {_MISMATCH}")
 
 
 def metric_of(description: dict[str, Any]) -> Metric:

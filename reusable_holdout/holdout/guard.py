@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from reusable_holdout.holdout.models import PriorMethod
     from reusable_holdout.holdout.thresholdout import HaltReason
     from reusable_holdout.ledger import Ledger
+    from reusable_holdout.plan import MechanismChoice
 
     Listener = Callable[[Sequence[Answer]], None]
 
@@ -58,7 +59,7 @@ class ReusableHoldout:
         How far an answer may be from the population value; the budget follows from it.
     charges : int, optional
         Deviations to pay for, in place of `tolerance`.
-    threshold, noise_scale, resolution, confidence, estimate, delta
+    threshold, noise_scale, resolution, confidence, estimate, delta, mechanism
         As for :class:`Plan`. `estimate`, the score that is expected, buys the most.
     ledger : str, Path or None
         SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
@@ -124,6 +125,7 @@ class ReusableHoldout:
         confidence: float = 0.95,
         estimate: float | None = None,
         delta: float | None = None,
+        mechanism: MechanismChoice = "numeric-sparse",
         ledger: str | Path | None = None,
         key: bytes | Path | None = None,
         seed: int | None = None,
@@ -141,6 +143,7 @@ class ReusableHoldout:
             confidence=confidence,
             estimate=estimate,
             delta=delta,
+            mechanism=mechanism,
             bounds=(bound.metric.lower, bound.metric.upper),
             family=bound.metric.family,
             influence=float(bound.sensitivity * bound.rows),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.mechanisms import KeyedNoise, NoiseScales, SparseVector
+from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import FAILURE_NATS, Certificate, ThresholdTable
 
@@ -54,7 +54,7 @@ class Decisions(NamedTuple):
 
 
 class Thresholdout:
-    """Numeric sparse vector with thresholds that follow the tolerance.
+    """A mechanism that finds deviations, with thresholds that follow the tolerance.
 
     Releases are (epsilon, delta)-differentially private as the plan states; the intervals are valid by the transcript
     code, whatever the noise.
@@ -62,15 +62,14 @@ class Thresholdout:
     Parameters
     ----------
     certificate : Certificate
-        Of the plan.
+        Of the plan; it names the mechanism.
     noise : KeyedNoise
         Source of all noise.
 
     Notes
     -----
-    With s the noise scale, the threshold's noise is Lap(2s), held between charges; each comparison's Lap(4s); a charged
-    value's Lap(s), independent of the comparison's. A question is charged when
-    ``|score - prior| + Lap(4s) >= T + Lap(2s)``, in integers, ties included.
+    A question is charged when its score deviates from its prior past a threshold, all with the noise that
+    :class:`~reusable_holdout.mechanisms.Calibration` says, in integers, ties included.
 
     References
     ----------
@@ -80,8 +79,8 @@ class Thresholdout:
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         self.certificate = certificate
-        scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
-        self._scales = NoiseScales(threshold=2 * scale, query=4 * scale, answer=scale)
+        self._calibration = Calibration(certificate.mechanism, certificate.charges)
+        self._scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
         self._noise = noise
         self._mechanism = self._resumed(0)
         self.table = lru_cache(maxsize=4)(self._make_table)
@@ -111,9 +110,9 @@ class Thresholdout:
     def decide(self, score: int, prior: float, question: bytes, state: State) -> Decision:
         """Decide one question; nothing is final until the ledger has it."""
         threshold = self.table(state.charges, state.nats).at(prior)
-        deviation = abs(score - self.grid_unit(prior))
         mechanism = self._at(state)
-        if not mechanism.is_above(deviation, math.floor(threshold / self.certificate.span * GRID), question):
+        limit = math.floor(threshold / self.certificate.span * GRID)
+        if not mechanism.deviates(score, self.grid_unit(prior), limit, question):
             return Decision(prior, False, threshold, 0.0)
         return self._charge(mechanism, score, prior, question, threshold)
 
@@ -139,7 +138,7 @@ class Thresholdout:
         Decisions
             One for each question, or fewer if the budget ran out on the way.
         """
-        deviations = np.abs(scores - self.grid_units(priors))
+        prior_units = self.grid_units(priors)
         query_noise = self._at(state).query_noise(questions)
         values, nats = priors.copy(), np.zeros(len(priors))
         thresholds, charged = np.empty(len(priors)), np.zeros(len(priors), dtype=np.bool_)
@@ -148,8 +147,9 @@ class Thresholdout:
             rest = slice(start, None)
             mechanism = self._at(state)
             thresholds[rest] = self.table(state.charges, state.nats).at_each(priors[rest])
-            above = mechanism.first_above(
-                deviations[rest],
+            above = mechanism.first_deviation(
+                scores[rest],
+                prior_units[rest],
                 self._threshold_units(thresholds[rest]),
                 questions[rest],
                 query_noise=query_noise[rest],
@@ -168,7 +168,7 @@ class Thresholdout:
         return Decisions(values[decided], charged[decided], thresholds[decided], nats[decided])
 
     def _charge(
-        self, mechanism: SparseVector, score: int, prior: float, question: bytes, threshold: float
+        self, mechanism: GuardCore, score: int, prior: float, question: bytes, threshold: float
     ) -> Decision:
         certificate = self.certificate
         noisy = min(max(mechanism.charge(score, question), 0), GRID) / GRID * certificate.span
@@ -184,16 +184,14 @@ class Thresholdout:
     def _threshold_units(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
         return np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
 
-    def _at(self, state: State) -> SparseVector:
+    def _at(self, state: State) -> GuardCore:
         """Give the mechanism of this state: another process may have charged, or a commit may have failed."""
         if self._mechanism.spent != state.charges:
             self._mechanism = self._resumed(state.charges)
         return self._mechanism
 
-    def _resumed(self, spent: int) -> SparseVector:
-        return SparseVector(
-            scales=self._scales, noise=self._noise, charges=self.certificate.charges, spent=spent
-        )
+    def _resumed(self, spent: int) -> GuardCore:
+        return self._calibration.core(scale=self._scale, noise=self._noise, spent=spent)
 
     def _make_table(self, charges: int, nats: float) -> ThresholdTable:
         return ThresholdTable(self.certificate, charges=charges, nats=nats)

@@ -5,6 +5,9 @@ on.
 """
 
 from reusable_holdout.mechanisms.above_threshold import AboveThreshold
+from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
+from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms
+from reusable_holdout.mechanisms.conditional_release import ConditionalRelease
 from reusable_holdout.mechanisms.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.noise import KeyedNoise, key_from_seed, new_key
@@ -17,14 +20,20 @@ from reusable_holdout.mechanisms.standard_svt import StandardSVT, optimal_ratio,
 
 __all__ = [
     "AboveThreshold",
+    "Calibration",
+    "ConditionalRelease",
     "DiscreteExponential",
     "DiscreteLaplace",
+    "GuardCore",
+    "GuardMechanism",
     "KeyedNoise",
+    "MechanismNoise",
     "NoiseScales",
     "NumericSparse",
     "Sparse",
     "SparseVector",
     "StandardSVT",
+    "compare_mechanisms",
     "expected_charges_of_stages",
     "expected_null_charges",
     "key_from_seed",

@@ -10,14 +10,19 @@ import numpy.typing as npt
 from scipy import special
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.calibration import Calibration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from reusable_holdout.mechanisms.calibration import GuardMechanism
 
 __all__ = ["expected_charges_of_stages", "expected_null_charges"]
 
 _REACH = 40.0  # threshold noise beyond 40 of its scales has probability exp(-40)
 _BINS = 4096  # of the time axis in `expected_charges_of_stages`; each charge is late by half of one at most
+_HELD_BINS = 512  # the same where there is one time axis for each value of a threshold noise that is held
+_NEVER = 1e-9  # a charge less likely to come in time, and all that follow, count for nothing
 _NODES = 20  # Gauss-Legendre nodes per panel; doubling them changes no result by more than 1e-8 of it
 
 
@@ -95,7 +100,12 @@ def expected_null_charges(
 
 
 def expected_charges_of_stages(
-    thresholds: Sequence[float], *, deviation_sd: float, queries: int, noise_scale: float
+    thresholds: Sequence[float],
+    *,
+    deviation_sd: float,
+    queries: int,
+    noise_scale: float,
+    mechanism: GuardMechanism = "numeric-sparse",
 ) -> float:
     """Count the charges to expect over honest queries when each charge brings another threshold.
 
@@ -109,6 +119,8 @@ def expected_charges_of_stages(
         As for `expected_null_charges`.
     queries : int
         Number of queries; at least 1.
+    mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
+        Whose noise, at the scale `noise_scale`, as `Calibration` says.
 
     Returns
     -------
@@ -118,9 +130,9 @@ def expected_charges_of_stages(
     Notes
     -----
     The waiting time at a threshold is a mixture of geometric times; the time of the j-th charge is the sum of j
-    of them, found by convolution on a grid of at most 4,096 points of time
-    (exact up to 4,096 queries). The expected number of charges is
-    the sum over j of the probability that the j-th comes in time.
+    of them, found by convolution on a grid of at most 4,096 points of time (exact up to 4,096 queries). The expected
+    number of charges is the sum over j of the probability that the j-th comes in time. Threshold noise that is held
+    makes the waiting times depend on each other: then all this is done for each of its values, on 512 points of time.
 
     Examples
     --------
@@ -128,30 +140,58 @@ def expected_charges_of_stages(
     >>> abs(one - (1 - (1 - 0.0027) ** 1_000)) < 1e-4
     True
     """
-    bins = min(queries, _BINS)
+    calibration = Calibration(mechanism if noise_scale else "noiseless", len(thresholds))
+    threshold_scale, query_scale, _ = (scale * noise_scale for scale in calibration.scales)
+    held = calibration.mechanism == "standard-svt"
+    # Threshold noise: values and weights, one row of arrivals for each value that is held, else one for all.
+    values, weights = np.zeros(1), np.ones(1)
+    bins = min(queries, _HELD_BINS if held else _BINS)
     times = np.linspace(0.0, queries, bins + 1)
     size = 1 << (2 * bins + 1).bit_length()
-    arrival = np.zeros(bins + 1)
-    arrival[0] = 1.0
+    if held:
+        values, weights = _laplace_quadrature(thresholds[0], deviation_sd, threshold_scale)
+    arrival = np.zeros((len(values) if held else 1, bins + 1))
+    arrival[:, 0] = 1.0
     expected = 0.0
     for threshold in thresholds:
-        waiting = -np.diff(_survival(times, threshold, deviation_sd, noise_scale), prepend=1.0)
-        arrival = np.fft.irfft(np.fft.rfft(arrival, size) * np.fft.rfft(waiting, size), size)[: bins + 1]
-        expected += min(1.0, float(arrival.sum()))
+        if calibration.mechanism == "numeric-sparse":
+            values, weights = _laplace_quadrature(threshold, deviation_sd, threshold_scale)
+        charged = _stage_probability(
+            threshold + values, deviation_sd, query_scale, inside=calibration.releases_the_comparison
+        )
+        survival = np.exp(np.outer(np.log1p(-np.minimum(charged, 1 - 1e-12)), times))
+        if not held:
+            survival = weights @ survival
+        waiting = np.atleast_2d(-np.diff(survival, prepend=1.0))
+        arrival = np.fft.irfft(np.fft.rfft(arrival, size) * np.fft.rfft(waiting, size), size)[:, : bins + 1]
+        in_time = np.minimum(1.0, arrival.sum(axis=1))
+        reached = float(weights @ in_time) if held else float(in_time[0])
+        expected += reached
+        if reached < _NEVER:
+            break
     return expected
 
 
-def _survival(
-    times: npt.NDArray[np.float64], threshold: float, deviation_sd: float, noise_scale: float
+def _stage_probability(
+    thresholds: npt.NDArray[np.float64], sd: float, scale: float, *, inside: bool
 ) -> npt.NDArray[np.float64]:
-    """Probability that no charge has been made after so many queries."""
-    if noise_scale == 0:
-        alone = math.log1p(-min(math.erfc(threshold / (deviation_sd * math.sqrt(2.0))), 1 - 1e-12))
-        return np.exp(times * alone)
-    nodes, weights = _laplace_quadrature(threshold, deviation_sd, 2 * noise_scale)
-    charged = _charge_probability(threshold + nodes, deviation_sd, 4 * noise_scale)
-    rates = np.log1p(-np.minimum(charged, 1 - 1e-12))
-    return np.asarray(np.exp(np.outer(times, rates)) @ weights, dtype=np.float64)
+    """Chance that one honest query is charged; the noise is inside the absolute value if it is released."""
+    if not scale:
+        return special.erfc(thresholds / (sd * math.sqrt(2.0)))
+    if inside:
+        return _noisy_deviation_probability(thresholds, sd, scale)
+    return _charge_probability(thresholds, sd, scale)
+
+
+def _noisy_deviation_probability(
+    thresholds: npt.NDArray[np.float64], sd: float, scale: float
+) -> npt.NDArray[np.float64]:
+    """``P(|N(0, sd**2) + Lap(scale)| >= t)`` for t >= 0, in logs because ``exp(sd**2 / scale**2)`` may overflow."""
+    ratio = sd / scale
+    gain = ratio**2 / 2
+    falling = np.exp(gain - thresholds / scale + special.log_ndtr(thresholds / sd - ratio))
+    rising = np.exp(gain + thresholds / scale + special.log_ndtr(-thresholds / sd - ratio))
+    return np.clip(2 * special.ndtr(-thresholds / sd) + falling - rising, 0.0, 1.0)
 
 
 def _laplace_quadrature(

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Self, get_args
 
-from reusable_holdout.accounting import basic_composition, optimal_composition
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.mechanisms import expected_charges_of_stages
+from reusable_holdout.mechanisms import (
+    Calibration,
+    GuardMechanism,
+    MechanismNoise,
+    compare_mechanisms,
+    expected_charges_of_stages,
+)
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, whole_or_none
 from reusable_holdout.plan.report import report
-from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, Wish, round_up
+from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, MechanismChoice, Wish, round_up
 from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE, Certificate
 
 if TYPE_CHECKING:
@@ -43,8 +49,11 @@ class Plan:
         and shrinks with the charges; a stated one stays as it is, and the tolerance follows from it.
     noise_scale : float, optional
         Thresholdout's s, in the metric's unit: threshold noise Lap(2s), comparison noise Lap(4s), answer noise
-        Lap(s). By default the comparison's noise reaches a tenth of the tolerance. Zero is allowed: the intervals do
-        not need noise, differential privacy does.
+        Lap(s); :class:`~reusable_holdout.mechanisms.Calibration` says what it means for other mechanisms. By default
+        the comparison's noise reaches a tenth of the tolerance. Zero is allowed: the intervals do not need noise,
+        differential privacy does.
+    mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"}
+        What the guard runs on. "tightest" stands for the one with the smallest epsilon.
     resolution : float, optional
         Step g of the grid that charged answers are rounded to, in the metric's unit.
     confidence : float
@@ -65,7 +74,9 @@ class Plan:
     Attributes
     ----------
     epsilon : float
-        Differential privacy of the holdout at `delta`, by composition of ``2 * charges`` parts.
+        Differential privacy of the holdout at `delta`.
+    epsilons : dict of str to float
+        The same for each mechanism that adds noise, at the stated noise scale, or at noise of the same reach.
 
     Raises
     ------
@@ -114,6 +125,7 @@ class Plan:
         confidence: float = 0.95,
         estimate: float | None = None,
         delta: float | None = None,
+        mechanism: MechanismChoice = "numeric-sparse",
         bounds: tuple[float, float] = (0.0, 1.0),
         family: Family = "binomial",
         influence: float = 1.0,
@@ -129,6 +141,11 @@ class Plan:
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
         self.family: Family = family
+        stated_noise = real_or_none("noise_scale", noise_scale, least=0.0)
+        if mechanism not in get_args(MechanismChoice):
+            raise InputError(f"mechanism is one of {', '.join(get_args(MechanismChoice))}; got {mechanism!r}")
+        if mechanism == "noiseless" and stated_noise:
+            raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
         self._stated_threshold = real_or_none("threshold", threshold, above=0.0)
         stated_resolution = real_or_none("resolution", resolution, above=0.0)
         if stated_resolution is None and self._stated_threshold is not None:
@@ -141,16 +158,22 @@ class Plan:
             charges=whole_or_none("charges", charges, MOST_QUERIES),
             tolerance=_divided(stated_tolerance, span),
             threshold=_divided(self._stated_threshold, span),
-            noise_scale=_divided(real_or_none("noise_scale", noise_scale, least=0.0), span),
+            noise_scale=_divided(stated_noise, span),
             resolution=_divided(stated_resolution, span),
             beta=1.0 - self.confidence,
             estimate=(self.estimate - lower) / span,
             family=family,
             influence=self.influence,
             variation=self.variation,
+            mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
         )
         self._solve(stated_tolerance)
+        self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
+        if mechanism == "tightest":
+            self._wish = replace(self._wish, mechanism=min(self.epsilons, key=self.epsilons.__getitem__))
+            self._solve(stated_tolerance)
         wish = self._wish
+        self.mechanism: GuardMechanism = wish.mechanism
         scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
@@ -158,7 +181,6 @@ class Plan:
         self.resolution = (
             _nice(2.0 * self._least_threshold) if stated_resolution is None else stated_resolution
         )
-        self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
 
     # ---- what was not stated
 
@@ -249,6 +271,7 @@ class Plan:
             fixed_threshold=self._stated_threshold,
             least_threshold=self._least_threshold,
             greater_is_better=greater_is_better,
+            mechanism=self.mechanism,
         )
 
     @cached_property
@@ -295,7 +318,7 @@ class Plan:
 
     @property
     def epsilon_each(self) -> float:
-        """Differential privacy of one comparison stream or one charged value."""
+        """Sensitivity of a score over the noise scale."""
         if self.noise_scale == 0.0:
             return math.inf
         return self.influence / self.rows / (self.noise_scale / self.span)
@@ -303,12 +326,35 @@ class Plan:
     @cached_property
     def epsilon(self) -> float:
         """Differential privacy of everything released, at `delta`."""
-        each, parts = self.epsilon_each, 2 * self.charges
-        if each > 700.0:  # exp overflows; composition adds at most this much
-            return each * parts
-        return min(
-            basic_composition([each] * parts) if parts <= 1_000 else each * parts,
-            optimal_composition(epsilon=each, count=parts, delta=self.delta),
+        return Calibration(self.mechanism, self.charges).epsilon(each=self.epsilon_each, delta=self.delta)
+
+    @cached_property
+    def epsilons(self) -> dict[GuardMechanism, float]:
+        """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
+        epsilons: dict[GuardMechanism, float] = {}
+        for mechanism in get_args(GuardMechanism):
+            if mechanism == "noiseless":
+                continue
+            scale = replace(self._wish, mechanism=mechanism).scale(
+                tolerance=self.tolerance / self.span, queries=self.queries, charges=self.charges
+            )
+            each = self.influence / self.rows / scale if scale else math.inf
+            epsilons[mechanism] = Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta)
+        return epsilons
+
+    def compare_mechanisms(self) -> tuple[MechanismNoise, ...]:
+        """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
+
+        Raises
+        ------
+        InputError
+            If the plan has no noise, hence no guarantee.
+        """
+        return compare_mechanisms(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            charges=self.charges,
+            sensitivity=self.influence / self.rows * self.span,
         )
 
     @property
@@ -335,6 +381,7 @@ class Plan:
             deviation_sd=self.deviation_sd,
             queries=self.queries,
             noise_scale=self.noise_scale,
+            mechanism=self.mechanism,
         )
 
     # ---- records
@@ -352,6 +399,7 @@ class Plan:
             "confidence": self.confidence,
             "estimate": self.estimate,
             "delta": self.delta,
+            "mechanism": self.mechanism,
             "bounds": [self.lower, self.upper],
             "family": self.family,
             "influence": self.influence,

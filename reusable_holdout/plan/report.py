@@ -72,9 +72,10 @@ def _half_width(plan: Plan, charges: int) -> str:
 
 
 def _privacy(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
-    rows = [
-        ("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}), {2 * plan.charges} parts composed")
-    ]
+    rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}")]
+    others = [f"{name} {value:.3g}" for name, value in plan.epsilons.items() if name != plan.mechanism]
+    if plan.noise_scale:
+        rows.append(("epsilon of others", f"{', '.join(others)}, at noise of the same reach"))
     if plan.privacy_is_vacuous:
         rows.append(("as a guarantee", "vacuous at this size; the intervals do not rest on it"))
     return "Differential privacy of the holdout", rows

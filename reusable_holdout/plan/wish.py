@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from reusable_holdout.validity import (
     PLANNED_NATS_PER_CHARGE,
@@ -16,7 +16,9 @@ from reusable_holdout.validity import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MOST_QUERIES", "MOST_ROWS", "Family", "Wish", "round_up"]
+    from reusable_holdout.mechanisms.calibration import GuardMechanism
+
+__all__ = ["MOST_QUERIES", "MOST_ROWS", "Family", "MechanismChoice", "Wish", "round_up"]
 
 MOST_ROWS = 10**12
 MOST_QUERIES = 10**12
@@ -25,7 +27,10 @@ _NOISE_SHARE = 0.1  # of the tolerance: the reach of the comparison's noise, whe
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
-Family = Literal["binomial", "bounded", "bounded-difference"]
+Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference"]
+MechanismChoice: TypeAlias = Literal[
+    "numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,7 @@ class Wish:
     family: Family
     influence: float
     variation: float
+    mechanism: GuardMechanism
 
     def deviation_sd(self, rows: int) -> float:
         """Standard deviation of holdout value minus an honest prior that comes from as many rows."""
@@ -62,9 +68,11 @@ class Wish:
 
     def scale(self, *, tolerance: float, queries: int, charges: int) -> float:
         """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
+        if self.mechanism == "noiseless":
+            return 0.0
         if self.noise_scale is not None:
             return self.noise_scale
-        tails = NoiseTails(queries=queries, charges=charges, beta=self.beta)
+        tails = NoiseTails(queries=queries, charges=charges, beta=self.beta, mechanism=self.mechanism)
         room = _NOISE_SHARE * tolerance if self.threshold is None else _FIXED_NOISE_SHARE * self.threshold
         return room / tails.comparison
 
@@ -91,6 +99,7 @@ class Wish:
             tolerance=tolerance,
             fixed_threshold=self.threshold,
             least_threshold=least_threshold,
+            mechanism=self.mechanism,
         )
 
     def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
@@ -159,10 +168,6 @@ class Wish:
             else:
                 refused = middle
         return round_up(kept)
-
-    def replaced(self, **numbers: float | None) -> Wish:
-        """Copy with other numbers."""
-        return replace(self, **numbers)  # type: ignore[arg-type]
 
 
 def round_up(value: float, digits: int = 3) -> float:

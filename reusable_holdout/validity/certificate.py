@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.mechanisms.calibration import Calibration
 from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
 
 if TYPE_CHECKING:
+    from reusable_holdout.mechanisms.calibration import GuardMechanism
     from reusable_holdout.validity.confidence import ConfidenceBound
 
 __all__ = ["Certificate", "Interval", "NoiseTails"]
@@ -41,32 +43,45 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseTails:
-    """How far Thresholdout's noise reaches, in units of its scale s, all questions at once.
+    """How far the mechanism's noise reaches, in units of the plan's noise scale, all questions at once.
 
-    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison * s`` and no charged
-    value by more than ``answer * s``.
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison`` and no charged value by
+    more than ``answer``.
 
     Notes
     -----
-    Query noise Lap(4s), one-sided, K times; threshold noise Lap(2s), one-sided, C + 1 times; answer noise Lap(s),
-    two-sided, C times. Each question's noise is drawn after the question is chosen, so a plain union over indices is
-    enough: no tree.
+    A comparison's noise, one-sided, K times; the threshold's noise, one-sided, once for each time it is drawn; a
+    charged value's noise, two-sided, C times. Under target charging one noise is all three: two-sided, K times. Each
+    question's noise is drawn after the question is chosen, so a plain union over indices is enough: no tree.
     """
 
     queries: int
     charges: int
     beta: float
+    mechanism: GuardMechanism = "numeric-sparse"
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        return Calibration(self.mechanism, self.charges)
 
     @property
     def comparison(self) -> float:
-        """Reach of query noise minus threshold noise, in units of s."""
-        query = 4.0 * math.log(self.queries / (2.0 * _QUERY_BETA * self.beta))
-        return query + 2.0 * math.log((self.charges + 1) / (2.0 * _THRESHOLD_BETA * self.beta))
+        """Reach of query noise minus threshold noise, in units of the noise scale."""
+        threshold, query, _ = self._calibration.scales
+        if self._calibration.releases_the_comparison:
+            return query * math.log(self.queries / (NOISE_BETA * self.beta))
+        reach = query * math.log(self.queries / (2.0 * _QUERY_BETA * self.beta))
+        if not threshold:
+            return reach
+        draws = self._calibration.threshold_draws
+        return reach + threshold * math.log(draws / (2.0 * _THRESHOLD_BETA * self.beta))
 
     @property
     def answer(self) -> float:
-        """Reach of the noise of a charged value, in units of s."""
-        return math.log(max(1, self.charges) / (_ANSWER_BETA * self.beta))
+        """Reach of the noise of a charged value, in units of the noise scale."""
+        if self._calibration.releases_the_comparison:
+            return self.comparison
+        return self._calibration.scales[2] * math.log(max(1, self.charges) / (_ANSWER_BETA * self.beta))
 
 
 @dataclass(frozen=True)
@@ -84,7 +99,7 @@ class Certificate:
     beta : float
         Failure probability of everything together, in (0, 1).
     noise_scale, resolution : float
-        Thresholdout's s and the step of the answer grid, in the metric's unit.
+        The plan's noise scale and the step of the answer grid, in the metric's unit.
     lower, upper : float
         Bounds of the metric.
     tolerance : float
@@ -93,6 +108,10 @@ class Certificate:
         A threshold stated by the user instead, in the metric's unit.
     least_threshold : float
         No derived threshold goes below this, in the metric's unit.
+    greater_is_better : bool
+        Whether a larger metric is better.
+    mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
+        What the guard runs on.
     """
 
     bound: ConfidenceBound
@@ -107,6 +126,7 @@ class Certificate:
     fixed_threshold: float | None
     least_threshold: float
     greater_is_better: bool = True
+    mechanism: GuardMechanism = "numeric-sparse"
 
     @property
     def span(self) -> float:
@@ -121,7 +141,9 @@ class Certificate:
     @cached_property
     def tails(self) -> NoiseTails:
         """Reach of the mechanism's noise."""
-        return NoiseTails(queries=self.queries, charges=self.charges, beta=self.beta)
+        return NoiseTails(
+            queries=self.queries, charges=self.charges, beta=self.beta, mechanism=self.mechanism
+        )
 
     @cached_property
     def comparison_tail(self) -> float:

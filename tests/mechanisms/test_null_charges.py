@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import expected_charges_of_stages, expected_null_charges
+from reusable_holdout.mechanisms import Calibration, expected_charges_of_stages, expected_null_charges
 
 SD, T, QUERIES = 0.01 * math.sqrt(2), 0.04, 10_000
 
@@ -126,3 +126,33 @@ def test_coarse_time_changes_little():
     fine = expected_charges_of_stages([0.034] * 5, queries=4_096, **settings)
     coarse = expected_charges_of_stages([0.034] * 5, queries=4_097, **settings)
     assert coarse == pytest.approx(fine, rel=5e-3)
+
+
+@pytest.mark.parametrize("mechanism", ["standard-svt", "target-charging"])
+def test_a_simulation_of_other_mechanisms_agrees(mechanism):
+    """Thresholds that fall, noise as large as a third of the deviations; Student's t, false alarm 1e-9."""
+    thresholds, sd, queries, scale, runs = [0.03, 0.028, 0.026], 0.01, 400, 0.001, 4_000
+    threshold_scale, query_scale, _ = (b * scale for b in Calibration(mechanism, 3).scales)
+    rng = np.random.default_rng(11)
+    held = rng.laplace(0, threshold_scale, runs) if threshold_scale else np.zeros(runs)
+    charges = np.zeros(runs, dtype=int)
+    for _ in range(queries):
+        limit = np.append(thresholds, np.inf)[charges] + held
+        deviation, noise = rng.normal(0, sd, runs), rng.laplace(0, query_scale, runs)
+        noisy = np.abs(deviation + noise) if mechanism == "target-charging" else np.abs(deviation) + noise
+        charges += noisy >= limit
+    expected = expected_charges_of_stages(
+        thresholds, deviation_sd=sd, queries=queries, noise_scale=scale, mechanism=mechanism
+    )
+    slack = stats.t.isf(0.5e-9, runs - 1) * charges.std(ddof=1) / math.sqrt(runs)
+    assert abs(charges.mean() - expected) < slack
+    assert slack < 0.15 * expected
+
+
+def test_without_noise_all_mechanisms_expect_the_same_charges():
+    settings = {"deviation_sd": 0.01, "queries": 500, "noise_scale": 0.0}
+    counts = [
+        expected_charges_of_stages([0.03] * 3, mechanism=name, **settings)
+        for name in ("numeric-sparse", "standard-svt", "target-charging", "noiseless")
+    ]
+    assert len(set(counts)) == 1

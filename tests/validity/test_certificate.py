@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.validity import (
     PLANNED_NATS_PER_CHARGE,
     Certificate,
@@ -260,6 +261,34 @@ def test_the_noise_exceeds_its_reach_with_a_twentieth_of_the_failure_probability
     )
     unspent = 0.1 * 0.05 * beta if charges == 0 else 0.0  # no charge, no charged value
     assert failures + unspent == pytest.approx(0.05 * beta, rel=1e-9)
+
+
+@pytest.mark.parametrize(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
+def test_a_threshold_noise_that_is_held_is_paid_for_once(queries, charges):
+    beta = 0.05
+    tails = NoiseTails(queries=queries, charges=charges, beta=beta, mechanism="standard-svt")
+    threshold, query, answer = Calibration("standard-svt", charges).scales
+    threshold_reach = threshold * math.log(1 / (2 * 0.1 * 0.05 * beta))
+    failures = (
+        queries * laplace_tail(tails.comparison - threshold_reach, scale=query)
+        + laplace_tail(threshold_reach, scale=threshold)
+        + 2 * charges * laplace_tail(tails.answer, scale=answer)
+    )
+    assert failures == pytest.approx(0.05 * beta, rel=1e-9)
+
+
+@pytest.mark.parametrize(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
+def test_noise_that_is_compared_and_released_is_paid_for_once(queries, charges):
+    beta = 0.05
+    tails = NoiseTails(queries=queries, charges=charges, beta=beta, mechanism="target-charging")
+    assert tails.answer == tails.comparison
+    failures = 2 * queries * laplace_tail(tails.comparison, scale=math.sqrt(20))
+    assert failures == pytest.approx(0.05 * beta, rel=1e-9)
+
+
+def test_no_noise_reaches_nowhere():
+    tails = NoiseTails(queries=100, charges=5, beta=0.05, mechanism="noiseless")
+    assert (tails.comparison, tails.answer) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("noise_scale", [1e-2, 1e-4, 1e-7, 1e-9, 1e-11])

@@ -1,0 +1,274 @@
+"""Targets: how likely an outcome in the target is once the data have been read, which target charging needs to know."""
+
+from __future__ import annotations
+
+import math
+
+from reusable_holdout.errors import InputError
+
+__all__ = [
+    "between_thresholds_q",
+    "boundary_epsilon",
+    "boundary_q",
+    "boundary_wrapped_epsilon",
+    "differing_runs_q",
+    "not_prior_q",
+]
+
+_ROUND_DOWN = 1 - 2.0**-49  # pays for a few floating-point operations; a smaller q claims less
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
+
+
+def not_prior_q(epsilon: float) -> float:
+    """Least chance of a hit when the target is every outcome but one named beforehand.
+
+    Every epsilon-differentially private algorithm has this q, and randomized response has no larger one. It is also
+    the q of a conditional release (named outcome: "not released").
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of one call; finite, above 0. For a revised conditional release it is twice that of the
+        algorithm whose outcome is stored.
+
+    Returns
+    -------
+    float
+        Rounded down.
+
+    Raises
+    ------
+    InputError
+        If epsilon is out of range.
+
+    Notes
+    -----
+    ``1 / (exp(e) + 1)``.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive
+       computations", Lemmas 2.3, 2.4 and 2.5.
+
+    Examples
+    --------
+    >>> round(not_prior_q(0.1), 4)
+    0.475
+    """
+    _check_epsilon(epsilon)
+    return math.exp(-epsilon) / (1 + math.exp(-epsilon)) * _ROUND_DOWN
+
+
+def between_thresholds_q(epsilon: float, width: float) -> float:
+    """Least chance of a hit when the target is "between the two thresholds".
+
+    True of a Laplace noise of scale sensitivity/epsilon, and no larger q is.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of one call; finite, above 0.
+    width : float
+        Distance of the thresholds, in sensitivities; above 0. For discrete Laplace noise: the number of grid points
+        that count as between, divided by the sensitivity in grid steps.
+
+    Returns
+    -------
+    float
+        Rounded down.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``(1 - exp(-w e)) / (exp(e) + 1)``. Given that the noisy value is not below, it is between with probability ``1 -
+    exp(-w e)``, for tails of Laplace noise are geometric; "not below" is a NotPrior target.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), Lemma G.1.
+
+    Examples
+    --------
+    >>> round(between_thresholds_q(0.1, 10.0), 4)
+    0.3003
+    """
+    if not width > 0:
+        raise InputError(f"the distance of the thresholds is above 0; got {width}")
+    return not_prior_q(epsilon) * -math.expm1(-width * epsilon) * _ROUND_DOWN
+
+
+def boundary_epsilon(epsilon: float) -> float:
+    """Privacy parameter of a boundary wrapper around an algorithm.
+
+    The wrapper of an epsilon-differentially private algorithm is (result, 0)-differentially private, and for some
+    algorithms with three outcomes it is no better.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the algorithm inside; finite, above 0.
+
+    Returns
+    -------
+    float
+        Rounded up.
+
+    Raises
+    ------
+    InputError
+        If epsilon is out of range.
+
+    Notes
+    -----
+    ``t = e + ln(3 / (2 + exp(-e)))``, below the ``4e/3`` of the source. An outcome's probability is divided by ``1 +
+    pi`` with ``pi = min(1/2, 1 - largest probability)``; it moves by ``e``, and ``1 + pi`` at most from ``3/2`` to ``1
+    + exp(-e)/2``.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), Lemma 2.8.
+
+    Examples
+    --------
+    >>> round(boundary_epsilon(0.1), 4)
+    0.1322
+    """
+    _check_epsilon(epsilon)
+    return (epsilon - math.log1p(math.expm1(-epsilon) / 3)) / _ROUND_DOWN
+
+
+def boundary_wrapped_epsilon(epsilon: float) -> float:
+    """Largest privacy parameter of an algorithm whose boundary wrapper has a given one.
+
+    The boundary wrapper of an algorithm with the result as its privacy parameter is epsilon-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the wrapper; finite, above 0.
+
+    Returns
+    -------
+    float
+        Rounded down: `boundary_epsilon` of it is at most `epsilon`.
+
+    Raises
+    ------
+    InputError
+        If epsilon is out of range.
+
+    Notes
+    -----
+    ``x = exp(result)`` solves ``3 x^2 - 2 y x - y = 0`` with ``y = exp(epsilon)``.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), Lemma 2.8.
+
+    Examples
+    --------
+    >>> round(boundary_wrapped_epsilon(boundary_epsilon(0.1)), 9)
+    0.1
+    """
+    _check_epsilon(epsilon)
+    # With s = exp(-epsilon): x = y (1 + sqrt(1 + 3s)) / 3, written so that a small epsilon cancels nothing.
+    root = math.sqrt(1 + 3 * math.exp(-epsilon))
+    inside = epsilon + math.log1p(math.expm1(-epsilon) / (root + 2))
+    result = inside
+    while result > 0 and boundary_epsilon(result) > epsilon:
+        inside *= _ROUND_DOWN
+        result = inside
+    return result
+
+
+def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
+    """Least chance of a hit when the target is the boundary wrapper's "boundary".
+
+    True of the boundary wrapper of every epsilon-differentially private algorithm.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of the algorithm inside; finite, above 0.
+    wrapped : float, optional
+        Privacy parameter ``t`` that the accountant uses for a call of the wrapper. By default, and at least,
+        `boundary_epsilon` of `epsilon`.
+
+    Returns
+    -------
+    float
+        Rounded down.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``(exp(t) - 1) / (2 (exp(e + t) - 1))``, about 2/7 for small epsilon.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), Lemma 2.9.
+
+    Examples
+    --------
+    >>> round(boundary_q(0.1), 4)
+    0.2704
+    """
+    own = boundary_epsilon(epsilon)
+    call = own if wrapped is None else wrapped
+    if not (math.isfinite(call) and call >= own):
+        raise InputError(
+            f"the wrapper of a {epsilon}-private algorithm is at best {own}-private; got {wrapped}"
+        )
+    return math.expm1(-call) / (2 * math.expm1(-epsilon - call)) * math.exp(-epsilon) * _ROUND_DOWN
+
+
+def differing_runs_q(epsilon: float) -> float:
+    """Least chance of a hit when an algorithm runs twice and the target is "the outcomes differ".
+
+    True of every epsilon-differentially private algorithm with countably many outcomes; the call is (2 epsilon,
+    0)-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of one run; finite, above 0.
+
+    Returns
+    -------
+    float
+        Rounded down.
+
+    Raises
+    ------
+    InputError
+        If epsilon is out of range.
+
+    Notes
+    -----
+    ``(1 + exp(e)) / (1 + exp(e) + 2 exp(2e))``.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), Lemma F.1.
+
+    Examples
+    --------
+    >>> round(differing_runs_q(0.1), 4)
+    0.4629
+    """
+    _check_epsilon(epsilon)
+    small = math.exp(-epsilon)
+    share = small * (1 + small)
+    return share / (share + 2) * _ROUND_DOWN

@@ -1,0 +1,209 @@
+"""The mechanisms a guard can run on: how much noise each adds, what it costs, and its integer core."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+
+from reusable_holdout.accounting import (
+    basic_composition,
+    not_prior_q,
+    optimal_composition,
+    target_charging,
+)
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.conditional_release import ConditionalRelease
+from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
+from reusable_holdout.mechanisms.standard_svt import optimal_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from reusable_holdout.mechanisms.noise import KeyedNoise
+
+__all__ = ["Calibration", "GuardCore", "GuardMechanism"]
+
+GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
+
+_COMPARISON = 20.0  # 2**2 + 4**2: squared scales of Thresholdout's comparison, which the others match
+_LARGEST_EXPONENT = 700.0  # exp overflows beyond; composition then saves nothing that matters
+_MOST_PARTS = 10**6  # time and memory of the optimal composition grow with the parts
+
+
+class GuardCore(Protocol):
+    """What decides and charges, on integers: `SparseVector` or `ConditionalRelease`."""
+
+    @property
+    def spent(self) -> int:
+        """Charges made so far."""
+
+    def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        """Draw the noise of many comparisons."""
+
+    def first_deviation(
+        self,
+        scores: npt.NDArray[np.int64],
+        priors: npt.NDArray[np.int64],
+        thresholds: npt.NDArray[np.int64],
+        questions: Sequence[bytes],
+        *,
+        query_noise: npt.NDArray[np.int64] | None = None,
+    ) -> int | None:
+        """Index of the first score that deviates from its prior, or None."""
+
+    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
+        """Whether one score deviates from its prior."""
+
+    def charge(self, value: int, question: bytes) -> int:
+        """Spend one charge and release a value with noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Noise of one mechanism at one budget, in units of the plan's noise scale ``s``.
+
+    At the same ``s`` the comparison's noise has the same variance under all of them.
+
+    Parameters
+    ----------
+    mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
+    charges : int
+        Budget C; at least 0.
+
+    Raises
+    ------
+    InputError
+        If there is no such mechanism.
+
+    Notes
+    -----
+    ===============  ============================  =======================  ==========================
+    mechanism        threshold noise               comparison's noise       charged value's noise
+    ===============  ============================  =======================  ==========================
+    numeric-sparse   Lap(2s), renewed by a charge  Lap(4s)                  Lap(s), fresh
+    standard-svt     Lap(b), held for good         Lap((2C)^(1/3) b)        Lap(s), fresh
+    target-charging  none                          Lap(sqrt(20) s)          the comparison's, released
+    noiseless        none                          none                     none
+    ===============  ============================  =======================  ==========================
+
+    with ``b = sqrt(20 / (1 + (2C)^(2/3))) s``, the best division of the standard technique's budget.
+
+    References
+    ----------
+    .. [1] Dwork et al. (2015), "Generalization in Adaptive Data Analysis and Holdout Reuse", Figure 1.
+    .. [2] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", section 4.2.
+    .. [3] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive computations",
+       Lemma 2.4.
+
+    Examples
+    --------
+    >>> Calibration("numeric-sparse", 3).scales
+    (2.0, 4.0, 1.0)
+    >>> threshold, query, _ = Calibration("standard-svt", 4).scales
+    >>> threshold, query, round(threshold**2 + query**2, 9)
+    (2.0, 4.0, 20.0)
+    """
+
+    mechanism: GuardMechanism
+    charges: int
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in get_args(GuardMechanism):
+            raise InputError(
+                f"mechanism is one of {', '.join(get_args(GuardMechanism))}; got {self.mechanism!r}"
+            )
+
+    @property
+    def scales(self) -> tuple[float, float, float]:
+        """Scales of the threshold's, a comparison's and a charged value's noise, in units of ``s``."""
+        if self.mechanism == "numeric-sparse":
+            return 2.0, 4.0, 1.0
+        if self.mechanism == "target-charging":
+            return 0.0, math.sqrt(_COMPARISON), math.sqrt(_COMPARISON)
+        if self.mechanism == "noiseless":
+            return 0.0, 0.0, 0.0
+        threshold = math.sqrt(_COMPARISON / (1.0 + optimal_ratio(charges=self.charges)))
+        return threshold, threshold * math.cbrt(2 * self.charges), 1.0
+
+    @property
+    def threshold_draws(self) -> int:
+        """How often the threshold's noise is drawn: at first, and where a charge renews it."""
+        return self.charges + 1 if self.mechanism == "numeric-sparse" else 1
+
+    @property
+    def releases_the_comparison(self) -> bool:
+        """Whether a charged value is the very number that was compared."""
+        return self.mechanism == "target-charging"
+
+    def epsilon(self, *, each: float, delta: float) -> float:
+        """Epsilon of everything released, at `delta`.
+
+        Parameters
+        ----------
+        each : float
+            Sensitivity of a score over ``s``; infinite without noise.
+        delta : float
+            In [0, 1); target charging has no guarantee at 0.
+
+        Examples
+        --------
+        >>> Calibration("numeric-sparse", 2).epsilon(each=0.25, delta=0.0)
+        1.0
+        """
+        if math.isinf(each) or self.mechanism == "noiseless":
+            return math.inf
+        if self.mechanism == "numeric-sparse":
+            return _composed(each, 2 * self.charges, delta)
+        threshold, query, _ = self.scales
+        if self.mechanism == "standard-svt":
+            comparisons = each / threshold + 2 * self.charges * each / query
+            return comparisons + _composed(each, self.charges, delta)
+        if delta == 0:
+            return math.inf
+        try:
+            return target_charging(
+                epsilon=each / query, charges=self.charges, delta=delta, q=not_prior_q(each / query)
+            ).epsilon
+        except (InputError, OverflowError):  # more calls than can be counted
+            return math.inf
+
+    def core(self, *, scale: Fraction, noise: KeyedNoise, spent: int = 0) -> GuardCore:
+        """Make the mechanism itself.
+
+        Parameters
+        ----------
+        scale : Fraction
+            ``s`` in grid units.
+        noise : KeyedNoise
+            Source of all noise.
+        spent : int
+            Charges already made.
+
+        Raises
+        ------
+        InputError
+            If more is spent than can be afforded.
+        """
+        threshold, query, answer = (Fraction(each) * scale for each in self.scales)
+        if self.releases_the_comparison:
+            return ConditionalRelease(scale=query, noise=noise, charges=self.charges, spent=spent)
+        return SparseVector(
+            scales=NoiseScales(threshold, query, answer),
+            noise=noise,
+            charges=self.charges,
+            spent=spent,
+            threshold_noise="held" if self.mechanism == "standard-svt" else "renewed",
+        )
+
+
+def _composed(each: float, parts: int, delta: float) -> float:
+    """Epsilon of many parts: their sum, or less if delta is above 0."""
+    if each > _LARGEST_EXPONENT or parts > _MOST_PARTS:
+        return each * parts
+    whole = basic_composition([each] * parts) if parts <= 1_000 else each * parts
+    return min(whole, optimal_composition(epsilon=each, count=parts, delta=delta))
