@@ -198,7 +198,7 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
         raise InputError("epsilon of all together is above 0; got 0")
     low = epsilon / count
     if delta == 0:
-        return low
+        return low if Fraction(low) * count <= Fraction(epsilon) else math.nextafter(low, 0.0)
     high = low
     while optimal_composition(epsilon=high, count=count, delta=delta) <= epsilon:
         low, high = high, 2 * high

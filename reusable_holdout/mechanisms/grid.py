@@ -119,11 +119,12 @@ class Grid:
         [2, 0]
         """
         try:
-            row = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(
-                "queries' values are a row of numbers; got something else; nothing was answered"
-            ) from None
+            given = np.asarray(values)
+            row = given.astype(np.float64) if given.dtype.kind in "biufO" else None
+        except (TypeError, ValueError, OverflowError):
+            row = None
+        if row is None:
+            raise InputError("queries' values are a row of numbers; got something else; nothing was answered")
         if row.ndim != 1:
             raise InputError(f"queries' values are a row of numbers, of one dimension; got {row.ndim}")
         if np.isnan(row).any():

@@ -107,6 +107,13 @@ def test_without_slack_optimal_composition_is_basic() -> None:
     assert optimal_composition(epsilon=0.25, count=8, delta=1e-300) == pytest.approx(2.0)
 
 
+@given(epsilons.filter(bool), counts)
+def test_without_slack_the_inverse_is_rounded_down(epsilon: float, count: int) -> None:
+    each = optimal_epsilon_each(epsilon=epsilon, count=count, delta=0.0)
+    assert Fraction(each) * count <= Fraction(epsilon)
+    assert each == pytest.approx(epsilon / count)
+
+
 def test_one_release_is_randomized_response() -> None:
     epsilon, delta = 0.7, 0.01
     total = optimal_composition(epsilon=epsilon, count=1, delta=delta)

@@ -245,3 +245,15 @@ def test_a_step_is_a_power_of_two_far_below_the_sensitivity(sensitivity: float) 
     assert math.frexp(grid.step)[0] == 0.5
     assert 2**16 <= grid.sensitivity <= 2**17
     assert Fraction(sensitivity) <= grid.sensitivity * Fraction(grid.step)
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=20), st.floats(1e-3, 1e3))
+def test_many_values_are_rounded_as_one_is(values: list[float], sensitivity: float) -> None:
+    grid = Grid.of(sensitivity)
+    assert grid.steps_many(values).tolist() == [grid.steps(value) for value in values]
+
+
+@pytest.mark.parametrize("values", [[10**400], ["1"], [[1.0]], [None], [1.0, math.nan], 3.0, [1j]])
+def test_what_is_no_row_of_numbers_is_refused(values: object) -> None:
+    with pytest.raises(InputError, match="nothing was answered|one dimension"):
+        Grid.of(1.0).steps_many(values)  # type: ignore[arg-type]
