@@ -1,22 +1,51 @@
 """The mechanisms of the literature: they know noise but no data.
 
-Each class is one algorithm of one paper, in its real units; `SparseVector` is the integer core the guard runs
-on.
+Each class or function is one algorithm of one paper, in its real units; `SparseVector` and `ConditionalRelease` are the
+integer cores a guard runs on.
 """
 
-from reusable_holdout.mechanisms.above_threshold import AboveThreshold
 from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
 from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms
-from reusable_holdout.mechanisms.conditional_release import ConditionalRelease
-from reusable_holdout.mechanisms.discrete_exponential import DiscreteExponential
-from reusable_holdout.mechanisms.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise import KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.noise.random_words import RandomWords
 from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
-from reusable_holdout.mechanisms.numeric_sparse import NumericSparse, numeric_sparse_scales
-from reusable_holdout.mechanisms.retraversal import retraversal
-from reusable_holdout.mechanisms.sparse import Sparse, sparse_scales
-from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
-from reusable_holdout.mechanisms.standard_svt import StandardSVT, optimal_ratio, standard_svt_scales
+from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
+from reusable_holdout.mechanisms.selection.noisy_max import (
+    NoisyMax,
+    permute_and_flip,
+    report_noisy_max,
+    report_noisy_max_gap,
+)
+from reusable_holdout.mechanisms.selection.synthetic import synthetic_accuracy, synthetic_data, synthetic_size
+from reusable_holdout.mechanisms.selection.top_k import (
+    TopK,
+    TopKGaps,
+    noisy_top_k_gaps,
+    one_shot_top_k,
+    one_shot_top_k_epsilon_each,
+)
+from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
+from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
+from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
+from reusable_holdout.mechanisms.sparse_vector.retraverse import retraversal
+from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, sparse_scales
+from reusable_holdout.mechanisms.sparse_vector.standard_svt import (
+    StandardSVT,
+    optimal_ratio,
+    standard_svt_scales,
+)
+from reusable_holdout.mechanisms.targets.boundary import (
+    TwoRuns,
+    boundary_wrapper,
+    boundary_wrapper_black_box,
+    exponential_weights,
+)
+from reusable_holdout.mechanisms.targets.charging import TargetCharging
+from reusable_holdout.mechanisms.targets.individual import IndividualCharging
+from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
+from reusable_holdout.mechanisms.targets.release import ConditionalRelease
 
 __all__ = [
     "AboveThreshold",
@@ -26,21 +55,43 @@ __all__ = [
     "DiscreteLaplace",
     "GuardCore",
     "GuardMechanism",
+    "IndividualCharging",
     "KeyedNoise",
     "MechanismNoise",
     "NoiseScales",
+    "NoisyMax",
     "NumericSparse",
+    "RandomWords",
     "Sparse",
     "SparseVector",
     "StandardSVT",
+    "TargetCharging",
+    "TargetInteraction",
+    "TopK",
+    "TopKGaps",
+    "TwoRuns",
+    "boundary_wrapper",
+    "boundary_wrapper_black_box",
     "compare_mechanisms",
     "expected_charges_of_stages",
     "expected_null_charges",
+    "exponential_mechanism",
+    "exponential_top",
+    "exponential_weights",
     "key_from_seed",
     "new_key",
+    "noisy_top_k_gaps",
     "numeric_sparse_scales",
+    "one_shot_top_k",
+    "one_shot_top_k_epsilon_each",
     "optimal_ratio",
+    "permute_and_flip",
+    "report_noisy_max",
+    "report_noisy_max_gap",
     "retraversal",
     "sparse_scales",
     "standard_svt_scales",
+    "synthetic_accuracy",
+    "synthetic_data",
+    "synthetic_size",
 ]

@@ -14,9 +14,9 @@ from reusable_holdout.accounting import (
     target_charging,
 )
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.conditional_release import ConditionalRelease
-from reusable_holdout.mechanisms.sparse_vector import NoiseScales, SparseVector
-from reusable_holdout.mechanisms.standard_svt import optimal_ratio
+from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
+from reusable_holdout.mechanisms.sparse_vector.standard_svt import optimal_ratio
+from reusable_holdout.mechanisms.targets.release import ConditionalRelease
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from reusable_holdout.mechanisms.noise import KeyedNoise
+    from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
 
 __all__ = ["Calibration", "GuardCore", "GuardMechanism"]
 

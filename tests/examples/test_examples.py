@@ -55,3 +55,9 @@ def test_benchmarks_run(tmp_path, arguments):
     text = run("benchmarks/costs.py", *arguments, folder=tmp_path)
     assert "durable answers" in text or "fewer rounds" in text
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_mechanisms_are_timed(tmp_path):
+    text = run("benchmarks/mechanisms.py", "--quick", folder=tmp_path)
+    assert "NumPy Laplace draw" in text
+    assert "one_shot_top_k" in text

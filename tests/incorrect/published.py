@@ -1,7 +1,7 @@
 """Sparse vector variants that were published and are wrong: what every privacy test must reject.
 
-Laws in the form of `mechanisms.audit.Law`, on the integers, from Lyu, Su and Li (2017), Figure 1 and section 3.4. Their
-threshold noise is held for good.
+Laws in the form of `mechanisms.sparse_vector.audit.Law`, on the integers, from Lyu, Su and Li (2017), Figure 1 and
+section 3.4. Their threshold noise is held for good.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from mechanisms.audit import Law, Queries, densities, log_tail, sparse_vector_law, threshold_noise
+from mechanisms.sparse_vector.audit import (
+    Law,
+    Queries,
+    densities,
+    log_tail,
+    sparse_vector_law,
+    threshold_noise,
+)
 
 from reusable_holdout.mechanisms import (
     DiscreteExponential,

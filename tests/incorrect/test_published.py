@@ -15,7 +15,7 @@ from incorrect.published import (
     unnoised_queries,
     unnoised_threshold,
 )
-from mechanisms.audit import (
+from mechanisms.sparse_vector.audit import (
     MONOTONIC,
     PATTERNS,
     Queries,

@@ -1,0 +1,77 @@
+"""Runs: every method at every c on a freshly shuffled list of items."""
+
+from __future__ import annotations
+
+import zlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from tqdm import tqdm
+
+from frequent_items.error_rates import false_negative_rate, missed_score, score_error_rate
+from frequent_items.methods import methods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from frequent_items.item_counts import ItemCounts
+
+COLUMNS = ["data", "run", "c", "setting", "method", "ser", "fnr", "missed", "selected"]
+
+
+def experiment(
+    items: ItemCounts, *, sizes: Sequence[int], runs: int, seed: int, jobs: int, passes: bool
+) -> pd.DataFrame:
+    """All runs on one data set, a row for each run, c and method.
+
+    Parameters
+    ----------
+    items : ItemCounts
+        The data set.
+    sizes : Sequence[int]
+        The values of c; those with fewer than c + 1 items are left out.
+    runs, seed, jobs : int
+        Repetitions, the seed of all randomness, and processes.
+    passes : bool
+        Whether retraversal makes its passes, or is drawn from its law.
+    """
+    possible = [c for c in sizes if c < len(items.counts)]
+    work = partial(one_run, items, sizes=possible, seed=seed, passes=passes)
+    done = Parallel(n_jobs=jobs, return_as="generator")(delayed(work)(run=run) for run in range(runs))
+    rows = [row for found in tqdm(done, desc=items.name, total=runs, leave=False) for row in found]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def one_run(
+    items: ItemCounts, *, sizes: Sequence[int], seed: int, run: int, passes: bool
+) -> list[tuple[object, ...]]:
+    """One order of the items; every method is asked in this order, so methods can be compared run by run."""
+    return list(_rows(items, sizes=sizes, seed=seed, run=run, passes=passes))
+
+
+def _rows(
+    items: ItemCounts, *, sizes: Sequence[int], seed: int, run: int, passes: bool
+) -> Iterator[tuple[object, ...]]:
+    data = zlib.crc32(items.name.encode())  # results do not depend on which other data sets are run
+    asked = np.random.default_rng([seed, data, run]).permutation(items.counts)
+    for c in sizes:
+        top = items.counts[:c]
+        threshold = float(items.counts[c - 1] + items.counts[c]) / 2
+        for number, method in enumerate(methods(passes=passes)):
+            words = np.random.SeedSequence([seed, data, run, c, number]).generate_state(2, np.uint64)
+            chosen = asked[method.select(asked, threshold, c, int(words[0]))]
+            rates = score_error_rate(chosen, top), false_negative_rate(chosen, top), missed_score(chosen, top)
+            yield items.name, run, c, method.setting, method.name, *rates, len(chosen)
+
+
+def summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation over runs, in the order of the methods."""
+    grouped = runs.groupby(["data", "c", "setting", "method"], sort=False)[
+        ["ser", "fnr", "missed", "selected"]
+    ]
+    table = grouped.agg(["mean", "std"])
+    table.columns = [f"{rate}_{what}" for rate, what in table.columns]
+    return table.drop(columns="selected_std").reset_index()

@@ -1,0 +1,1 @@
+"""Exact discrete noise, keyed by the question, and exact random choices."""

@@ -1,0 +1,166 @@
+"""Geometric variables from uniform bits: every draw is a fixed row of coin flips.
+
+The binary digits of a geometric variable with ratio ``q = exp(-1/scale)`` are independent: digit ``k`` is one with
+probability ``q**(2**k) / (1 + q**(2**k))``, and the quotient by ``2**m`` is again geometric, with ratio ``q**(2**m)``.
+A batch makes all its flips in one comparison.
+
+Each flip compares one 16-bit word with the first 16 bits of its probability. On a tie, once in 65,536 words, it goes on
+with further words against further bits. The law is therefore the geometric law itself: no truncation, no rounding,
+nothing to add to delta.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.noise.coins import WORD_BITS, Coin, flip, leading_bits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["GeometricRow", "checked_scale"]
+
+_WORD = np.dtype("<u2")
+_SMALLEST_SCALE = Fraction(1, 2**20)
+_LARGEST_SCALE = Fraction(2**50)  # beyond it a draw could leave int64 with a probability above exp(-4000)
+# Once 2**m / scale exceeds this the quotient's first 16 bits are zero: the fast path never meets a quotient.
+_QUOTIENT_EXPONENT = WORD_BITS * math.log(2.0)
+
+
+def checked_scale(scale: Fraction | float) -> Fraction:
+    """Scale as an exact fraction: 0, or between 2**-20 and 2**50; a float stands for its exact value."""
+    if isinstance(scale, float) and not math.isfinite(scale):
+        raise InputError(f"a noise scale is a finite number of grid units; got {scale}")
+    exact = Fraction(scale)
+    if exact != 0 and not _SMALLEST_SCALE <= exact <= _LARGEST_SCALE:
+        raise InputError(
+            f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; "
+            f"got {float(exact):.6g}; change epsilon, or the grid step"
+        )
+    return exact
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricRow:
+    """One or two independent geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
+
+    Uniform independent words give exactly this law.
+
+    Attributes
+    ----------
+    digits : int
+        Binary digits of one variable. Words ``0 .. digits-1`` of a draw decide them, word ``digits`` asks whether its
+        quotient is above zero, and the same number of words follows for a second variable.
+    exponents : tuple of Fraction
+        Of the coins of one variable, the quotient's last.
+    prefixes : ndarray of uint16, shape (words,)
+        First bits of the coins' probabilities.
+    prefix_pair : ndarray of uint16, shape (2, words)
+        The prefixes and the prefixes plus one: their comparisons differ exactly on a tie.
+    """
+
+    digits: int
+    exponents: tuple[Fraction, ...]
+    prefixes: npt.NDArray[np.uint16]
+    prefix_pair: npt.NDArray[np.uint16]
+
+    @staticmethod
+    @functools.lru_cache(maxsize=256)
+    def of(scale: Fraction, variables: int) -> GeometricRow:
+        """Row of one or two variables of a scale above 0."""
+        digits = 0
+        while 2**digits <= _QUOTIENT_EXPONENT * scale:
+            digits += 1
+        exponents = tuple(Fraction(2**digit) / scale for digit in range(digits + 1))
+        one = [leading_bits(exponent, "digit", WORD_BITS) for exponent in exponents[:-1]]
+        one.append(leading_bits(exponents[-1], "quotient", WORD_BITS))
+        prefixes = np.array(one * variables, dtype=_WORD)
+        return GeometricRow(digits, exponents, prefixes, np.stack([prefixes, prefixes + np.uint16(1)]))
+
+    @property
+    def words(self) -> int:
+        """16-bit words of one draw, ties excepted."""
+        return len(self.prefixes)
+
+    @property
+    def stream_bytes(self) -> int:
+        """Bytes of one draw, ties excepted."""
+        return 2 * len(self.prefixes)
+
+    def coin(self, position: int) -> tuple[Fraction, Coin]:
+        """Which coin a word decides."""
+        index = position % (self.digits + 1)
+        return self.exponents[index], "quotient" if index == self.digits else "digit"
+
+    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
+        """Turn `stream_bytes` uniform bytes into one draw; the second number is 0 if there is one variable.
+
+        Parameters
+        ----------
+        stream : bytes
+            Uniform.
+        further : Callable[[int], Iterator[int]]
+            For a word's position, an endless stream of further 16-bit words; called only on a tie.
+        """
+        below = np.frombuffer(stream, _WORD) < self.prefix_pair
+        packed = int.from_bytes(np.packbits(below, None, "little").tobytes(), "little")
+        words = len(self.prefixes)
+        ones = packed & ((1 << words) - 1)
+        if packed >> words != ones:
+            return self._decode_slowly(stream, further)
+        # No tie, so the quotients are zero and their bits too: what is left are the digits.
+        half = self.digits + 1
+        return ones & ((1 << half) - 1), ones >> half
+
+    def decode_many(
+        self, stream: bytes, further: Callable[[int, int], Iterator[int]]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Turn a multiple of `stream_bytes` into draws, each the same as `decode` gives for its part.
+
+        Parameters
+        ----------
+        stream : bytes
+            Uniform.
+        further : Callable[[int, int], Iterator[int]]
+            For a draw's index and a word's position, an endless stream of further 16-bit words.
+        """
+        words = np.frombuffer(stream, _WORD).reshape(-1, self.words)
+        below = words < self.prefixes
+        half = self.digits + 1
+        first, second = _as_integers(below[:, : half - 1]), _as_integers(below[:, half:-1])
+        size = self.stream_bytes
+        for draw in sorted({int(hit) // self.words for hit in np.flatnonzero(words == self.prefixes)}):
+            part = stream[draw * size : (draw + 1) * size]
+            first[draw], second[draw] = self._decode_slowly(part, functools.partial(further, draw))
+        return first, second
+
+    def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
+        """Decode a draw in which a word tied: the same law, one coin at a time."""
+        values = [0, 0]
+        for position, word in enumerate(np.frombuffer(stream, _WORD).tolist()):
+            variable, digit = divmod(position, self.digits + 1)
+            coin = self.coin(position)
+            prefix = int(self.prefixes[position])
+            words = further(position) if word == prefix else iter(())
+            if not (flip(coin, words, known=1) if word == prefix else word < prefix):
+                continue
+            values[variable] += 1 << digit
+            if coin[1] == "quotient":  # memoryless: count successes until the first failure
+                while flip(coin, words, known=0):
+                    values[variable] += 1 << digit
+        return values[0], values[1]
+
+
+def _as_integers(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    padded = np.zeros((len(bits), 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view(np.dtype("<i8")).ravel().astype(np.int64)

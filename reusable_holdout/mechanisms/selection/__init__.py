@@ -1,0 +1,1 @@
+"""Selection: the best candidates, or the best synthetic database."""

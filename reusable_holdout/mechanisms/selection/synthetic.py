@@ -1,0 +1,297 @@
+"""Synthetic data that answer a whole family of queries: the exponential mechanism over all small databases."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.noise.random_words import RandomWords
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["synthetic_accuracy", "synthetic_data", "synthetic_size"]
+
+_MOST_CANDIDATES = 2_000_000
+_UNIT = (
+    2**20
+)  # a query's values are rounded to multiples of 1/_UNIT; queries are public, so this costs accuracy alone
+_MOST_PRODUCT = 2**42  # rows times size, so that products with _UNIT fit int64
+_PROPOSALS = 2**14
+
+
+class _Question(NamedTuple):
+    """Histogram of the rows, shape (cells,), and the queries in units, shape (queries, cells)."""
+
+    counts: npt.NDArray[np.int64]
+    queries: npt.NDArray[np.int64]
+
+
+def synthetic_data(
+    rows: npt.ArrayLike,
+    queries: npt.ArrayLike,
+    *,
+    epsilon: float,
+    accuracy: float | None = None,
+    size: int | None = None,
+    seed: int | None = None,
+) -> npt.NDArray[np.int64]:
+    """Draw a small synthetic database that answers all queries nearly as the private rows do.
+
+    The draw is (epsilon, 0)-differentially private for data sets that differ in one replaced row, and whatever is
+    computed from it costs nothing more.
+
+    Parameters
+    ----------
+    rows : array_like of int, shape (n,)
+        The private rows, each the number of its cell of a finite domain. Their number ``n`` is public.
+    queries : array_like of float, shape (queries, cells)
+        Public linear queries: the value in [0, 1] that each gives to each cell. A query's answer is the mean over rows.
+        Values are rounded to multiples of 2**-20.
+    epsilon : float
+        Privacy parameter of the draw; finite, > 0.
+    accuracy : float, optional
+        Error of the best synthetic database, in (0, 1]; `synthetic_size` turns it into a size. Give this or `size`.
+    size : int, optional
+        Rows ``m`` of the synthetic database; at least 1.
+    seed : int, optional
+        For a reproducible draw, which protects nobody. By default it is unpredictable.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+        Cells of the synthetic rows, in ascending order.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or there are more than 2,000,000 candidates.
+
+    Notes
+    -----
+    Exponential mechanism over all ``C(cells + m - 1, m)`` multisets ``y`` of ``m`` cells, each of them once, whatever
+    the number of its orders: probability proportional to ``exp(-e max_q |q(x) - q(y)| / (2 D))``. The sensitivity
+    ``D`` is ``1/n`` times the largest range of a query. The choice is exact: a uniform candidate is kept with a coin of
+    probability ``exp(-exponent)``, and else another is proposed.
+
+    References
+    ----------
+    .. [1] Blum, Ligett and Roth (2008), "A learning theory approach to non-interactive database privacy", Section 3.
+    .. [2] Dwork and Roth (2014), Section 4.1, Algorithm 4 (SmallDB).
+
+    Examples
+    --------
+    >>> rows = [0] * 500 + [2] * 500
+    >>> synthetic_data(rows, np.eye(3), epsilon=1.0, size=4, seed=1).tolist()
+    [0, 0, 2, 2]
+    """
+    question = _question(rows, queries)
+    _check(epsilon=epsilon)
+    if (accuracy is None) == (size is None):
+        raise InputError("give accuracy or size, and not both; nothing was drawn")
+    if size is None and accuracy is not None:
+        size = synthetic_size(queries=len(question.queries), accuracy=accuracy)
+    chosen_size = _check_size(size or 0, question)
+    deviations = _deviations(question, chosen_size)
+    # One row moves a deviation, in its unit 1/(n m _UNIT), by at most m times the widest query's range.
+    span = int(np.ptp(question.queries, axis=1).max())
+    rate = Fraction(epsilon) / (2 * chosen_size * max(span, 1))
+    return _candidate(_choose(deviations, rate, RandomWords(seed)), chosen_size, question.counts.size)
+
+
+def synthetic_size(*, queries: int, accuracy: float) -> int:
+    """Rows of a synthetic database that can answer so many queries so well.
+
+    For every data set, of whatever size, some multiset of so many of its rows answers all queries with values in [0, 1]
+    within `accuracy`.
+
+    Parameters
+    ----------
+    queries : int
+        Number of linear queries; at least 1.
+    accuracy : float
+        Largest error ``a`` of an answer, in (0, 1].
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``ceil(ln(2 |Q|) / (2 a^2))``: the expected largest error of ``m`` random rows is at most ``sqrt(ln(2 |Q|) / (2
+    m))``, by Hoeffding's lemma for the ``2 |Q|`` signed errors. The source's ``ln |Q| / a^2`` is larger for more than
+    two queries, and no size at all for one.
+
+    References
+    ----------
+    .. [1] Dwork and Roth (2014), Theorem 4.2.
+
+    Examples
+    --------
+    >>> synthetic_size(queries=20, accuracy=0.25)
+    30
+    """
+    if queries < 1:
+        raise InputError(f"queries is at least 1; got {queries}")
+    if not 0 < accuracy <= 1:
+        raise InputError(f"accuracy lies in (0, 1]; got {accuracy}")
+    return math.ceil(math.log(2 * queries) / (2 * accuracy**2))
+
+
+def synthetic_accuracy(
+    *, rows: int, queries: int, cells: int, size: int, epsilon: float, beta: float
+) -> float:
+    """Largest error of any query on the synthetic database.
+
+    With probability ``1 - beta`` every query's answer on a database drawn by `synthetic_data` is within the result of
+    its answer on the private rows.
+
+    Parameters
+    ----------
+    rows : int
+        Private rows ``n``; at least 1.
+    queries, cells : int
+        Numbers of queries and of cells of the domain; at least 1.
+    size : int
+        Synthetic rows ``m``; at least 1.
+    epsilon : float
+        Privacy parameter of the draw; finite, > 0.
+    beta : float
+        Failure probability, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``sqrt(ln(2 |Q|) / (2 m)) + 2 (ln C(cells + m - 1, m) + ln(1/beta)) / (n e)``, and 2**-20 for the rounding of query
+    values. The first term is the error of the best candidate, the second what the draw may lose on it.
+
+    References
+    ----------
+    .. [1] Dwork and Roth (2014), Theorems 3.11 and 4.2, Proposition 4.4; multisets in place of sequences.
+
+    Examples
+    --------
+    >>> round(synthetic_accuracy(rows=10_000, queries=20, cells=8, size=10, epsilon=1.0, beta=0.05), 3)
+    0.432
+    """
+    _check(epsilon=epsilon)
+    for name, value in {"rows": rows, "queries": queries, "cells": cells, "size": size}.items():
+        if value < 1:
+            raise InputError(f"{name} is at least 1; got {value}")
+    if not 0 < beta < 1:
+        raise InputError(f"beta lies in (0, 1); got {beta}")
+    best = math.sqrt(math.log(2 * queries) / (2 * size))
+    lost = 2 * (math.log(math.comb(cells + size - 1, size)) - math.log(beta)) / (rows * epsilon)
+    return min(1.0, best + lost + 1 / _UNIT)
+
+
+def _check(*, epsilon: float) -> None:
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
+
+
+def _check_size(size: int, question: _Question) -> int:
+    """Refuse a size whose candidates are too many to enumerate."""
+    if size < 1:
+        raise InputError(f"size is at least 1; got {size}")
+    cells, rows = question.counts.size, int(question.counts.sum())
+    log_candidates = math.lgamma(cells + size) - math.lgamma(size + 1) - math.lgamma(cells)
+    if (
+        log_candidates > 2 * math.log(_MOST_CANDIDATES)
+        or math.comb(cells + size - 1, size) > _MOST_CANDIDATES
+    ):
+        raise InputError(
+            f"at most {_MOST_CANDIDATES:,} synthetic databases can be enumerated; {size} rows over {cells} cells are "
+            f"about {_rounded(log_candidates)}; take a smaller size, a larger accuracy, or a coarser domain"
+        )
+    if rows * size >= _MOST_PRODUCT:
+        raise InputError(f"rows times size is below 2**42; got {rows} rows and size {size}")
+    return size
+
+
+def _rounded(log_count: float) -> str:
+    """Write a number of any size, given its natural logarithm."""
+    return f"{math.exp(log_count):,.0f}" if log_count < 34 else f"10**{log_count / math.log(10):.0f}"
+
+
+def _question(rows: npt.ArrayLike, queries: npt.ArrayLike) -> _Question:
+    """Check and round what was given."""
+    values = np.asarray(queries, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise InputError(f"queries has a row per query and a column per cell; got shape {values.shape}")
+    if not ((values >= 0) & (values <= 1)).all():
+        raise InputError("a query's values lie in [0, 1]; got others; rescale them")
+    cells = np.asarray(rows)
+    if cells.ndim != 1 or not cells.size:
+        raise InputError(f"rows is a list of cells, at least one; got shape {cells.shape}")
+    # The message tells no more: the cells belong to the holdout.
+    if cells.dtype.kind not in "iu" or cells.min() < 0 or cells.max() >= values.shape[1]:
+        raise InputError(
+            f"each row is an integer from 0 to {values.shape[1] - 1}, its cell; got something else"
+        )
+    counts = np.bincount(cells.astype(np.int64), minlength=values.shape[1]).astype(np.int64)
+    return _Question(counts, np.rint(values * _UNIT).astype(np.int64))
+
+
+def _deviations(question: _Question, size: int) -> npt.NDArray[np.int64]:
+    """Largest deviation ``max_q |q(x) - q(y)|`` of every candidate ``y``, in units of ``1 / (n m _UNIT)``."""
+    rows = int(question.counts.sum())
+    worst = np.zeros(math.comb(question.counts.size + size - 1, size), dtype=np.int64)
+    for query in question.queries:
+        truth = int(query @ question.counts)
+        np.maximum(worst, np.abs(size * truth - rows * _sums(query, size)), out=worst)
+    return worst
+
+
+def _sums(values: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """Sum of values over every multiset of cells, in colexicographic order.
+
+    Multisets whose largest cell is ``k`` are those one smaller with cells up to ``k``, which come first in their own
+    order, with ``k`` added.
+    """
+    sums = np.zeros(1, dtype=np.int64)
+    for level in range(1, size + 1):
+        sums = np.concatenate(
+            [sums[: math.comb(cell + level - 1, level - 1)] + value for cell, value in enumerate(values)]
+        )
+    return sums
+
+
+def _candidate(place: int, size: int, cells: int) -> npt.NDArray[np.int64]:
+    """Give the multiset at a place of the colexicographic order."""
+    chosen = []
+    for level in range(size, 0, -1):
+        first = [math.comb(cell + level - 1, level) for cell in range(cells)]
+        cell = bisect.bisect_right(first, place) - 1
+        place -= first[cell]
+        chosen.append(cell)
+    return np.array(chosen[::-1], dtype=np.int64)
+
+
+def _choose(deviations: npt.NDArray[np.int64], rate: Fraction, words: RandomWords) -> int:
+    """Draw a place with probability proportional to ``exp(-rate * deviation)``, exactly, by rejection."""
+    excess = deviations - deviations.min()
+    while True:
+        proposed = words.many_below(len(excess), _PROPOSALS)
+        kept = _first_kept(excess[proposed], rate, words)
+        if kept is not None:
+            return int(proposed[kept])
+
+
+def _first_kept(distances: npt.NDArray[np.int64], rate: Fraction, words: RandomWords) -> int | None:
+    """Position of the first proposal that its coin of probability ``exp(-rate * distance)`` keeps."""
+
+    def exact(place: int) -> Fraction:
+        return rate * int(distances[place])
+
+    return words.first_decay(distances.astype(np.float64) * float(rate), exact)

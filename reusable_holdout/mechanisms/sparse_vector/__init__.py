@@ -1,0 +1,1 @@
+"""The sparse vector technique: free answers below a threshold, charges above it."""

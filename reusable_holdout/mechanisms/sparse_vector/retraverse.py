@@ -1,0 +1,100 @@
+"""Retraversal: the sparse vector technique for those who hold all queries at once."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT
+
+if TYPE_CHECKING:
+    from reusable_holdout.mechanisms.sparse_vector.core import Comparison
+
+__all__ = ["retraversal"]
+
+
+def retraversal(
+    values: npt.ArrayLike,
+    threshold: float,
+    *,
+    charges: int,
+    epsilon: float,
+    raised_by: float = 1.0,
+    passes: int = 100,
+    ratio: float | None = None,
+    monotonic: bool = False,
+    noise: Comparison = "laplace",
+    sensitivity: float = 1.0,
+    seed: int | None = None,
+) -> npt.NDArray[np.int64]:
+    """Select queries above a threshold, going round those not selected until `charges` of them are.
+
+    The selection is epsilon-differentially private: it is one `StandardSVT` stream in which a query may come again.
+    As what is below costs nothing, the threshold is raised first, and fewer low queries are selected by accident.
+
+    Parameters
+    ----------
+    values : array-like, shape (queries,)
+        The queries' values on the private data, in the order in which they are to be asked, which may not depend on
+        the data.
+    threshold : float
+        The query's unit.
+    charges : int
+        Queries to select; at least 1.
+    epsilon : float
+        Privacy parameter of the selection; finite, > 0.
+    raised_by : float
+        Standard deviations of a query's noise by which the threshold is raised; 1 to 5 in the paper.
+    passes : int
+        Rounds after which it gives up; at least 1.
+    ratio, monotonic, noise, sensitivity, seed
+        As for `StandardSVT`.
+
+    Returns
+    -------
+    ndarray of int64, shape (selected,)
+        Indices, in the order of selection; at most `charges` of them.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range, or a value is NaN.
+
+    References
+    ----------
+    .. [1] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB 10(6),
+       section 5.
+
+    Examples
+    --------
+    >>> retraversal([0.0, 900.0, 0.0, 800.0], 500.0, charges=2, epsilon=1.0, seed=1).tolist()
+    [1, 3]
+    """
+    if not math.isfinite(raised_by):
+        raise InputError(f"raised_by is a finite number of standard deviations; got {raised_by}")
+    if passes < 1:
+        raise InputError(f"passes is at least 1; got {passes}")
+    stream = StandardSVT(
+        threshold,
+        charges=charges,
+        epsilon=epsilon,
+        ratio=ratio,
+        monotonic=monotonic,
+        noise=noise,
+        sensitivity=sensitivity,
+        seed=seed,
+    )
+    deviation = math.sqrt(2 if noise == "laplace" else 1) * float(stream.scales.query) * stream.step
+    row = np.asarray(values)
+    left, selected = np.arange(len(row)), [np.zeros(0, dtype=np.int64)]
+    for _ in range(passes):
+        above = stream.ask_many(row[left], np.full(len(left), threshold + raised_by * deviation))
+        selected.append(left[: len(above)][above])
+        left = np.delete(left, np.flatnonzero(above))
+        if stream.halted or not len(left):
+            break
+    return np.concatenate(selected)

@@ -1,0 +1,300 @@
+"""Sparse: pay for the few queries above a threshold, not for the many below it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from reusable_holdout.accounting.composition import optimal_epsilon_each
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales
+from reusable_holdout.mechanisms.sparse_vector.real_stream import RealStream
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Composition", "Sparse", "check_privacy", "composed_scale", "epsilon_of_a_round", "sparse_scales"]
+
+Composition: TypeAlias = Literal["advanced", "optimal"]
+
+_ROUND_UP = 1 + Fraction(1, 2**48)  # pays for the rounding of a few floating-point operations: more noise
+
+
+def check_privacy(*, charges: int, epsilon: float, delta: float) -> None:
+    """Refuse privacy parameters outside the theorems' range."""
+    if charges < 1:
+        raise InputError(f"charges is at least 1; got {charges}")
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
+    if not 0 <= delta < 1:
+        raise InputError(f"delta lies in [0, 1); got {delta}")
+
+
+def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
+    """Laplace scale ``sqrt(32 c ln(1/d)) / e`` of a threshold whose rounds compose to (e, d).
+
+    Rounded up, and refused where the corollary of advanced composition behind it does not hold.
+
+    Parameters
+    ----------
+    charges : int
+        Rounds ``c``; at least 1.
+    epsilon, delta : float
+        Privacy parameters of all rounds together; ``delta`` in (0, 1).
+
+    Raises
+    ------
+    InputError
+        If epsilon is too large, or delta too near 1, for the corollary.
+
+    Notes
+    -----
+    One round is AboveThreshold at ``e0 = e / sqrt(8 c ln(1/d))``. Advanced composition gives ``e/2 + c e0
+    (exp(e0)-1)`` for ``c`` of them, which is at most ``e`` when the second term is at most ``e/2``.
+
+    References
+    ----------
+    .. [1] Dwork and Roth (2014), Theorem 3.20 and Corollary 3.21.
+
+    Examples
+    --------
+    >>> round(float(composed_scale(charges=10, epsilon=1.0, delta=1e-6)), 3)
+    66.49
+    """
+    log_inverse = -math.log(delta)
+    each = epsilon / math.sqrt(8 * charges * log_inverse)
+    if each > 1 or charges * each * math.expm1(each) > epsilon / 2:
+        raise InputError(
+            f"with delta > 0 the noise follows from advanced composition, which needs a smaller epsilon or "
+            f"delta; got epsilon {epsilon}, delta {delta} for {charges} charges; use delta=0"
+        )
+    return Fraction(math.sqrt(32 * charges * log_inverse)) / Fraction(epsilon) * _ROUND_UP
+
+
+def epsilon_of_a_round(*, charges: int, epsilon: float, delta: float) -> Fraction:
+    """Largest epsilon of each of `charges` rounds that are together (epsilon, delta)-differentially private.
+
+    Rounded down by far more than the floating-point error of the composition theorem's evaluation.
+
+    Parameters
+    ----------
+    charges : int
+        Rounds; at least 1.
+    epsilon, delta : float
+        Privacy parameters of all rounds together.
+
+    Examples
+    --------
+    >>> round(float(epsilon_of_a_round(charges=100, epsilon=1.0, delta=1e-6)), 4)
+    0.024
+    """
+    if delta == 0:
+        return Fraction(epsilon) / charges
+    each = optimal_epsilon_each(epsilon=epsilon, count=charges, delta=delta)
+    return Fraction(each) * (1 - Fraction(1, 2**30))
+
+
+def check_composition(composition: Composition) -> None:
+    """Refuse a composition that does not exist."""
+    if composition not in ("advanced", "optimal"):
+        raise InputError(f"composition is 'advanced' or 'optimal'; got {composition!r}")
+
+
+def sparse_scales(
+    *,
+    charges: int,
+    epsilon: float,
+    delta: float = 0.0,
+    composition: Composition = "advanced",
+    sensitivity: int,
+) -> NoiseScales:
+    """Noise scales of Sparse.
+
+    A `SparseVector` with these scales that releases no number is (epsilon, delta)-differentially private.
+
+    Parameters
+    ----------
+    charges : int
+        Budget ``c``; at least 1.
+    epsilon, delta : float
+        Privacy parameters of the whole stream.
+    composition : {"advanced", "optimal"}
+        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+    sensitivity : int
+        Largest change of one query, grid units.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Threshold ``2c/e``, or ``sqrt(32 c ln(1/d))/e`` with delta above 0, or ``2/e0`` where ``c`` rounds of ``e0`` compose
+    optimally to (e, d); queries twice that; times the sensitivity.
+
+    References
+    ----------
+    .. [1] Dwork and Roth (2014), Algorithm 2, Theorem 3.25.
+
+    Examples
+    --------
+    >>> sparse_scales(charges=3, epsilon=0.5, sensitivity=1)
+    NoiseScales(threshold=Fraction(12, 1), query=Fraction(24, 1), answer=Fraction(0, 1))
+    """
+    check_privacy(charges=charges, epsilon=epsilon, delta=delta)
+    check_composition(composition)
+    if composition == "optimal":
+        scale = 2 * sensitivity / epsilon_of_a_round(charges=charges, epsilon=epsilon, delta=delta)
+    elif delta > 0:
+        scale = sensitivity * composed_scale(charges=charges, epsilon=epsilon, delta=delta)
+    else:
+        scale = sensitivity * 2 * charges / Fraction(epsilon)
+    return NoiseScales(threshold=scale, query=2 * scale, answer=Fraction(0))
+
+
+class Sparse(RealStream):
+    """Sparse: says of each query whether it is above a threshold, and halts after `charges` that are.
+
+    The whole stream of answers is (epsilon, delta)-differentially private, however long it is.
+
+    Parameters
+    ----------
+    threshold : float
+        The query's unit.
+    charges : int
+        Queries above the threshold before it halts; at least 1.
+    epsilon : float
+        Privacy parameter of the whole stream; finite, > 0.
+    delta : float
+        In [0, 1). Above 0 many charges need less noise.
+    composition : {"advanced", "optimal"}
+        How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+    sensitivity : float
+        Largest change of one query when one row is replaced, in the query's unit.
+    seed : int, optional
+        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Threshold noise ``Lap(2c/e)``, query noise ``Lap(4c/e)``; with delta above 0 ``Lap(s)`` and ``Lap(2s)``,
+    where ``s = sqrt(32 c ln(1/d)) / e``, or with optimal composition ``s = 2/e0``; times the sensitivity. The
+    threshold noise is renewed after each charge.
+
+    References
+    ----------
+    .. [1] Dwork and Roth (2014), Algorithm 2, Theorem 3.25.
+    .. [2] Kairouz, Oh and Viswanath (2015), "The composition theorem for differential privacy", Theorem 3.3.
+
+    Examples
+    --------
+    >>> stream = Sparse(100.0, charges=1, epsilon=1.0, seed=1)
+    >>> stream.ask(0.0), stream.ask(200.0), stream.halted
+    (False, True, True)
+    """
+
+    def __init__(
+        self,
+        threshold: float,
+        *,
+        charges: int,
+        epsilon: float,
+        delta: float = 0.0,
+        composition: Composition = "advanced",
+        sensitivity: float = 1.0,
+        seed: int | None = None,
+    ) -> None:
+        grid = Grid.of(sensitivity)
+        scales = sparse_scales(
+            charges=charges,
+            epsilon=epsilon,
+            delta=delta,
+            composition=composition,
+            sensitivity=grid.sensitivity,
+        )
+        super().__init__(threshold, grid=grid, scales=scales, charges=charges, seed=seed)
+
+    def ask(self, value: float) -> bool:
+        """Whether a query is above the threshold, with noise.
+
+        Costs nothing when it is below and one charge when it is above.
+
+        Parameters
+        ----------
+        value : float
+            The query's value on the private data.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted; nothing is answered.
+        InputError
+            If the value is NaN.
+        """
+        return self._released(value) is not None
+
+    def ask_many(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether each of many queries is above the threshold: `ask` for each, up to the last charge.
+
+        Parameters
+        ----------
+        values : array-like, shape (queries,)
+            The queries' values on the private data.
+
+        Returns
+        -------
+        ndarray of bool, shape (answered,)
+            Shorter than `values` if the budget ended: its last answer is then the last charge.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted before.
+        InputError
+            If the values are not a row of numbers, or one is NaN; nothing is answered.
+
+        Examples
+        --------
+        >>> Sparse(100.0, charges=1, epsilon=1.0, seed=1).ask_many([0.0, 200.0, 0.0]).tolist()
+        [False, True]
+        """
+        return self._released_many(values)[0]
+
+    def accuracy(self, *, queries: int, beta: float) -> float:
+        """Distance from the threshold beyond which every answer is right.
+
+        With probability ``1 - beta`` all of `queries` queries, of which at most `charges` reach the threshold
+        less this distance, are answered True only above ``threshold - alpha`` and False only below
+        ``threshold + alpha``.
+
+        Parameters
+        ----------
+        queries : int
+            Length ``k`` of the stream; at least 1.
+        beta : float
+            Failure probability, in (0, 1).
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+
+        Notes
+        -----
+        ``alpha = 8c (ln k + ln(2c/beta)) / e``, or ``sqrt(512 c ln(1/d)) (ln k + ln(2c/beta)) / e``, or with optimal
+        composition ``8 (ln k + ln(2c/beta)) / e0``: four threshold scales per unit of log failure probability. For
+        one charge this is AboveThreshold's ``8 (ln k + ln(2/beta)) / e``.
+
+        References
+        ----------
+        .. [1] Dwork and Roth (2014), Theorems 3.24 and 3.26.
+        """
+        return self._radius(queries=queries, beta=beta, events=2 * self._core.charges)

@@ -1,0 +1,374 @@
+"""StandardSVT: one noisy threshold for the whole stream, and the budget divided where it does most good."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.sparse_vector.core import Comparison, NoiseScales
+from reusable_holdout.mechanisms.sparse_vector.real_stream import RealStream
+from reusable_holdout.mechanisms.sparse_vector.sparse import check_privacy
+
+__all__ = ["StandardSVT", "optimal_ratio", "standard_svt_scales"]
+
+
+def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
+    """Ratio ``e2 / e1`` of the queries' part of the budget to the threshold's with the least noise.
+
+    It minimises the variance of the comparison; any other ratio is as private.
+
+    Parameters
+    ----------
+    charges : int
+        Budget ``c``.
+    monotonic : bool
+        Whether a change of the data moves all queries in the same direction.
+
+    Notes
+    -----
+    ``(2c)^(2/3)``, or ``c^(2/3)`` for monotonic queries.
+
+    References
+    ----------
+    .. [1] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB 10(6),
+       section 4.2.
+
+    Examples
+    --------
+    >>> optimal_ratio(charges=4), round(optimal_ratio(charges=8, monotonic=True), 12)
+    (4.0, 4.0)
+    """
+    return math.cbrt(charges if monotonic else 2 * charges) ** 2
+
+
+def standard_svt_scales(
+    *,
+    charges: int,
+    epsilon: float,
+    answers: float = 0.0,
+    ratio: float | None = None,
+    monotonic: bool = False,
+    sensitivity: int,
+) -> NoiseScales:
+    """Noise scales of the standard sparse vector technique.
+
+    A `SparseVector` with these scales, whose threshold noise is held, is epsilon-differentially private, numbers and
+    gaps included.
+
+    Parameters
+    ----------
+    charges : int
+        Budget ``c``; at least 1.
+    epsilon : float
+        Privacy parameter of the whole stream.
+    answers : float
+        Part ``e3`` of epsilon for the released numbers, in [0, epsilon); at 0 no numbers can be released.
+    ratio : float, optional
+        ``e2 / e1``, above 0; `optimal_ratio` by default.
+    monotonic : bool
+        Whether a change of the data moves all queries in the same direction, as counts do.
+    sensitivity : int
+        Largest change ``D`` of one query, grid units.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    With ``e1 + e2 + e3 = e``: threshold ``D/e1``; queries ``2cD/e2``, monotonic ``cD/e2``; answers ``cD/e3``.
+
+    References
+    ----------
+    .. [1] Lyu, Su and Li (2017), Algorithm 7, Theorems 4 and 5.
+
+    Examples
+    --------
+    >>> standard_svt_scales(charges=4, epsilon=5.0, sensitivity=1)
+    NoiseScales(threshold=Fraction(1, 1), query=Fraction(2, 1), answer=Fraction(0, 1))
+    """
+    check_privacy(charges=charges, epsilon=epsilon, delta=0.0)
+    if not 0 <= answers < epsilon:
+        raise InputError(f"the answers' part lies between 0 and epsilon, which is {epsilon}; got {answers}")
+    if ratio is None:
+        ratio = optimal_ratio(charges=charges, monotonic=monotonic)
+    if not (math.isfinite(ratio) and ratio > 0):
+        raise InputError(f"the ratio e2/e1 is finite and above 0; got {ratio}; None for the best one")
+    comparisons = Fraction(epsilon) - Fraction(answers)
+    first = comparisons / (1 + Fraction(ratio))
+    shift = charges if monotonic else 2 * charges
+    return NoiseScales(
+        threshold=sensitivity / first,
+        query=sensitivity * shift / (comparisons - first),
+        answer=sensitivity * charges / Fraction(answers) if answers else Fraction(0),
+    )
+
+
+class StandardSVT(RealStream):
+    """The standard sparse vector technique: which queries of a stream are above their thresholds.
+
+    The whole stream of answers is epsilon-differentially private, however long it is; after `charges` queries above
+    it halts.
+
+    Parameters
+    ----------
+    threshold : float
+        The query's unit; a query may have a threshold of its own.
+    charges : int
+        Queries above the threshold before it halts; at least 1.
+    epsilon : float
+        Privacy parameter of the whole stream; finite, > 0.
+    answers : float
+        Part of epsilon for the values that `ask_value` releases, in [0, epsilon).
+    ratio : float, optional
+        Queries' part of the rest to the threshold's; `optimal_ratio` by default.
+    monotonic : bool
+        Promise that replacing a row moves all queries in the same direction, or none. It halves the queries' noise;
+        a false promise costs up to ``e1 + 2 e2``.
+    noise : {"laplace", "exponential"}
+        Law of the threshold's and the queries' noise; exponential noise has half the variance.
+    sensitivity : float
+        Largest change of one query when one row is replaced, in the query's unit.
+    seed : int, optional
+        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    The scales are those of `standard_svt_scales`. The threshold's noise is drawn once. On a neighbouring data set a
+    threshold's noise higher by ``D`` keeps every query below that was below, at a cost of ``e1``; each query above then
+    needs noise higher by at most ``2D`` to stay above by the same gap, at a cost of ``e2/c``. Monotonic queries that
+    rise need at most ``D``; if they fall, the threshold's noise stays and they need at most ``D``.
+
+    References
+    ----------
+    .. [1] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB 10(6),
+       Algorithm 7.
+    .. [2] Ding, Wang, Zhang and Kifer (2019), "Free gap information from the differentially private sparse vector and
+       noisy max mechanisms", PVLDB 13(3).
+    .. [3] Liu, Wang, Liu, Li and Chen (2025), "Accuracy-enhanced sparse vector technique with exponential noise and
+       optimal threshold correction", PVLDB 18(2).
+
+    Examples
+    --------
+    >>> stream = StandardSVT(100.0, charges=2, epsilon=1.0, seed=1)
+    >>> stream.ask(0.0), stream.ask(200.0), stream.ask(200.0, threshold=300.0), stream.charges_left
+    (False, True, False, 1)
+    """
+
+    def __init__(
+        self,
+        threshold: float,
+        *,
+        charges: int,
+        epsilon: float,
+        answers: float = 0.0,
+        ratio: float | None = None,
+        monotonic: bool = False,
+        noise: Comparison = "laplace",
+        sensitivity: float = 1.0,
+        seed: int | None = None,
+    ) -> None:
+        if noise not in ("laplace", "exponential"):
+            raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
+        grid = Grid.of(sensitivity)
+        scales = standard_svt_scales(
+            charges=charges,
+            epsilon=epsilon,
+            answers=answers,
+            ratio=ratio,
+            monotonic=monotonic,
+            sensitivity=grid.sensitivity,
+        )
+        super().__init__(
+            threshold,
+            grid=grid,
+            scales=scales,
+            charges=charges,
+            seed=seed,
+            threshold_noise="held",
+            comparison=noise,
+        )
+
+    def ask(self, value: float, *, threshold: float | None = None) -> bool:
+        """Whether a query is above its threshold, with noise.
+
+        Costs nothing when it is below and one charge when it is above.
+
+        Parameters
+        ----------
+        value : float
+            The query's value on the private data.
+        threshold : float, optional
+            The query's own; the stream's by default. It may depend on earlier answers, not on the data.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted; nothing is answered.
+        InputError
+            If the value or the threshold is not a number.
+        """
+        return self.ask_gap(value, threshold=threshold) is not None
+
+    def ask_gap(self, value: float, *, threshold: float | None = None) -> float | None:
+        """How far a query is above its threshold, both with noise; None if it is below.
+
+        The gap of a query above costs nothing beyond the charge that `ask` would make.
+
+        Parameters
+        ----------
+        value : float
+            The query's value on the private data.
+        threshold : float, optional
+            The query's own; the stream's by default.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted; nothing is answered.
+        InputError
+            If the value or the threshold is not a number.
+
+        References
+        ----------
+        .. [1] Ding, Wang, Zhang and Kifer (2019), Theorem 4.
+
+        Examples
+        --------
+        >>> stream = StandardSVT(0.0, charges=1, epsilon=1.0, seed=1)
+        >>> abs(stream.ask_gap(1000.0) - 1000.0) < 50.0
+        True
+        """
+        limit = self._steps_of(threshold)
+        found = self._ask(value, limit)
+        if found is None:
+            return None
+        steps, question = found
+        gap = self._core.gap(steps, limit, question)
+        self._core.charge(steps, question)
+        return self._grid.real(gap)
+
+    def ask_value(self, value: float, *, threshold: float | None = None) -> float | None:
+        """Value of a query above its threshold, with fresh noise; None if it is below.
+
+        Costs nothing when it is below and one charge when it is above.
+
+        Parameters
+        ----------
+        value : float
+            The query's value on the private data.
+        threshold : float, optional
+            The query's own; the stream's by default.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted; nothing is answered.
+        InputError
+            If the value or the threshold is not a number, or no part of epsilon is for answers.
+
+        Examples
+        --------
+        >>> stream = StandardSVT(0.0, charges=1, epsilon=1.0, answers=0.2, seed=1)
+        >>> abs(stream.ask_value(1000.0) - 1000.0) < 100.0
+        True
+        """
+        if not self.scales.answer:
+            raise InputError(
+                "a value needs a part of epsilon: answers is above 0; got 0; ask whether, or for the gap"
+            )
+        found = self._ask(value, self._steps_of(threshold))
+        return None if found is None else self._grid.real(self._core.charge(*found))
+
+    def ask_many(
+        self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Whether each of many queries is above its threshold: `ask` for each, up to the last charge.
+
+        Parameters
+        ----------
+        values : array-like, shape (queries,)
+            The queries' values on the private data.
+        thresholds : array-like, shape (queries,), optional
+            The queries' own; the stream's by default.
+
+        Returns
+        -------
+        ndarray of bool, shape (answered,)
+            Shorter than `values` if the budget ended: its last answer is then the last charge.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted before.
+        InputError
+            If the values or thresholds are not rows of numbers, or differ in length; nothing is answered.
+
+        Examples
+        --------
+        >>> StandardSVT(100.0, charges=1, epsilon=1.0, seed=1).ask_many([0.0, 200.0, 0.0]).tolist()
+        [False, True]
+        """
+        if thresholds is None:
+            return self._released_many(values)[0]
+        limits = self._grid.steps_many(thresholds)
+        if len(limits) != len(np.atleast_1d(np.asarray(values))):
+            raise InputError(
+                f"each query has one threshold; got {len(limits)} thresholds for "
+                f"{len(np.atleast_1d(np.asarray(values)))} queries"
+            )
+        return self._released_many(values, limits)[0]
+
+    def accuracy(self, *, queries: int, beta: float) -> float:
+        """Largest error of any answer.
+
+        With probability ``1 - beta``, over `queries` queries of which at most `charges` reach the threshold less this
+        error: True is said only above ``threshold - alpha``, False only below ``threshold + alpha``, and released
+        values are this near.
+
+        Parameters
+        ----------
+        queries : int
+            Length ``k`` of the stream; at least 1.
+        beta : float
+            Failure probability, in (0, 1).
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+
+        Notes
+        -----
+        A union bound in ``m`` equal parts, two, or three with values: the larger of ``b1 ln(m/beta) + b2 ln(m
+        k/beta)`` and ``b3 ln(m c/beta)``, for noise scales ``b1, b2, b3``.
+        """
+        if queries < 1 or not 0 < beta < 1:
+            raise InputError(
+                f"queries is at least 1 and beta lies in (0, 1); got queries {queries}, beta {beta}"
+            )
+        scales = self.scales
+        log_parts = math.log((3 if scales.answer else 2) / beta)
+        # Exponential noise lies below its mean by less than a scale: ln(m/beta) is at least ln 2, so count one.
+        held = scales.threshold * Fraction(max(1.0, log_parts))
+        comparison = held + scales.query * Fraction(max(1.0, log_parts + math.log(queries)))
+        answer = scales.answer * Fraction(log_parts + math.log(self._core.charges))
+        return self._grid.real(math.ceil(max(comparison, answer)) + 4)
+
+    def _steps_of(self, threshold: float | None) -> int:
+        if threshold is None:
+            return self._threshold
+        if not math.isfinite(threshold):
+            raise InputError(f"a threshold is a finite number; got {threshold}")
+        return self._grid.steps(threshold)

@@ -1,0 +1,216 @@
+"""Boundary wrapper: a private choice that is free while one outcome dominates, and charged when it says "boundary"."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.noise.coins import leading_bits
+from reusable_holdout.mechanisms.noise.random_words import RandomWords
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+__all__ = ["TwoRuns", "boundary_wrapper", "boundary_wrapper_black_box", "exponential_weights"]
+
+Outcome = TypeVar("Outcome", bound="Hashable")
+
+_DIGITS = 64  # binary digits of the exponential mechanism's weight ratio
+
+
+def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = None) -> int | None:
+    """Draw from a private algorithm's outcome distribution, or say None: "no outcome dominates".
+
+    If the algorithm is e-differentially private then the call is t-differentially private, ``t = e + ln(3 / (2 +
+    exp(-e))) <= 4e/3`` (`boundary_epsilon`), and None is a q-target of it for target charging, ``q = (exp(t) - 1) /
+    (2 (exp(e + t) - 1))`` (`boundary_q`): in an interaction that stops after so many Nones, no other call is charged.
+
+    Parameters
+    ----------
+    weights : Sequence[int or Fraction], shape (outcomes,)
+        The algorithm's outcome distribution on the private data, up to a positive factor. Exact, so no floats:
+        `exponential_weights` gives those of the exponential mechanism.
+    seed : int, optional
+        For reproducible choices, which protect nobody. By default the choice is unpredictable. One seed is one choice:
+        give every call of a sequence its own.
+
+    Returns
+    -------
+    int or None
+        Position of the outcome, or None for the boundary.
+
+    Raises
+    ------
+    InputError
+        If there is no weight, one is negative or not exact, or all are 0.
+
+    Notes
+    -----
+    With ``pi = min(1/2, 1 - largest probability)``, None has probability ``pi / (1 + pi)``, which is at most 1/3, and
+    an outcome of probability ``p`` has ``p / (1 + pi)``, so a dominant one ``p / (2 - p)``. In integer weights ``w`` of
+    sum ``W`` and maximum ``M`` this is one exact draw, with weights ``min(2 (W - M), W)`` for None and ``2 w``.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive
+       computations", Algorithm 4, Lemmas 2.8 and 2.9.
+
+    Examples
+    --------
+    >>> boundary_wrapper([0, 7, 0])
+    1
+    >>> [boundary_wrapper([1, 1], seed=seed) for seed in range(6)]
+    [None, 0, None, None, None, 1]
+    """
+    whole = _integers(weights)
+    total = sum(whole)
+    boundary = min(2 * (total - max(whole)), total)
+    chosen = _draw([boundary, *(2 * weight for weight in whole)], RandomWords(seed))
+    return None if chosen == 0 else chosen - 1
+
+
+class TwoRuns(NamedTuple, Generic[Outcome]):
+    """Outcomes of two independent runs of one private algorithm.
+
+    Two runs of an e-differentially private algorithm are 2e-differentially private; ``boundary`` is a
+    target.
+
+    Attributes
+    ----------
+    first, second
+        The outcomes; both may be published.
+    """
+
+    first: Outcome
+    second: Outcome
+
+    @property
+    def boundary(self) -> bool:
+        """Whether the runs differ, which is what is charged."""
+        return self.first != self.second
+
+
+def boundary_wrapper_black_box(
+    algorithm: Callable[[RandomWords], Outcome], *, seed: int | None = None
+) -> TwoRuns[Outcome]:
+    """Run a private algorithm twice; agreement is free, and only a difference is charged.
+
+    If the algorithm is e-differentially private then the call is 2e-differentially private, and "the outcomes
+    differ" is a q-target of it for target charging with ``q = (1 + exp(e)) / (1 + exp(e) + 2 exp(2e))``, near
+    1/2 for small e.
+
+    Parameters
+    ----------
+    algorithm : Callable[[RandomWords], Hashable]
+        Gives one outcome. It takes all its randomness from the words it is handed, so that the two runs are
+        independent: noise keyed by the question would be the same twice, and void the guarantee.
+    seed : int, optional
+        For reproducible runs, which protect nobody. By default they are unpredictable.
+
+    Returns
+    -------
+    TwoRuns
+        Both outcomes.
+
+    Notes
+    -----
+    With ``p_i`` the probability of outcome ``i`` the runs agree with probability ``sum p_i**2``.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), "The target-charging technique", Lemma F.1; the constant re-derived.
+
+    Examples
+    --------
+    >>> boundary_wrapper_black_box(lambda words: words.below(1)).boundary
+    False
+    """
+    words = RandomWords(seed)
+    return TwoRuns(algorithm(words), algorithm(words))
+
+
+def exponential_weights(scores: Sequence[int], *, epsilon: float, sensitivity: int = 1) -> list[int]:
+    """Weigh outcomes as the exponential mechanism does, in exact integers.
+
+    A draw with these weights is epsilon-differentially private, for they are powers of one rational number
+    that is at least ``exp(-epsilon / (2 sensitivity))``.
+
+    Parameters
+    ----------
+    scores : Sequence[int], shape (outcomes,)
+        Score of each outcome on the private data, such as votes.
+    epsilon : float
+        Privacy parameter of one draw; finite, > 0.
+    sensitivity : int
+        Largest change of one score when one row is replaced; at least 1.
+
+    Returns
+    -------
+    list of int
+        Weights, each of at most ``64 (max score - min score) + 1`` binary digits.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range or a score is no integer.
+
+    Notes
+    -----
+    Outcome ``r`` has weight ``a**(max score - score_r)`` times a common power of two, where ``a`` is ``exp(-e /
+    (2 D))`` rounded up at the 64th binary digit: the mechanism is that of a marginally smaller epsilon.
+
+    References
+    ----------
+    .. [1] McSherry and Talwar (2007), "Mechanism design via differential privacy", Theorem 6.
+    .. [2] Ilvento (2020), "Implementing the exponential mechanism with base-2 differential privacy".
+
+    Examples
+    --------
+    >>> low, high = exponential_weights([3, 4], epsilon=1.0)
+    >>> round(high / low, 6)
+    1.648721
+    """
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
+    if sensitivity < 1:
+        raise InputError(f"sensitivity is at least 1; got {sensitivity}")
+    if not len(scores) or not all(isinstance(score, int | np.integer) for score in scores):
+        raise InputError("scores are integers, at least one; got none or something else; round them first")
+    exponent = Fraction(epsilon) / (2 * sensitivity)
+    ratio = leading_bits(exponent, "quotient", _DIGITS) + 1
+    below = [int(max(scores)) - int(score) for score in scores]
+    return [ratio**steps << _DIGITS * (max(below) - steps) for steps in below]
+
+
+def _integers(weights: Sequence[int | Fraction]) -> list[int]:
+    """Bring exact weights to a common denominator."""
+    if not len(weights):
+        raise InputError("there is at least one weight; got none; nothing was drawn")
+    if not all(isinstance(weight, int | np.integer | Fraction) for weight in weights):
+        raise InputError(
+            "weights are integers or Fractions, for a rounded probability is not private; got something else; "
+            "nothing was drawn"
+        )
+    exact = [weight if isinstance(weight, Fraction) else Fraction(int(weight)) for weight in weights]
+    if min(exact) < 0 or max(exact) == 0:
+        raise InputError("weights are at least 0 and not all 0; got others; nothing was drawn")
+    common = math.lcm(*(weight.denominator for weight in exact))
+    return [int(weight * common) for weight in exact]
+
+
+def _draw(weights: list[int], words: RandomWords) -> int:
+    """Draw a position with probability proportional to its weight, by exact halving."""
+    below = [0, *accumulate(weights)]
+    low, high = 0, len(weights)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if words.share(below[middle] - below[low], below[high] - below[low]):
+            high = middle
+        else:
+            low = middle
+    return low

@@ -1,0 +1,203 @@
+"""The privacy loss of every sparse vector mechanism, computed exactly and compared with the epsilon it promises."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from mechanisms.sparse_vector.audit import (
+    MONOTONIC,
+    PATTERNS,
+    Law,
+    Pattern,
+    Queries,
+    long_loss,
+    segment_losses,
+    sparse_vector_law,
+    worst_held_loss,
+    worst_loss,
+)
+
+from reusable_holdout.mechanisms import (
+    DiscreteExponential,
+    DiscreteLaplace,
+    NoiseScales,
+    SparseVector,
+    numeric_sparse_scales,
+    sparse_scales,
+    standard_svt_scales,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mechanism at one budget."""
+
+    scales: NoiseScales
+    charges: int
+    epsilon: float
+    sensitivity: int
+    held: bool = False
+    comparison: str = "laplace"
+    gap: bool = False
+    monotonic: bool = False
+
+    @property
+    def law(self) -> Law:
+        far = math.ceil(6 * self.scales.query)
+        queries = Queries((-far, 0, far), self.sensitivity)
+        return sparse_vector_law(self.scales, queries, comparison=self.comparison, gap=self.gap)
+
+    @property
+    def patterns(self) -> list[Pattern]:
+        return [PATTERNS[name] for name in (MONOTONIC if self.monotonic else PATTERNS)]
+
+    def worst(self, length: int) -> float:
+        search = worst_held_loss if self.held else worst_loss
+        law = self.law
+        return max(
+            search(law, length=length, charges=self.charges, pattern=pattern) for pattern in self.patterns
+        )
+
+    def worst_long(self) -> float:
+        law = self.law
+        return max(
+            long_loss(law, charges=charges, pattern=pattern, renewed=not self.held)
+            for charges in range(self.charges + 1)
+            for pattern in self.patterns
+        )
+
+
+def renewed(name: str, charges: int, epsilon: float, sensitivity: int) -> Case:
+    maker = sparse_scales if name == "Sparse" else numeric_sparse_scales
+    scales = maker(charges=charges, epsilon=epsilon, sensitivity=sensitivity)
+    return Case(scales, charges, epsilon, sensitivity)
+
+
+def held(
+    charges: int,
+    epsilon: float,
+    sensitivity: int,
+    *,
+    ratio: float | None = None,
+    answers: float = 0.0,
+    monotonic: bool = False,
+    comparison: str = "laplace",
+    gap: bool = False,
+) -> Case:
+    scales = standard_svt_scales(
+        charges=charges,
+        epsilon=epsilon,
+        sensitivity=sensitivity,
+        ratio=ratio,
+        answers=answers,
+        monotonic=monotonic,
+    )
+    return Case(scales, charges, epsilon, sensitivity, True, comparison, gap, monotonic)
+
+
+CASES = {
+    "AboveThreshold": renewed("Sparse", 1, 0.5, 1),
+    "AboveThreshold, D=4": renewed("Sparse", 1, 1.0, 4),
+    "AboveThreshold, e=2, D=3": renewed("Sparse", 1, 2.0, 3),
+    "Sparse, c=2": renewed("Sparse", 2, 1.0, 1),
+    "Sparse, c=3, D=4": renewed("Sparse", 3, 3.0, 4),
+    "NumericSparse, c=1": renewed("NumericSparse", 1, 1.0, 2),
+    "NumericSparse, c=2": renewed("NumericSparse", 2, 1.0, 1),
+    "NumericSparse, c=3, D=4": renewed("NumericSparse", 3, 3.0, 4),
+    "StandardSVT, c=1": held(1, 1.0, 1),
+    "StandardSVT, c=2, e=0.5": held(2, 0.5, 1),
+    "StandardSVT, c=3, D=4": held(3, 2.0, 4),
+    "StandardSVT, 1:1": held(2, 1.0, 2, ratio=1.0),
+    "StandardSVT, 1:c": held(3, 1.0, 1, ratio=3.0),
+    "StandardSVT, monotonic": held(3, 1.0, 2, monotonic=True),
+    "StandardSVT, values": held(2, 1.0, 1, answers=0.25),
+    "StandardSVT, gap": held(2, 1.0, 2, gap=True),
+    "StandardSVT, gap, monotonic": held(2, 1.0, 1, gap=True, monotonic=True),
+    "StandardSVT, exponential": held(2, 1.0, 2, comparison="exponential"),
+    "StandardSVT, exponential, monotonic": held(3, 1.0, 2, comparison="exponential", monotonic=True),
+    "StandardSVT, exponential, gap": held(2, 1.0, 1, comparison="exponential", gap=True),
+    "StandardSVT, exponential, values": held(2, 1.5, 1, comparison="exponential", answers=0.5),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_short_transcript_loses_more_than_epsilon(name: str) -> None:
+    case = CASES[name]
+    outputs = len(case.law.above)
+    assert case.worst(length=4 if outputs == 1 or not case.held else 3) <= case.epsilon + 1e-9
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_worst_long_transcript_loses_all_of_epsilon_and_no_more(name: str) -> None:
+    case = CASES[name]
+    assert 0.99 * case.epsilon <= case.worst_long() <= case.epsilon + 1e-9
+
+
+@pytest.mark.parametrize("name", ["Sparse", "NumericSparse"])
+def test_a_round_under_optimal_composition_loses_its_share(name: str) -> None:
+    maker = sparse_scales if name == "Sparse" else numeric_sparse_scales
+    scales = maker(charges=10, epsilon=8.0, delta=1e-6, composition="optimal", sensitivity=2)
+    each = 2 * 2 / float(scales.threshold) if name == "Sparse" else 9 * 2 / (4 * float(scales.threshold))
+    assert 0.99 * each <= Case(scales, 1, each, 2).worst_long() <= each + 1e-9
+
+
+def test_numeric_sparse_spends_on_the_number_what_the_comparison_leaves() -> None:
+    case = CASES["NumericSparse, c=1"]
+    silent = Case(NoiseScales(case.scales.threshold, case.scales.query, Fraction(0)), 1, 1.0, 2)
+    with_number, without = (
+        segment_losses(each.law, 4, PATTERNS["mixed"], charged=True).max() for each in (case, silent)
+    )
+    assert without <= 8 / 9 + 1e-9
+    assert with_number == pytest.approx(without + 1 / 9, abs=1e-9)
+
+
+class EnumeratedNoise:
+    """Stands in for keyed noise: each draw is what the enumeration says."""
+
+    def __init__(self, threshold: int, queries: dict[bytes, int]) -> None:
+        self.threshold, self.queries = threshold, queries
+
+    def draw(self, law: DiscreteLaplace, *, label: str, question: bytes) -> int:
+        if label == "query":
+            return self.queries[question]
+        return self.threshold if label == "threshold" else 0
+
+    def draw_many(self, law: DiscreteLaplace, *, label: str, questions: Sequence[bytes]) -> np.ndarray:
+        return np.array([self.draw(law, label=label, question=question) for question in questions])
+
+
+@pytest.mark.parametrize("comparison", ["laplace", "exponential"])
+def test_the_audited_law_is_the_law_of_the_code(comparison: str) -> None:
+    """All noises within 12 are run through SparseVector; what is left out weighs less than exp(-12)."""
+    scales = NoiseScales(Fraction(1), Fraction(1), Fraction(0))
+    noise_type = DiscreteLaplace if comparison == "laplace" else DiscreteExponential
+    threshold_law, query_law = noise_type(scales.threshold), noise_type(scales.query)
+    reach, questions, deviations = 12, [b"0", b"1"], np.array([1, -1])
+    observed: dict[int | None, float] = dict.fromkeys((0, 1, None), 0.0)
+    for rho, nu0, nu1 in itertools.product(range(-reach, reach + 1), repeat=3):
+        noise = EnumeratedNoise(rho, dict(zip(questions, (nu0, nu1), strict=True)))
+        core = SparseVector(scales=scales, noise=noise, charges=1, comparison=comparison)  # type: ignore[arg-type]
+        first = core.first_above(deviations, np.zeros(2, dtype=np.int64), questions)
+        observed[first] += math.exp(
+            threshold_law.log_pmf(rho) + query_law.log_pmf(nu0) + query_law.log_pmf(nu1)
+        )
+    law = sparse_vector_law(scales, Queries((0,), 1), comparison=comparison)  # values -1, 0, 1
+    weights, below, above = np.exp(law.weights), np.exp(law.below), np.exp(law.above[0])
+    low, high = 0, 2
+    expected = {
+        0: weights @ above[high],
+        1: weights @ (below[high] * above[low]),
+        None: weights @ (below[high] * below[low]),
+    }
+    assert sum(expected.values()) == pytest.approx(1, abs=1e-12)
+    for outcome, probability in expected.items():
+        assert observed[outcome] == pytest.approx(float(probability), abs=3 * math.exp(-12))

@@ -1,0 +1,259 @@
+"""AboveThreshold, Sparse and NumericSparse on real numbers: scales, accuracy, halting."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.mechanisms import (
+    AboveThreshold,
+    NumericSparse,
+    Sparse,
+    numeric_sparse_scales,
+    sparse_scales,
+)
+from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.sparse_vector.sparse import composed_scale
+
+if TYPE_CHECKING:
+    from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import Split
+
+E = 0.5
+
+
+def real(stream: AboveThreshold | Sparse | NumericSparse) -> list[float]:
+    scales = stream.scales
+    return [float(scale) * stream.step for scale in (scales.threshold, scales.query, scales.answer)]
+
+
+def s(x: float, charges: int, inverse: float) -> float:
+    return math.sqrt(32 * charges * math.log(inverse)) / x
+
+
+BOOK = math.sqrt(512)
+TABLE = {
+    "AboveThreshold": (AboveThreshold(0.0, epsilon=E), (2 / E, 4 / E, 0)),
+    "Sparse": (Sparse(0.0, charges=7, epsilon=E), (14 / E, 28 / E, 0)),
+    "Sparse, d > 0": (
+        Sparse(0.0, charges=7, epsilon=E, delta=1e-6),
+        (s(E, 7, 1e6), 2 * s(E, 7, 1e6), 0),
+    ),
+    "NumericSparse": (NumericSparse(0.0, charges=7, epsilon=E), (14 / (8 * E / 9), 28 / (8 * E / 9), 63 / E)),
+    "NumericSparse, d > 0": (
+        NumericSparse(0.0, charges=7, epsilon=E, delta=1e-6),
+        (s(8 * E / 9, 7, 2e6), 2 * s(8 * E / 9, 7, 2e6), s(2 * E / 9, 7, 2e6)),
+    ),
+    "NumericSparse, the book": (
+        NumericSparse(0.0, charges=7, epsilon=E, delta=1e-6, split="book"),
+        (
+            s(BOOK / (BOOK + 1) * E, 7, 2e6),
+            2 * s(BOOK / (BOOK + 1) * E, 7, 2e6),
+            s(2 * E / (BOOK + 1), 7, 2e6),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_noise_scales_are_the_formulas(name: str) -> None:
+    stream, expected = TABLE[name]
+    assert real(stream) == pytest.approx(expected, rel=1e-12)
+    assert all(ours >= theirs * (1 - 1e-15) for ours, theirs in zip(real(stream), expected, strict=True))
+
+
+@pytest.mark.parametrize("sensitivity", [0.3, 1 / 10_000, 1e-200, 7.0, 1e200])
+def test_scales_grow_with_the_sensitivity_and_round_up(sensitivity: float) -> None:
+    stream = AboveThreshold(0.0, epsilon=E, sensitivity=sensitivity)
+    scale = float(stream.scales.threshold) * stream.step
+    assert 2 * sensitivity / E * (1 - 1e-15) <= scale <= 2 * sensitivity / E * (1 + 2**-16)
+
+
+def test_a_sensitivity_in_grid_units_multiplies_exactly() -> None:
+    one, four = (numeric_sparse_scales(charges=3, epsilon=0.7, sensitivity=d) for d in (1, 4))
+    assert (four.threshold, four.query, four.answer) == (4 * one.threshold, 4 * one.query, 4 * one.answer)
+    assert one.threshold == Fraction(27, 4) / Fraction(0.7)
+    assert sparse_scales(charges=3, epsilon=0.7, sensitivity=1).threshold == 6 / Fraction(0.7)
+
+
+@pytest.mark.parametrize("split", ["lecture", "book"])
+def test_both_splits_spend_all_of_epsilon_by_advanced_composition(split: Split) -> None:
+    """Comparisons e1 and answers e2/2, each e'/sqrt(8 c ln(1/d')) per round, make up epsilon."""
+    charges, delta = 20, 1e-5
+    scales = numeric_sparse_scales(charges=charges, epsilon=E, delta=delta, sensitivity=1, split=split)
+    root = math.sqrt(8 * charges * math.log(2 / delta))
+    comparisons = root * 2 / float(scales.threshold)
+    answers = root / float(scales.answer)
+    assert comparisons + answers == pytest.approx(E, rel=1e-12)
+    assert comparisons + answers <= E
+
+
+@given(st.integers(1, 300), st.floats(0.01, 3.0), st.floats(1e-12, 0.1))
+def test_each_round_composes_to_epsilon_wherever_the_scale_is_granted(
+    charges: int, epsilon: float, delta: float
+) -> None:
+    try:
+        scale = composed_scale(charges=charges, epsilon=epsilon, delta=delta)
+    except InputError:
+        return
+    each = 2 / float(scale)
+    total = each * math.sqrt(2 * charges * math.log(1 / delta)) + charges * each * math.expm1(each)
+    assert total <= epsilon * (1 + 1e-12)
+
+
+def test_scales_are_granted_in_the_corollarys_whole_range() -> None:
+    for charges in (1, 10, 1000):
+        assert composed_scale(charges=charges, epsilon=1.0, delta=0.01) > 0
+    with pytest.raises(InputError, match="advanced composition"):
+        composed_scale(charges=10, epsilon=50.0, delta=0.5)
+
+
+def test_accuracy_is_the_theorems() -> None:
+    k, beta, c = 1000, 0.05, 7
+    length = math.log(k) + math.log(4 * c / beta)
+    root = math.sqrt(c * math.log(2e6))
+    expected = {
+        "AboveThreshold": 8 * (math.log(k) + math.log(2 / beta)) / E,
+        "Sparse": 8 * c * (math.log(k) + math.log(2 * c / beta)) / E,
+        "NumericSparse": 9 * c * length / E,
+        "NumericSparse, d > 0": 9 * length * math.sqrt(8) * root / E,
+        "NumericSparse, the book": math.sqrt(8)
+        * (BOOK + 1)
+        * length
+        * root
+        / E,  # its answers' noise decides
+    }
+    for name, alpha in expected.items():
+        assert TABLE[name][0].accuracy(queries=k, beta=beta) == pytest.approx(alpha, rel=1e-5)
+        assert TABLE[name][0].accuracy(queries=k, beta=beta) >= alpha
+
+
+@pytest.mark.parametrize(("queries", "beta"), [(0, 0.1), (10, 0.0), (10, 1.0)])
+def test_accuracy_refuses_what_is_out_of_range(queries: int, beta: float) -> None:
+    with pytest.raises(InputError, match="beta"):
+        AboveThreshold(0.0, epsilon=E).accuracy(queries=queries, beta=beta)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_answers_are_within_the_accuracy_at_a_failure_probability_of_1e_9(seed: int) -> None:
+    stream = NumericSparse(0.0, charges=3, epsilon=1.0, seed=seed)
+    alpha = stream.accuracy(queries=100, beta=1e-9 / 20)
+    assert [stream.ask(-1.001 * alpha) for _ in range(97)] == [None] * 97
+    for _ in range(3):
+        answer = stream.ask(1.001 * alpha)
+        assert answer is not None
+        assert abs(answer - 1.001 * alpha) <= alpha
+
+
+def test_above_threshold_halts_at_the_first_query_above() -> None:
+    stream = AboveThreshold(0.5, epsilon=E, sensitivity=1e-6, seed=3)
+    assert [stream.ask(value) for value in (0.1, 0.4, 0.6)] == [False, False, True]
+    assert (stream.halted, stream.charges_left) == (True, 0)
+    with pytest.raises(BudgetError, match="nothing was answered"):
+        stream.ask(0.0)
+
+
+def test_sparse_halts_after_its_charges() -> None:
+    stream = Sparse(0.5, charges=3, epsilon=E, sensitivity=1e-6, seed=3)
+    assert [stream.ask(value) for value in (0.9, 0.1, 0.8, 0.2)] == [True, False, True, False]
+    assert (stream.halted, stream.charges_left) == (False, 1)
+    assert stream.ask(0.7)
+    with pytest.raises(BudgetError):
+        stream.ask(0.7)
+
+
+def test_numeric_sparse_releases_values_near_the_truth() -> None:
+    stream = NumericSparse(0.5, charges=2, epsilon=E, sensitivity=1e-6, seed=3)
+    assert stream.ask(0.1) is None
+    assert stream.ask(0.9) == pytest.approx(0.9, abs=0.01)
+    assert stream.charges_left == 1
+
+
+def test_a_seed_repeats_the_noise_and_no_seed_does_not() -> None:
+    def answers(seed: int | None) -> list[float | None]:
+        stream = NumericSparse(0.0, charges=5, epsilon=E, seed=seed)
+        return [stream.ask(1e6) for _ in range(5)]
+
+    assert answers(4) == answers(4)
+    assert answers(None) != answers(None)
+    assert len(set(answers(4))) == 5, "equal values asked again are new questions here"
+
+
+@pytest.mark.parametrize(
+    "bad", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "sensitivity": 0.0}]
+)
+def test_above_threshold_refuses_parameters_out_of_range(bad: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        AboveThreshold(0.0, **bad)
+
+
+def test_out_of_range_parameters_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="charges"):
+        Sparse(0.0, charges=0, epsilon=1.0)
+    with pytest.raises(InputError, match="delta"):
+        Sparse(0.0, charges=1, epsilon=1.0, delta=1.0)
+    with pytest.raises(InputError, match="threshold"):
+        Sparse(math.nan, charges=1, epsilon=1.0)
+    with pytest.raises(InputError, match="split"):
+        NumericSparse(0.0, charges=1, epsilon=1.0, split="even")  # type: ignore[arg-type]
+
+
+def test_a_value_that_is_no_number_is_refused_and_charges_nothing() -> None:
+    stream = NumericSparse(0.0, charges=1, epsilon=1.0)
+    with pytest.raises(InputError, match="nothing was charged"):
+        stream.ask(math.nan)
+    assert stream.charges_left == 1
+
+
+def test_infinite_values_are_clipped() -> None:
+    stream = Sparse(0.0, charges=1, epsilon=1.0)
+    assert (stream.ask(-math.inf), stream.ask(math.inf)) == (False, True)
+
+
+def test_a_mechanism_does_not_leave_its_process() -> None:
+    with pytest.raises(HandleError):
+        pickle.dumps(AboveThreshold(0.0, epsilon=1.0))
+
+
+# The grid ------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1.0, 1.0), st.floats(1e-3, 1e3))
+def test_rounding_never_exceeds_the_sensitivity_in_steps(
+    value: float, share: float, sensitivity: float
+) -> None:
+    grid = Grid.of(sensitivity)
+    neighbour = value + share * sensitivity
+    if abs(Fraction(neighbour) - Fraction(value)) <= Fraction(sensitivity):  # the addition above rounds too
+        assert abs(grid.steps(neighbour) - grid.steps(value)) <= grid.sensitivity
+
+
+def test_halves_are_rounded_upwards_so_that_shifts_stay_shifts() -> None:
+    grid = Grid(step=1.0, sensitivity=1)
+    assert [grid.steps(value) for value in (-1.5, -0.5, 0.5, 1.5, 2.5)] == [-1, 0, 1, 2, 3]
+
+
+@given(st.floats(1e-300, 1e300).filter(lambda x: 1e-290 < x < 1e290))
+def test_a_step_is_a_power_of_two_far_below_the_sensitivity(sensitivity: float) -> None:
+    grid = Grid.of(sensitivity)
+    assert math.frexp(grid.step)[0] == 0.5
+    assert 2**16 <= grid.sensitivity <= 2**17
+    assert Fraction(sensitivity) <= grid.sensitivity * Fraction(grid.step)
+
+
+@given(st.lists(st.floats(allow_nan=False), max_size=20), st.floats(1e-3, 1e3))
+def test_many_values_are_rounded_as_one_is(values: list[float], sensitivity: float) -> None:
+    grid = Grid.of(sensitivity)
+    assert grid.steps_many(values).tolist() == [grid.steps(value) for value in values]
+
+
+@pytest.mark.parametrize("values", [[10**400], ["1"], [[1.0]], [None], [1.0, math.nan], 3.0, [1j]])
+def test_what_is_no_row_of_numbers_is_refused(values: object) -> None:
+    with pytest.raises(InputError, match=r"nothing was answered|one dimension"):
+        Grid.of(1.0).steps_many(values)  # type: ignore[arg-type]

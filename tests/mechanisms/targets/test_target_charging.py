@@ -1,0 +1,466 @@
+"""Target charging: each call's law by enumerating its noise, the whole interaction's delta, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from accounting.target_decomposition import largest_q, privacy_loss
+from scipy import special
+
+from reusable_holdout.accounting.target_charging import between_thresholds_q, differing_runs_q, not_prior_q
+from reusable_holdout.errors import BudgetError, HandleError, InputError
+from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.targets.charging import TargetCharging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+
+FAR = 400  # noise beyond it is counted as the tail
+
+
+class Scripted(TargetCharging):
+    """Target charging whose noise is listed; it notes the law that each draw should have had."""
+
+    noise: Iterator[int] = iter(())
+    law: DiscreteLaplace | None = None
+
+    def _draw(self, law: DiscreteLaplace) -> int:
+        self.law = law
+        return next(self.noise)
+
+
+@pytest.fixture
+def coarse(monkeypatch: pytest.MonkeyPatch) -> Grid:
+    """A grid of two steps per sensitivity, so that all noise can be listed."""
+    grid = Grid(step=0.5, sensitivity=2)
+    monkeypatch.setattr(Grid, "of", staticmethod(lambda _: grid))
+    return grid
+
+
+def scripted(*noise: int, **wish: Any) -> Scripted:
+    interaction = Scripted(**({"charges": 1, "epsilon": 20.0, "delta": 0.2} | wish))
+    interaction.noise = iter(noise)
+    return interaction
+
+
+def listed(
+    call: Callable[[TargetCharging, float], Any], value: float, **wish: Any
+) -> dict[Any, tuple[float, Any]]:
+    """Probability of each outcome of one call, and the targets it hits. Numbers in the tail are one outcome."""
+    law: dict[Any, float] = defaultdict(float)
+    hits: dict[Any, Any] = {}
+    interaction = scripted(**wish)
+    for noise in range(-FAR, FAR + 1):
+        interaction.noise = iter([noise])
+        interaction._hits = [0] * len(interaction.hits)
+        interaction._stored, interaction._names = {}, set()
+        outcome = call(interaction, value)
+        if isinstance(outcome, float):
+            outcome = min(max(outcome, -FAR / 4), FAR / 4)
+        assert interaction.law is not None
+        tail = interaction.law.log_tail(FAR) if abs(noise) == FAR else interaction.law.log_pmf(noise)
+        law[outcome] += math.exp(tail)
+        assert (
+            hits.setdefault(outcome, interaction.hits) == interaction.hits
+        )  # a function of the outcome alone
+    assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
+    return {outcome: (law[outcome], hits[outcome]) for outcome in law}
+
+
+def audit(call: Callable[[TargetCharging, float], Any], value: float, **wish: Any) -> tuple[float, float]:
+    """Privacy loss, and the smallest q of any target, over all values a sensitivity away."""
+    each = scripted(**wish).epsilon_each
+    losses, qs = [], []
+    for other in (value - 1.0, value - 0.5, value + 0.5, value + 1.0):
+        first, second = listed(call, value, **wish), listed(call, other, **wish)
+        assert first.keys() == second.keys()
+        p, r = [first[outcome][0] for outcome in first], [second[outcome][0] for outcome in first]
+        losses.append(privacy_loss(p, r))
+        targets = np.array([first[outcome][1] for outcome in first]).T > 0
+        qs.extend(largest_q(p, r, target, epsilon=each) for target in targets)
+    return max(losses), min(qs)
+
+
+CALLS: dict[str, tuple[Callable[[TargetCharging, float], Any], dict[str, Any]]] = {
+    "not_prior": (lambda it, value: it.not_prior(value, 3.0), {}),
+    "not_prior with a tolerance": (lambda it, value: it.not_prior(value, 0.0, tolerance=5.0), {}),
+    "not_prior with two priors": (
+        lambda it, value: it.not_prior(value, 0.0, 4.0, tolerance=3.0),
+        {"targets": 2},
+    ),
+    "above": (lambda it, value: it.above(value, 4.0), {}),
+    "above, expected": (lambda it, value: it.above(value, 4.0, True), {}),
+    "above, either expected": (lambda it, value: it.above(value, 4.25, True, False), {"targets": 2}),
+    "between": (lambda it, value: it.between(value, 0.0, 2.0), {"gap": 2.0, "epsilon": 30.0}),
+    "conditional_release": (lambda it, value: it.conditional_release(value, low=4.0), {}),
+    "conditional_release of an interval": (
+        lambda it, value: it.conditional_release(value, low=-2.0, high=2.0),
+        {},
+    ),
+    "named conditional_release": (lambda it, value: it.conditional_release(value, low=4.0, name="a"), {}),
+}
+
+
+@pytest.mark.usefixtures("coarse")
+@pytest.mark.parametrize("value", [-9.0, 0.0, 3.0, 4.0, 12.0])
+@pytest.mark.parametrize("name", CALLS)
+def test_each_call_keeps_the_epsilon_and_the_q_it_is_charged_for(name: str, value: float) -> None:
+    call, wish = CALLS[name]
+    interaction = scripted(**wish)
+    loss, q = audit(call, value, **wish)
+    assert loss <= interaction.epsilon_each * (1 + 1e-9)
+    assert q >= interaction.q * (1 - 1e-6)
+
+
+@pytest.mark.usefixtures("coarse")
+@pytest.mark.parametrize("name", ["not_prior", "above", "between", "conditional_release"])
+def test_the_epsilon_of_a_call_is_used_up(name: str) -> None:
+    call, wish = CALLS[name]
+    loss, _ = audit(call, -9.0, **wish)
+    assert loss == pytest.approx(scripted(**wish).epsilon_each, rel=1e-9)
+
+
+@pytest.mark.usefixtures("coarse")
+@pytest.mark.parametrize("value", [-5.0, 0.0, 4.0, 8.0])
+@pytest.mark.parametrize("ends", [(3.0, math.inf), (0.0, 5.0), (-math.inf, math.inf)])
+def test_a_revision_keeps_the_epsilon_and_the_q_given_that_nothing_was_released(
+    value: float, ends: tuple[float, float]
+) -> None:
+    def both(interaction: TargetCharging, value: float) -> Any:
+        if interaction.conditional_release(value, low=4.0, high=5.0, name="a") is not None:
+            return "released at once"
+        return interaction.revise("a", low=ends[0], high=ends[1])
+
+    each = scripted().epsilon_each
+    first, second = listed(both, value), listed(both, value + 1.0)
+    kept = [outcome for outcome in first if outcome != "released at once"]
+    p, r = (np.array([law[outcome][0] for outcome in kept]) for law in (first, second))
+    target = [first[outcome][1] == (1,) for outcome in kept]
+    assert privacy_loss(p / p.sum(), r / r.sum()) <= each * (1 + 1e-9)
+    assert largest_q(p / p.sum(), r / r.sum(), target, epsilon=each) >= not_prior_q(each) * (1 - 1e-6)
+
+
+def stopped_delta(first: float, second: float, *, charges: int, calls: int, epsilon: float) -> float:
+    """Delta, at an epsilon, of independent calls with these chances of a hit, stopped at the last charge."""
+    t = np.arange(charges, calls + 1)
+    ways = special.gammaln(t) - special.gammaln(charges) - special.gammaln(t - charges + 1)
+    j = np.arange(charges)  # never stopped: fewer hits
+    left = special.gammaln(calls + 1) - special.gammaln(j + 1) - special.gammaln(calls - j + 1)
+
+    def logs(p: float) -> np.ndarray[Any, Any]:
+        stopped = ways + charges * math.log(p) + (t - charges) * math.log1p(-p)
+        return np.concatenate([stopped, left + j * math.log(p) + (calls - j) * math.log1p(-p)])
+
+    return float(np.maximum(0.0, np.exp(logs(first)) - np.exp(logs(second) + epsilon)).sum())
+
+
+def worst_delta(interaction: TargetCharging, *, charges: int, calls: int, epsilon: float) -> float:
+    """Delta over threshold tests of a constant value at several distances from the threshold."""
+    law, sensitivity = interaction._law, interaction._grid.sensitivity
+    deltas = []
+    for distance in np.linspace(-3, 12, 16):  # in sensitivities
+        near, far = (
+            math.exp(law.log_tail(round(distance * sensitivity) + shift)) for shift in (0, sensitivity)
+        )
+        for pair in ((near, far), (far, near)):
+            deltas.append(stopped_delta(*pair, charges=charges, calls=calls, epsilon=epsilon))  # noqa: PERF401
+    return max(deltas)
+
+
+@pytest.mark.parametrize("charges", [1, 5, 60])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (3.0, 1e-6), (0.5, 0.05)])
+def test_the_whole_interaction_keeps_its_delta(epsilon: float, delta: float, charges: int) -> None:
+    interaction = TargetCharging(charges=charges, epsilon=epsilon, delta=delta)
+    for calls in (charges, 10 * charges, 300 * charges):
+        assert worst_delta(interaction, charges=charges, calls=calls, epsilon=epsilon) <= delta
+    # The same audit rejects an interaction that would stop at four times the charges.
+    assert worst_delta(interaction, charges=4 * charges, calls=400 * charges, epsilon=epsilon) > delta
+
+
+def two_target_delta(first: float, second: float, *, charges: int, calls: int, epsilon: float) -> float:
+    """Delta of yes/no calls that stop when the rarer answer has come `charges` times."""
+    ends = [
+        (min(a, b), special.comb(a + b - 1, b), a, b)
+        for a, b in ((charges, b) for b in range(charges, calls))
+    ]
+    total = 0.0
+    for yes_is_rare in (True, False):
+        for _, ways, rare, common in ends:
+            yes, no = (rare, common) if yes_is_rare else (common, rare)
+            if yes + no <= calls:
+                p, r = (ways * x**yes * (1 - x) ** no for x in (first, second))
+                total += max(0.0, p - math.exp(epsilon) * r)
+    for yes in range(calls + 1):
+        if min(yes, calls - yes) < charges:
+            p, r = (special.comb(calls, yes) * x**yes * (1 - x) ** (calls - yes) for x in (first, second))
+            total += max(0.0, p - math.exp(epsilon) * r)
+    return total
+
+
+@pytest.mark.parametrize("charges", [1, 4])
+def test_two_targets_keep_the_delta_of_the_whole(charges: int) -> None:
+    interaction = TargetCharging(charges=charges, epsilon=1.0, delta=0.01, targets=2)
+    law, sensitivity = interaction._law, interaction._grid.sensitivity
+    assert interaction.epsilon_each < TargetCharging(charges=charges, epsilon=1.0, delta=0.01).epsilon_each
+    for distance in np.linspace(-10, 10, 21):
+        near, far = (math.exp(law.log_tail(round((distance + shift) * sensitivity))) for shift in (0, 1))
+        for calls in (2 * charges, 100):
+            for pair in ((near, far), (far, near)):
+                assert two_target_delta(*pair, charges=charges, calls=calls, epsilon=1.0) <= 0.01
+
+
+METHODS: dict[str, Callable[[TargetCharging], Any]] = {
+    "not_prior": lambda it: it.not_prior(1e9, 0.0),
+    "above": lambda it: it.above(1e9, 0.0),
+    "between": lambda it: it.between(0.0, -1e9, 1e9),
+    "conditional_release": lambda it: it.conditional_release(1e9, low=0.0),
+    "revise": lambda it: it.revise("kept"),
+    "twice": lambda it: it.twice(iter([1, 2]).__next__, epsilon=it.epsilon_each / 2),
+    "run": lambda it: it.run(lambda: 1, hit=bool, epsilon=it.epsilon_each, q=1.0),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_it_refuses_every_call_after_the_last_charge(name: str) -> None:
+    interaction = TargetCharging(charges=2, epsilon=1.0, delta=1e-6, gap=1e6, seed=1)
+    assert interaction.conditional_release(0.0, low=1e9, name="kept") is None
+    METHODS["above"](interaction)
+    assert (interaction.hits, interaction.charges_left, interaction.halted) == ((1,), 1, False)
+    METHODS[name](interaction)
+    assert (interaction.hits, interaction.charges_left, interaction.halted) == ((2,), 0, True)
+    for again, method in METHODS.items():
+        if (again, name) != ("revise", "revise"):  # there the name is gone
+            with pytest.raises(BudgetError, match="all 2 charges are spent"):
+                method(interaction)
+    assert interaction.hits == (2,)
+
+
+def test_with_two_targets_it_goes_on_until_the_rarer_is_spent() -> None:
+    interaction = TargetCharging(charges=2, epsilon=1.0, delta=1e-6, targets=2, seed=1)
+    for _ in range(10):
+        assert interaction.above(1e9, 0.0, False, True)
+    assert (interaction.hits, interaction.halted) == ((10, 0), False)
+    for _ in range(2):
+        assert not interaction.above(-1e9, 0.0, False, True)
+    assert (interaction.hits, interaction.halted) == ((10, 2), True)
+
+
+@pytest.mark.usefixtures("coarse")
+def test_answers_are_the_first_prior_that_is_near() -> None:
+    interaction = scripted(0, 1, 2, -1, targets=2, charges=9)
+    answers = [interaction.not_prior(10.0, 10.25, 11.5, tolerance=0.5) for _ in range(4)]
+    assert answers == [10.25, 10.25, 11.5, 9.5]  # 11.0 is just near enough to 11.5
+    assert interaction.hits == (2, 3)
+
+
+@pytest.mark.usefixtures("coarse")
+def test_equal_priors_are_one_outcome() -> None:
+    interaction = scripted(0, targets=2)
+    assert interaction.not_prior(3.0, 3.0, 3.0) == 3.0
+    assert interaction.hits == (0, 0)
+
+
+@pytest.mark.usefixtures("coarse")
+@pytest.mark.parametrize(
+    ("threshold", "answers"),
+    [
+        (3.0, [False, True]),
+        (math.nextafter(3.0, 9.0), [False, False]),
+        (math.nextafter(2.5, 9.0), [False, True]),
+    ],
+)
+def test_a_tie_with_the_threshold_is_above(threshold: float, answers: list[bool]) -> None:
+    interaction = scripted(-1, 0, charges=9)
+    assert [interaction.above(3.0, threshold) for _ in range(2)] == answers
+
+
+@pytest.mark.usefixtures("coarse")
+def test_both_thresholds_and_both_ends_are_included() -> None:
+    interaction = scripted(-1, 0, 1, 2, 3, 4, charges=9, gap=1.0, epsilon=30.0)
+    assert [interaction.between(0.0, 0.0, 1.5) for _ in range(6)] == ["below", *["between"] * 4, "above"]
+    assert interaction.hits == (4,)
+    interaction = scripted(-1, 0, 1, 2, 3, 4, charges=9)
+    released = [interaction.conditional_release(0.0, low=0.0, high=1.5) for _ in range(6)]
+    assert released == [None, 0.0, 0.5, 1.0, 1.5, None]
+
+
+@pytest.mark.usefixtures("coarse")
+def test_a_kept_value_is_released_once_and_without_new_noise() -> None:
+    interaction = scripted(3, charges=2)
+    assert interaction.conditional_release(0.0, low=4.0, name="a") is None
+    assert interaction.revise("a", low=2.0) is None
+    with pytest.raises(InputError, match="contains the one before"):
+        interaction.revise("a", low=3.0)
+    with pytest.raises(InputError, match="contains the one before"):
+        interaction.revise("a", low=1.0, high=9.0)
+    assert interaction.revise("a", low=1.5) == 1.5
+    assert interaction.hits == (1,)
+    for act in (lambda: interaction.revise("a"), lambda: interaction.revise("b")):
+        with pytest.raises(InputError, match="nothing is kept"):
+            act()
+    with pytest.raises(InputError, match="used once"):
+        interaction.conditional_release(0.0, name="a")
+    assert interaction.hits == (1,)
+
+
+@pytest.mark.usefixtures("coarse")
+def test_a_value_that_may_be_revised_has_twice_the_noise() -> None:
+    interaction = scripted(0, 0, charges=9)
+    interaction.conditional_release(0.0)
+    plain = interaction.law
+    interaction.conditional_release(0.0, name="a")
+    assert plain is not None
+    assert interaction.law is not None
+    assert float(plain.scale) == pytest.approx(2 / interaction.epsilon_each, rel=1e-15)
+    assert interaction.law.scale == 2 * plain.scale
+
+
+BAD: dict[str, tuple[Callable[[TargetCharging], Any], str]] = {
+    "prior": (lambda it: it.not_prior(0.0, math.nan), "finite prior"),
+    "no prior": (lambda it: it.not_prior(0.0), "prior for each"),
+    "two priors": (lambda it: it.not_prior(0.0, 1.0, 2.0), "prior for each"),
+    "tolerance": (lambda it: it.not_prior(0.0, 1.0, tolerance=-1.0), "tolerance"),
+    "infinite tolerance": (lambda it: it.not_prior(0.0, 1.0, tolerance=math.inf), "tolerance"),
+    "threshold": (lambda it: it.above(0.0, math.inf), "threshold"),
+    "two answers": (lambda it: it.above(0.0, 0.0, True, False), "prior answer"),
+    "order": (lambda it: it.between(0.0, 2.0, 1.0), "at most its high end"),
+    "no number": (lambda it: it.between(0.0, math.nan, 1.0), "at most its high end"),
+    "empty": (lambda it: it.between(0.0, 0.1 * it.step, 0.2 * it.step), "multiple of the step"),
+    "too near": (lambda it: it.between(0.0, 0.0, 1.0), "a q of at least"),
+    "nowhere": (lambda it: it.conditional_release(0.0, low=math.inf), "multiple of the step"),
+    "nowhere else": (lambda it: it.conditional_release(0.0, high=-math.inf), "multiple of the step"),
+    "unknown name": (lambda it: it.revise("other"), "nothing is kept"),
+    "runs' epsilon": (lambda it: it.twice(lambda: 1 / 0, epsilon=it.epsilon_each), "a call is at most"),
+    "no epsilon": (lambda it: it.twice(lambda: 1 / 0, epsilon=0.0), "epsilon is finite"),
+    "run's epsilon": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=1.0, q=1.0), "a call is at most"),
+    "run's NaN": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=math.nan, q=1.0), "a call is at most"),
+    "run's q": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=1e-3, q=0.4), "a q of at least"),
+    "run's large q": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=1e-3, q=1.1), "q lies in"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_argument_is_refused_before_anything_is_drawn(name: str) -> None:
+    call, message = BAD[name]
+    interaction = Scripted(
+        charges=2, epsilon=1.0, delta=1e-6
+    )  # a draw would raise StopIteration, a run divide by 0
+    with pytest.raises(InputError, match=message):
+        call(interaction)
+    assert interaction.hits == (0,)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "secret", None, 10**400])
+@pytest.mark.parametrize("name", ["not_prior", "above", "between", "conditional_release"])
+def test_a_value_that_is_no_finite_number_is_refused_and_not_told(name: str, value: Any) -> None:
+    interaction = Scripted(charges=2, epsilon=1.0, delta=1e-6, gap=1e3)
+    arguments: dict[str, tuple[float, ...]] = {"not_prior": (0.0,), "above": (0.0,), "between": (0.0, 1e3)}
+    with pytest.raises(InputError) as caught:
+        getattr(interaction, name)(value, *arguments.get(name, ()))
+    assert (
+        str(caught.value)
+        == "a query's value is a finite number; nothing was answered and nothing was charged"
+    )
+    assert caught.value.__cause__ is None
+    assert interaction.hits == (0,)
+
+
+@pytest.mark.parametrize("sensitivity", [1.0, 1 / 3000, 0.7, 123.4])
+@pytest.mark.parametrize("low", [0.0, 0.1, -7.3])
+def test_thresholds_that_are_the_promised_gap_apart_are_accepted(sensitivity: float, low: float) -> None:
+    gap = 3 * sensitivity
+    interaction = TargetCharging(charges=9, epsilon=1.0, delta=1e-6, sensitivity=sensitivity, gap=gap)
+    assert interaction.between(0.0, low * sensitivity, low * sensitivity + gap) in (
+        "below",
+        "between",
+        "above",
+    )
+    with pytest.raises(InputError, match="a q of at least"):
+        interaction.between(0.0, 0.0, 0.99 * gap)
+    assert interaction.q == pytest.approx(between_thresholds_q(interaction.epsilon_each, 3.0), rel=1e-4)
+
+
+@pytest.mark.parametrize("gap", [0.0, -1.0, math.inf, math.nan])
+def test_a_gap_is_a_positive_number(gap: float) -> None:
+    with pytest.raises(InputError, match="a gap is finite and above 0"):
+        TargetCharging(charges=1, epsilon=1.0, delta=1e-6, gap=gap)
+
+
+@pytest.mark.parametrize(
+    "wish", [{"charges": 0}, {"epsilon": 0.0}, {"delta": 0.0}, {"sensitivity": 0.0}, {"targets": 0}]
+)
+def test_a_privacy_parameter_out_of_range_is_refused(wish: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        TargetCharging(**({"charges": 1, "epsilon": 1.0, "delta": 1e-6} | wish))
+
+
+def test_an_algorithm_of_ones_own_is_charged_for_its_hits_and_its_errors() -> None:
+    interaction = TargetCharging(charges=9, epsilon=1.0, delta=1e-6, targets=2)
+    wish: dict[str, Any] = {"epsilon": interaction.epsilon_each, "q": interaction.q}
+    assert interaction.run(lambda: "a", hit=lambda _: False, **wish) == "a"
+    assert interaction.hits == (0, 0)
+    assert interaction.run(lambda: "b", hit=lambda _: [False, True], **wish) == "b"
+    assert interaction.hits == (0, 1)
+    assert interaction.run(lambda: "b", hit=lambda _: True, **wish) == "b"
+    assert interaction.hits == (1, 2)
+    with pytest.raises(ZeroDivisionError):
+        interaction.run(lambda: 1 / 0, hit=lambda _: False, **wish)
+    with pytest.raises(ZeroDivisionError):
+        interaction.run(lambda: 1, hit=lambda _: 1 / 0, **wish)  # type: ignore[arg-type,return-value]
+    with pytest.raises(InputError, match="each of 2 targets"):
+        interaction.run(lambda: 1, hit=lambda _: [False], **wish)
+    assert interaction.hits == (4, 5)
+
+
+def test_two_runs_are_charged_when_they_differ() -> None:
+    interaction = TargetCharging(charges=9, epsilon=1.0, delta=1e-6)
+    epsilon = interaction.epsilon_each / 2
+    assert differing_runs_q(epsilon) >= interaction.q
+    assert interaction.twice(iter("xxxy").__next__, epsilon=epsilon) == ("x", "x")
+    assert interaction.hits == (0,)
+    assert interaction.twice(iter("xy").__next__, epsilon=epsilon) == ("x", "y")
+    assert interaction.hits == (1,)
+
+
+def test_an_algorithm_cannot_call_the_interaction_it_runs_in() -> None:
+    interaction = TargetCharging(charges=9, epsilon=1.0, delta=1e-6, seed=1)
+    with pytest.raises(BudgetError, match="one call at a time"):
+        interaction.run(
+            lambda: interaction.above(0.0, 0.0), hit=bool, epsilon=interaction.epsilon_each, q=1.0
+        )
+    assert interaction.hits == (1,)
+    assert interaction.above(1e9, 0.0)
+
+
+def test_a_seed_repeats_the_interaction_and_every_call_has_fresh_noise() -> None:
+    def answers(seed: int | None) -> list[float | None]:
+        interaction = TargetCharging(charges=20, epsilon=1.0, delta=1e-6, seed=seed)
+        plain = [interaction.not_prior(0.0, 1e9) for _ in range(5)]
+        return plain + [interaction.conditional_release(0.0, name=str(i)) for i in range(5)]
+
+    assert answers(1) == answers(1)
+    assert len(set(answers(1) + answers(2) + answers(None) + answers(None))) == 40
+
+
+def test_neither_its_text_nor_its_pickle_tells_a_value() -> None:
+    interaction = TargetCharging(charges=2, epsilon=1.0, delta=1e-6, seed=1)
+    interaction.conditional_release(123456.0, low=1e9, name="a")
+    assert repr(interaction) == f"TargetCharging(epsilon_each={interaction.epsilon_each}, charges_left=2)"
+    for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(HandleError):
+            duplicate(interaction)
+
+
+def test_one_charge_of_many_costs_less_noise_than_numeric_sparse() -> None:
+    # NumericSparse, 100 charges at (1, 1e-6): its answers have scale sqrt(32 c ln(2/d)) / e2
+    numeric = math.sqrt(32 * 100 * math.log(2e6)) / (2 / 9)
+    interaction = TargetCharging(charges=100, epsilon=1.0, delta=1e-6)
+    assert 1 / interaction.epsilon_each < numeric / 10
