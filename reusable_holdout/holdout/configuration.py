@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.plan import Plan
-from reusable_holdout.queries import Metric, log_loss, mae, mse, resolve_metric
+from reusable_holdout.queries import described_metric
 
 if TYPE_CHECKING:
+    from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Certificate
 
 __all__ = ["Configuration", "metric_of"]
@@ -27,7 +28,7 @@ class Configuration:
     plan : dict
         :meth:`Plan.record`; it names the mechanism.
     metric : dict
-        :meth:`Metric.describe`.
+        :meth:`BoundMetric.describe`.
     policy : str
         "thresholdout".
     holdout : str
@@ -107,23 +108,16 @@ class Configuration:
 
 
 def metric_of(description: dict[str, Any]) -> Metric:
-    """Metric of the catalogue from its description.
+    """Metric of the catalogue from what a ledger says of it.
 
     Raises
     ------
     InputError
         If it is one of the user's own, whose code is not in the ledger.
     """
-    name, parameters = description["name"], description["parameters"]
-    factories = {
-        "mae": lambda: mae(lower=parameters["lower"], upper=parameters["upper"]),
-        "mse": lambda: mse(lower=parameters["lower"], upper=parameters["upper"]),
-        "log_loss": lambda: log_loss(**parameters),
-    }
     try:
-        metric = factories[name]() if name in factories else resolve_metric(name)
-    except (InputError, KeyError):
-        metric = None
-    if metric is None or metric.describe() != description:
-        raise InputError(f"the ledger's metric {name!r} is one of your own; pass the same metric= to open()")
-    return metric
+        return described_metric({name: part for name, part in description.items() if name != "weights"})
+    except InputError:
+        raise InputError(
+            f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"
+        ) from None

@@ -71,6 +71,9 @@ class ReusableHoldout:
         Makes the key from a number, so that runs can be repeated. Whoever knows the seed has the key.
     classes : array-like, optional
         All classes that may occur; by default those in `y`.
+    sample_weight : array-like of shape (rows,), optional
+        Public weights, at least 0. Weights of 0 and 1 make a slice, such as ``group == "A"``: then the answers are
+        about this group, and only its rows count.
 
     Attributes
     ----------
@@ -130,10 +133,11 @@ class ReusableHoldout:
         key: bytes | Path | None = None,
         seed: int | None = None,
         classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
-        bound = resolve_metric(metric).bind(y, classes=classes)
+        bound = resolve_metric(metric).bind(y, classes=classes, sample_weight=sample_weight)
         plan = Plan(
-            rows=bound.rows,
+            rows=bound.effective_rows,
             queries=queries,
             tolerance=tolerance,
             charges=charges,
@@ -145,12 +149,12 @@ class ReusableHoldout:
             delta=delta,
             mechanism=mechanism,
             bounds=(bound.metric.lower, bound.metric.upper),
-            family=bound.metric.family,
-            influence=float(bound.sensitivity * bound.rows),
-            variation=bound.sum_of_squares * bound.rows,
+            family=bound.family,
+            influence=float(bound.sensitivity * bound.effective_rows),
+            variation=bound.sum_of_squares * bound.effective_rows,
         )
         store = MemoryLedger() if ledger is None else SqlLedger(ledger)
-        self._begin(PrivateData(X, y, bound, classes), plan, store, key=key, seed=seed)
+        self._begin(PrivateData(X, y, bound, classes, sample_weight), plan, store, key=key, seed=seed)
 
     @classmethod
     @sealed
@@ -164,6 +168,7 @@ class ReusableHoldout:
         key: bytes | Path | None = None,
         seed: int | None = None,
         classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Resume a guard from its ledger; nothing is refilled.
 
@@ -171,7 +176,7 @@ class ReusableHoldout:
         ----------
         ledger : str or Path
             SQLite file or URL of an existing ledger.
-        X, y, key, seed, classes
+        X, y, key, seed, classes, sample_weight
             The same as when it was made.
         metric : Metric, optional
             Needed for a metric of your own only.
@@ -184,7 +189,9 @@ class ReusableHoldout:
             If it belongs to other data, or its key is missing.
         """
         guard = cls.__new__(cls)
-        guard._resume(ledger, X, y, metric=metric, key=key, seed=seed, classes=classes)
+        guard._resume(
+            ledger, X, y, metric=metric, key=key, seed=seed, classes=classes, sample_weight=sample_weight
+        )
         return guard
 
     def _resume(
@@ -197,6 +204,7 @@ class ReusableHoldout:
         key: bytes | Path | None,
         seed: int | None,
         classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
     ) -> None:
         store = SqlLedger(ledger, must_exist=True)
         stored = store.configuration()
@@ -204,9 +212,10 @@ class ReusableHoldout:
             raise LedgerError(f"{ledger} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
         configuration = Configuration.parse(stored)
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
-        bound = chosen.bind(y, classes=configuration.classes if classes is None else classes)
+        known = configuration.classes if classes is None else classes
+        bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
         plan = Plan.from_record(configuration.plan)
-        self._begin(PrivateData(X, y, bound, classes), plan, store, key=key, seed=seed)
+        self._begin(PrivateData(X, y, bound, classes, sample_weight), plan, store, key=key, seed=seed)
 
     def _begin(
         self, holdout: PrivateData, plan: Plan, ledger: Ledger, *, key: bytes | Path | None, seed: int | None
@@ -216,7 +225,7 @@ class ReusableHoldout:
         metric = holdout.bound.metric
         configuration = Configuration(
             plan=plan.record(),
-            metric=metric.describe(),
+            metric=holdout.bound.describe(),
             holdout=content.holdout(holdout.X, holdout.y),
             key=key_commitment(secret),
             classes=None if holdout.bound.classes is None else holdout.bound.classes.tolist(),
@@ -501,7 +510,7 @@ class ReusableHoldout:
         self.close()
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self.plan.rows:,} rows"
+        about = f"{self.metric.name}, {self._holdout.bound.rows:,} rows"
         try:
             state = self._state()
         except HoldoutError:
@@ -540,6 +549,12 @@ class ReusableHoldout:
         holdout = self._holdout
         write_private(
             holdout_file,
-            {"X": holdout.X, "y": holdout.y, "metric": self.metric, "classes": holdout.classes},
+            {
+                "X": holdout.X,
+                "y": holdout.y,
+                "metric": self.metric,
+                "classes": holdout.classes,
+                "sample_weight": holdout.sample_weight,
+            },
         )
         return Handle(str(path), str(self._key_file), str(holdout_file))

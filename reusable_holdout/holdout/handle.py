@@ -41,6 +41,7 @@ class Handle(NamedTuple):
             contents["y"],
             metric=contents["metric"],
             classes=contents["classes"],
+            sample_weight=contents["sample_weight"],
             key=Path(self.key_file),
         )
         guard._handle = self  # pickled on, it is the same handle

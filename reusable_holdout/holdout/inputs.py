@@ -32,7 +32,7 @@ class PrivateData:
     X : array-like of shape (rows, features) or None
     y : array-like of shape (rows,)
     bound : BoundMetric
-    classes : array-like or None
+    classes, sample_weight : array-like or None
         As the user gave them.
 
     Raises
@@ -41,8 +41,15 @@ class PrivateData:
         If X and y have different numbers of rows.
     """
 
-    def __init__(self, X: Any, y: Any, bound: BoundMetric, classes: ArrayLike | None) -> None:
-        self.X, self.y, self.bound, self.classes = X, y, bound, classes
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        bound: BoundMetric,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        self.X, self.y, self.bound, self.classes, self.sample_weight = X, y, bound, classes, sample_weight
         if X is None:
             return
         if not hasattr(X, "shape"):

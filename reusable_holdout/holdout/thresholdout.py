@@ -172,11 +172,12 @@ class Thresholdout:
     ) -> Decision:
         certificate = self.certificate
         noisy = min(max(mechanism.charge(score, question), 0), GRID) / GRID * certificate.span
-        cell = round(noisy / certificate.resolution)
+        step = certificate.resolution_at(threshold)
+        cell = round(noisy / step)
         digits = 12 - math.ceil(
             math.log10(certificate.span)
         )  # hides 0.30000000000000004, far below the noise grid
-        value = min(round(certificate.lower + cell * certificate.resolution, digits), certificate.upper)
+        value = min(round(certificate.lower + cell * step, digits), certificate.upper)
         return Decision(
             value, True, threshold, certificate.value_nats(value, prior=prior, threshold=threshold)
         )

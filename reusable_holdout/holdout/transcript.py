@@ -237,7 +237,9 @@ class Transcript:
         lengths = certificate.code.lengths(first=first, count=count, charges=state.charges, nats=state.nats)
         low, high = (np.asarray(end) for end in certificate.agreed(priors[:count], thresholds, lengths))
         if charged.any():
-            low[charged], high[charged] = certificate.charged(values[charged], lengths[charged])
+            low[charged], high[charged] = certificate.charged(
+                values[charged], thresholds[charged], lengths[charged]
+            )
         columns = (
             range(first, first + count),
             repeat(first),
@@ -264,7 +266,7 @@ class Transcript:
         if decision.failed:
             interval = Interval(certificate.lower, certificate.upper)
         elif decision.charged:
-            interval = certificate.charged(decision.value, length)
+            interval = certificate.charged(decision.value, decision.threshold, length)
         else:
             interval = certificate.agreed(prior, decision.threshold, length)
         return Row(

@@ -161,7 +161,7 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
     start = columns["batch"] - 1
     lengths = _lengths(certificate, before_charges[start], before_nats[start])
     low, high = certificate.agreed(columns["prior"], columns["threshold"], lengths)
-    fresh_low, fresh_high = certificate.charged(columns["value"], lengths)
+    fresh_low, fresh_high = certificate.charged(columns["value"], columns["threshold"], lengths)
     failed = np.array([is_failure(row) for row in rows])
     low = np.where(failed, certificate.lower, np.where(charged, fresh_low, low))
     high = np.where(failed, certificate.upper, np.where(charged, fresh_high, high))
@@ -171,9 +171,9 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
 
 def _range_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[str]:
     """Whatever no guard releases: values out of bounds or beside the answer grid, times that are none."""
-    lower, upper, step = certificate.lower, certificate.upper, certificate.resolution
+    lower, upper = certificate.lower, certificate.upper
     for row in rows:
-        cells = (row.value - lower) / step
+        cells = (row.value - lower) / certificate.resolution_at(row.threshold)
         beside = row.charged and row.value != upper and abs(cells - round(cells)) > _GRID_ROUNDING
         if beside or not (lower <= row.value <= upper and lower <= row.prior <= upper):
             yield f"query {row.query}: prior or value is out of bounds or beside the answer grid"

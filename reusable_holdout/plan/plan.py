@@ -18,7 +18,7 @@ from reusable_holdout.mechanisms import (
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, whole_or_none
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, MechanismChoice, Wish, round_up
-from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE, Certificate
+from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE, Certificate, nice_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,7 +55,8 @@ class Plan:
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"}
         What the guard runs on. "tightest" stands for the one with the smallest epsilon.
     resolution : float, optional
-        Step g of the grid that charged answers are rounded to, in the metric's unit.
+        Step g of the grid that charged answers are rounded to, in the metric's unit. By default about as coarse as the
+        threshold in force, at which an answer costs least.
     confidence : float
         1 - beta, in (0, 1).
     estimate : float
@@ -100,11 +101,11 @@ class Plan:
     --------
     >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, confidence=0.95)
     >>> plan.charges
-    2
+    3
     >>> round(plan.half_width(query=1_000, charges=10, estimate=0.9), 4)
-    0.0421
+    0.0365
     >>> Plan(rows=10_000, queries=1_000, tolerance=plan.tolerance, estimate=0.9).charges
-    7
+    10
     """
 
     rows: int
@@ -149,7 +150,7 @@ class Plan:
         self._stated_threshold = real_or_none("threshold", threshold, above=0.0)
         stated_resolution = real_or_none("resolution", resolution, above=0.0)
         if stated_resolution is None and self._stated_threshold is not None:
-            stated_resolution = _nice(self._stated_threshold / 4.0)
+            stated_resolution = nice_step(self._stated_threshold / 4.0)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0)
         stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
@@ -177,10 +178,7 @@ class Plan:
         scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
-        # twice the least threshold: rounding to it still keeps a charged answer within the tolerance
-        self.resolution = (
-            _nice(2.0 * self._least_threshold) if stated_resolution is None else stated_resolution
-        )
+        self._stated_resolution = stated_resolution
 
     # ---- what was not stated
 
@@ -264,7 +262,7 @@ class Plan:
             charges=self.charges,
             beta=wish.beta,
             noise_scale=self.noise_scale,
-            resolution=self.resolution,
+            resolution=self._stated_resolution,
             lower=self.lower,
             upper=self.upper,
             tolerance=self.tolerance,
@@ -287,6 +285,11 @@ class Plan:
         at = self.estimate if estimate is None else estimate
         at = real("estimate", at, least=self.lower, most=self.upper)
         return float(self._certificate.threshold(at, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges))
+
+    @property
+    def resolution(self) -> float:
+        """Step of the grid that charged answers are rounded to, before the first charge at `estimate`."""
+        return self._certificate.resolution_at(self.threshold)
 
     @property
     def threshold(self) -> float:
@@ -395,7 +398,7 @@ class Plan:
             "charges": self.charges,
             "threshold": self._stated_threshold,
             "noise_scale": self.noise_scale,
-            "resolution": self.resolution,
+            "resolution": self._stated_resolution,
             "confidence": self.confidence,
             "estimate": self.estimate,
             "delta": self.delta,
@@ -425,12 +428,6 @@ class Plan:
 
     def __str__(self) -> str:
         return report(self)
-
-
-def _nice(most: float) -> float:
-    """Largest 1, 2 or 5 times a power of ten that is not above a number."""
-    power = 10.0 ** math.floor(math.log10(most))
-    return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")
 
 
 def _divided(value: float | None, span: float) -> float | None:

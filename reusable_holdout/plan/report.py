@@ -63,7 +63,7 @@ def _means(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
         ),
         (f"half-width, {last} charges", f"{_half_width(plan, last)}"),
         ("noise scale", f"{plan.noise_scale:.3g}"),
-        ("answer grid", f"{plan.resolution:g}"),
+        ("answer grid", f"{plan.resolution:g} at first"),
     ]
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from reusable_holdout.validity import (
-    PLANNED_NATS_PER_CHARGE,
     Certificate,
     ConfidenceBound,
     NoiseTails,
@@ -83,7 +82,7 @@ class Wish:
         queries: int,
         charges: int,
         tolerance: float,
-        resolution: float = 0.0,
+        resolution: float | None = None,
         least_threshold: float = -math.inf,
     ) -> Certificate:
         """Certificate of a metric with bounds 0 and 1."""
@@ -109,7 +108,7 @@ class Wish:
             queries=queries,
             charges=charges,
             tolerance=tolerance,
-            resolution=self.resolution or 0.0,
+            resolution=self.resolution,
         )
         threshold = math.nan if self.threshold is None else self.threshold
         low, high = certificate.agreed(self.estimate, threshold, certificate.affordable_length)
@@ -123,8 +122,7 @@ class Wish:
             reach = self.reach(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
             return reach <= tolerance + _SLACK
         certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
-        nats = PLANNED_NATS_PER_CHARGE * (charges - 1)
-        threshold = certificate.threshold(self.estimate, charges=charges - 1, nats=nats)
+        threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)
         return bool(threshold >= self.deviation_sd(rows))
 
     def most_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:

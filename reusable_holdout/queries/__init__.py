@@ -5,19 +5,25 @@ checks predictions and scores them in integers.
 """
 
 from reusable_holdout.queries.bound import BoundMetric
-from reusable_holdout.queries.catalogue import (
+from reusable_holdout.queries.catalogue import described_metric, resolve_metric
+from reusable_holdout.queries.confusion_metrics import f1, fbeta, matthews_corrcoef, precision
+from reusable_holdout.queries.grid import GRID, GRID_BITS
+from reusable_holdout.queries.label_metrics import (
     accuracy,
     balanced_accuracy,
-    brier,
-    log_loss,
-    mae,
-    mse,
-    resolve_metric,
-    roc_auc,
+    recall,
+    specificity,
     zero_one_loss,
 )
-from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.metric import Family, Metric, Response
+from reusable_holdout.queries.probability_metrics import (
+    average_precision,
+    brier,
+    log_loss,
+    roc_auc,
+    roc_auc_ovr,
+)
+from reusable_holdout.queries.value_metrics import mae, mse, quantile_loss, r2, rmse
 
 __all__ = [
     "GRID",
@@ -27,12 +33,24 @@ __all__ = [
     "Metric",
     "Response",
     "accuracy",
+    "average_precision",
     "balanced_accuracy",
     "brier",
+    "described_metric",
+    "f1",
+    "fbeta",
     "log_loss",
     "mae",
+    "matthews_corrcoef",
     "mse",
+    "precision",
+    "quantile_loss",
+    "r2",
+    "recall",
     "resolve_metric",
+    "rmse",
     "roc_auc",
+    "roc_auc_ovr",
+    "specificity",
     "zero_one_loss",
 ]

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
+from reusable_holdout.queries.derived import OfRows
 from reusable_holdout.queries.predictions import Predictions
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
+from reusable_holdout.queries.weights import Weights, weighted
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.scoring import Family, Statistic
 
 __all__ = ["BoundMetric"]
 
@@ -33,6 +36,8 @@ class BoundMetric(HoldsLabels):
         Private labels.
     classes : array-like, optional
         All classes that may occur.
+    sample_weight : array-like of shape (rows,), optional
+        Public weights.
 
     Attributes
     ----------
@@ -46,7 +51,15 @@ class BoundMetric(HoldsLabels):
         Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
         is replaced, and whose class counts agree if the metric is class-conditional.
     sum_of_squares : float
-        Sum over rows of c_r^2, with c_r the largest change from replacing row r; normalised likewise.
+        Sum over rows of c_r^2, with c_r the largest change from replacing row r; normalised likewise. For some metrics
+        another number of the same use: the statistic lies beyond its population value by t with probability at most
+        exp(-2 t^2 / sum_of_squares) on each side.
+    family : {"binomial", "bounded", "bounded-difference"}
+        Of the confidence bound; the metric's, unless weights change it.
+    effective_rows : int
+        Rows that the confidence bound may count: of a recall the rows of its class, of a slice its rows.
+    weights_digest : str or None
+        SHA-256 of the weights, up to a factor; None without weights or if all are equal.
     statistic : Statistic
         What computes it; it holds the labels and is as private as they are.
 
@@ -59,7 +72,14 @@ class BoundMetric(HoldsLabels):
     array([0.75, 0.5 ])
     """
 
-    def __init__(self, metric: Metric, y: object, *, classes: object | None = None) -> None:
+    def __init__(
+        self,
+        metric: Metric,
+        y: object,
+        *,
+        classes: object | None = None,
+        sample_weight: object | None = None,
+    ) -> None:
         self.metric = metric
         self.classes: NDArray[Any] | None = None
         if metric.response == "values":
@@ -74,18 +94,32 @@ class BoundMetric(HoldsLabels):
             targets = ClassTargets(y, classes)
             self.classes = targets.coder.classes
             self._predictions = Predictions(metric.response, rows=targets.rows, coder=targets.coder)
-        if metric.kernel is not None:
-            self.statistic = metric.kernel(metric, targets)
-        elif metric.loss is not None:
-            self.statistic = mean_of_own_losses(metric, targets)
-        else:
-            self.statistic = BoundedDifferences(metric, targets)
+        weights = None if sample_weight is None else Weights(sample_weight, targets.rows)
+        if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
+            weights = None
+        self.weights_digest = None if weights is None else weights.digest
+        self.statistic = _statistic(metric, targets, weights)
         self.rows = targets.rows
         self.sensitivity: Fraction = self.statistic.sensitivity
         self.sum_of_squares: float = self.statistic.sum_of_squares
+        self.family: Family = self.statistic.family or metric.family
+        self.effective_rows = self.statistic.effective_rows
 
     def __repr__(self) -> str:
         return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
+
+    def describe(self) -> dict[str, Any]:
+        """Describe what tells two configurations apart: the metric, and the weights if there are any.
+
+        Examples
+        --------
+        >>> from reusable_holdout.queries import resolve_metric
+        >>> bound = resolve_metric("accuracy").bind([0, 1, 1, 0], sample_weight=[1, 1, 1, 0])
+        >>> bound.describe()["weights"][:8]
+        '1218a115'
+        """
+        described = self.metric.describe()
+        return described if self.weights_digest is None else described | {"weights": self.weights_digest}
 
     def prepare(self, predictions: object) -> NDArray[Any]:
         """One query in canonical form; it depends on no label.
@@ -164,3 +198,17 @@ class BoundMetric(HoldsLabels):
                 "use prepare_many"
             )
         return self.statistic.score(prepared)
+
+
+def _statistic(metric: Metric, targets: ClassTargets | RealTargets, weights: Weights | None) -> Statistic:
+    """What computes the metric on these rows, or on those that weights choose, or with weights."""
+    if weights is None:
+        if metric.kernel is not None:
+            return metric.kernel(metric, targets)
+        if metric.loss is not None:
+            return mean_of_own_losses(metric, targets)
+        return BoundedDifferences(metric, targets)
+    if weights.alike:
+        part = _statistic(metric, targets.part(weights.chosen), None)
+        return OfRows(targets.rows, weights.chosen, part)
+    return weighted(_statistic(metric, targets, None), weights, name=metric.name)

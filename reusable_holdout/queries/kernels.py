@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.scoring import Agreement, BalancedAgreement, MeanLoss, PairOrder
+from reusable_holdout.queries.confusion import ClassAverage, FScore, PrecisionScore
+from reusable_holdout.queries.derived import OfRows, RootMean
+from reusable_holdout.queries.matthews import Matthews
+from reusable_holdout.queries.ranks import AveragePrecision, OneVersusRest, PairOrder
+from reusable_holdout.queries.scoring import Agreement, BalancedAgreement, MeanLoss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.confusion import ClassScore
     from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.targets import ClassTargets, RealTargets
 
 __all__ = [
+    "AveragedScores",
+    "Score",
     "absolute_error",
     "agreement",
+    "average_precision",
     "class_balanced",
     "clipped_logarithm",
+    "correlation",
     "disagreement",
+    "explained_share",
+    "one_versus_rest",
     "pair_order",
+    "pinball",
+    "recall_of_first",
+    "recall_of_last",
+    "root_squared_error",
     "squared_distance",
     "squared_error",
+    "weighted_one_versus_rest",
 ]
+
+Score = Literal["f", "precision"]
 
 
 def agreement(_: Metric, targets: ClassTargets) -> Agreement:
@@ -41,23 +62,82 @@ def disagreement(_: Metric, targets: ClassTargets) -> Agreement:
 
 def class_balanced(metric: Metric, targets: ClassTargets) -> BalancedAgreement:
     """Mean of the classes' recalls; two classes must be present."""
-    if np.count_nonzero(targets.counts) < 2:
-        raise InputError(f"for {metric.name} the labels must hold at least two classes; got 1; use accuracy")
+    _check_several(metric, targets)
     return BalancedAgreement(targets)
 
 
 def pair_order(metric: Metric, targets: ClassTargets) -> PairOrder:
     """Area under the ROC curve; there must be two classes, both present."""
-    if len(targets.counts) != 2:
-        raise InputError(
-            f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "
-            "choose the positive class, or another metric"
-        )
-    if np.count_nonzero(targets.counts) < 2:
-        raise InputError(
-            f"for {metric.name} the labels must hold at least two classes; got 1; use another metric"
-        )
+    _check_two(metric, targets)
     return PairOrder(targets)
+
+
+def average_precision(metric: Metric, targets: ClassTargets) -> AveragePrecision:
+    """Area under the precision-recall curve, as steps; there must be two classes, both present."""
+    _check_two(metric, targets)
+    return AveragePrecision(targets)
+
+
+def one_versus_rest(metric: Metric, targets: ClassTargets) -> OneVersusRest | PairOrder:
+    """Mean of the classes' areas; that of two classes is the area itself."""
+    return _one_versus_rest(metric, targets, weighted=False)
+
+
+def weighted_one_versus_rest(metric: Metric, targets: ClassTargets) -> OneVersusRest | PairOrder:
+    """Mean of the classes' areas by rows; that of two classes is the area itself."""
+    return _one_versus_rest(metric, targets, weighted=True)
+
+
+def correlation(metric: Metric, targets: ClassTargets) -> Matthews:
+    """Matthews's correlation above the parameter `floor`; there must be two classes, both present."""
+    _check_two(metric, targets)
+    return Matthews(targets, math.ceil(_decimal(metric.parameters["floor"]) * int(targets.counts.min())))
+
+
+def recall_of_last(metric: Metric, targets: ClassTargets) -> OfRows:
+    """Share of the positive class's rows that are predicted right."""
+    return _recall_of(1, metric, targets)
+
+
+def recall_of_first(metric: Metric, targets: ClassTargets) -> OfRows:
+    """Share of the negative class's rows that are predicted right."""
+    return _recall_of(0, metric, targets)
+
+
+@dataclass(frozen=True)
+class AveragedScores:
+    """F or precision of the positive class, or averaged over the classes that have rows.
+
+    Attributes
+    ----------
+    score : {"f", "precision"}
+        With the metric's parameter "beta" (by default 1) or "floor".
+    average : {"binary", "macro", "weighted"}
+        Of the last class alone; every class alike; by rows.
+    """
+
+    score: Score
+    average: Literal["binary", "macro", "weighted"]
+
+    def __call__(self, metric: Metric, targets: ClassTargets) -> ClassAverage:
+        """Bind to labels that hold at least two classes."""
+        if self.average == "binary":
+            _check_two(metric, targets)
+        else:
+            _check_several(metric, targets)
+        counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
+        scores = {code: self._score(metric, rows, targets.rows - rows) for code, rows in counts.items()}
+        if self.average == "binary":
+            return ClassAverage(targets, scores, {0: 0, 1: 1})
+        return ClassAverage(
+            targets, scores, counts if self.average == "weighted" else dict.fromkeys(counts, 1)
+        )
+
+    def _score(self, metric: Metric, own: int, rest: int) -> ClassScore:
+        if self.score == "f":
+            return FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
+        least = math.ceil(_decimal(metric.parameters["floor"]) * own)
+        return PrecisionScore(own=own, rest=rest, least=least)
 
 
 def squared_distance(metric: Metric, targets: ClassTargets) -> MeanLoss:
@@ -76,12 +156,73 @@ def clipped_logarithm(metric: Metric, targets: ClassTargets) -> MeanLoss:
 
 def absolute_error(metric: Metric, targets: RealTargets) -> MeanLoss:
     """Absolute error of predictions clipped to the targets' bounds."""
-    return _error(metric, targets, np.abs)
+    return _mean(metric, targets, _of_excess(metric, targets, np.abs))
 
 
 def squared_error(metric: Metric, targets: RealTargets) -> MeanLoss:
     """Squared error of predictions clipped to the targets' bounds."""
-    return _error(metric, targets, np.square)
+    return _mean(metric, targets, _of_excess(metric, targets, np.square))
+
+
+def root_squared_error(metric: Metric, targets: RealTargets) -> RootMean:
+    """Root of the mean squared error, the parameter `floor` at least."""
+    span = metric.upper - metric.lower
+    losses = _of_excess(metric, targets, np.square)
+    mean = MeanLoss(targets.rows, losses, lower=0.0, upper=span**2, greater_is_better=False)
+    return RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
+
+
+def explained_share(metric: Metric, targets: RealTargets) -> MeanLoss:
+    """One minus the squared error in units of the parameter `variance`."""
+    variance = metric.parameters["variance"]
+    return _mean(
+        metric, targets, _of_excess(metric, targets, lambda excess: 1 - np.square(excess) / variance)
+    )
+
+
+def pinball(metric: Metric, targets: RealTargets) -> MeanLoss:
+    """Shortfall times the parameter `quantile`, excess times the rest."""
+    quantile = metric.parameters["quantile"]
+    return _mean(
+        metric,
+        targets,
+        _of_excess(metric, targets, lambda excess: np.maximum(-quantile * excess, (1 - quantile) * excess)),
+    )
+
+
+def _decimal(number: float) -> Fraction:
+    """The number as it is written: a tenth of 50 rows is 5, though the float 0.1 is a little more."""
+    return Fraction(repr(number))
+
+
+def _check_several(metric: Metric, targets: ClassTargets) -> None:
+    if np.count_nonzero(targets.counts) < 2:
+        raise InputError(
+            f"for {metric.name} the labels must hold at least two classes; got 1; use accuracy or a mean loss"
+        )
+
+
+def _check_two(metric: Metric, targets: ClassTargets) -> None:
+    if len(targets.counts) != 2:
+        raise InputError(
+            f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "
+            "choose the positive class, or a metric averaged over classes"
+        )
+    _check_several(metric, targets)
+
+
+def _one_versus_rest(metric: Metric, targets: ClassTargets, *, weighted: bool) -> OneVersusRest | PairOrder:
+    _check_several(metric, targets)
+    if len(targets.counts) == 2:
+        return PairOrder(targets)
+    counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
+    return OneVersusRest(targets, counts if weighted else dict.fromkeys(counts, 1))
+
+
+def _recall_of(code: int, metric: Metric, targets: ClassTargets) -> OfRows:
+    _check_two(metric, targets)
+    rows = np.flatnonzero(targets.codes == code)
+    return OfRows(targets.rows, rows, Agreement(targets.part(rows)), family="binomial")
 
 
 def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
@@ -92,14 +233,17 @@ def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
     return truth
 
 
-def _error(metric: Metric, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]) -> MeanLoss:
+def _of_excess(
+    metric: Metric, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]
+) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Losses that depend on the prediction, clipped to the targets' bounds, less the target."""
     lower, upper = metric.parameters["lower"], metric.parameters["upper"]
     if targets.values.min() < lower or targets.values.max() > upper:
         raise InputError(
             f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; "
             "state bounds that hold for every target, or clip the targets"
         )
-    return _mean(metric, targets, lambda p: size(np.clip(p, lower, upper) - targets.values))
+    return lambda p: size(np.clip(p, lower, upper) - targets.values)
 
 
 def _mean(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.bound import BoundMetric
 from reusable_holdout.queries.custom import as_floats
-from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.scoring import Family, Statistic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Family", "Metric", "Response", "is_finite"]
 
 Response = Literal["labels", "probabilities", "scores", "values"]
-Family = Literal["binomial", "bounded", "bounded-difference"]
 Kernel = Callable[["Metric", Any], Statistic]
 
 
@@ -127,11 +126,13 @@ class Metric:
             "parameters": dict(sorted(self.parameters.items())),
         }
 
-    def bind(self, y: object, *, classes: object | None = None) -> BoundMetric:
+    def bind(
+        self, y: object, *, classes: object | None = None, sample_weight: object | None = None
+    ) -> BoundMetric:
         """Bind to private labels.
 
         The set of classes, and for class-conditional metrics the number of rows of each, are treated as
-        public.
+        public; so are weights.
 
         Parameters
         ----------
@@ -139,6 +140,11 @@ class Metric:
             Labels (booleans, whole numbers, text, categories), or for "values" real targets.
         classes : array-like, optional
             All classes that may occur in labels or predictions; by default those in `y`.
+        sample_weight : array-like of shape (rows,), optional
+            Weights of the rows, finite, >= 0, not all 0, as for scikit-learn; neighbours keep them. They are
+            public: do not make them of the labels. Zeros and one other number, e.g. ``group == "A"``, make a slice:
+            the metric of those rows alone, with as narrow intervals as a holdout of so many rows. Other weights are
+            for means of losses (and "rmse"): c_r = w_r / sum of w.
 
         Raises
         ------
@@ -154,9 +160,16 @@ class Metric:
         >>> resolve_metric("accuracy").bind(["no", "yes", "no"])
         <BoundMetric: accuracy, 3 rows>
         """
-        return BoundMetric(self, y, classes=classes)
+        return BoundMetric(self, y, classes=classes, sample_weight=sample_weight)
 
-    def measure(self, y: object, predictions: object, *, classes: object | None = None) -> float:
+    def measure(
+        self,
+        y: object,
+        predictions: object,
+        *,
+        classes: object | None = None,
+        sample_weight: object | None = None,
+    ) -> float:
         """Plain value in the metric's own units, for data the analyst may see.
 
         Nothing is protected: never call it with the holdout's labels.
@@ -169,6 +182,8 @@ class Metric:
             As the metric's `response` says.
         classes : array-like, optional
             All classes; needed if the fold lacks one of them.
+        sample_weight : array-like of shape (rows,), optional
+            As for :meth:`bind`.
 
         Raises
         ------
@@ -181,7 +196,7 @@ class Metric:
         >>> resolve_metric("accuracy").measure(["no", "yes"], ["no", "no"])
         0.5
         """
-        bound = self.bind(y, classes=classes)
+        bound = self.bind(y, classes=classes, sample_weight=sample_weight)
         return bound.statistic.value(bound.prepare(predictions))
 
     def _check_words(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,21 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries.targets import ClassTargets
 
-__all__ = ["Agreement", "BalancedAgreement", "MeanLoss", "PairOrder", "Statistic"]
+__all__ = [
+    "FINE_BITS",
+    "FINE_SLACK",
+    "Agreement",
+    "BalancedAgreement",
+    "Family",
+    "Mean",
+    "MeanLoss",
+    "Statistic",
+]
+
+Family = Literal["binomial", "bounded", "bounded-difference"]
+
+FINE_BITS = 96  # of each class's score, where several are averaged
+FINE_SLACK = Fraction(1, 1 << 90)  # far above what that rounding can add to a change
 
 
 class Statistic(HoldsLabels, ABC):
@@ -37,12 +51,21 @@ class Statistic(HoldsLabels, ABC):
     sensitivity : fractions.Fraction
         Largest change of the normalised statistic between neighbours.
     sum_of_squares : float
-        Sum over rows of the squared largest change of the normalised statistic.
+        Sum over rows of the squared largest change of the normalised statistic, or another number s such that it
+        lies beyond its population value by t with probability at most exp(-2 t^2 / s) on each side.
+    family : {"binomial", "bounded", "bounded-difference"} or None
+        Of the confidence bound, where it is not the metric's.
     """
 
     rows: int
     sensitivity: Fraction
     sum_of_squares: float
+    family: Family | None = None
+
+    @property
+    def effective_rows(self) -> int:
+        """Rows that the confidence bound may count."""
+        return self.rows
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
         """Grid units of each query; `prepared` has shape (queries, rows[, classes]).
@@ -66,7 +89,53 @@ class Statistic(HoldsLabels, ABC):
         self.sum_of_squares = 1 / rows
 
 
-class Agreement(Statistic):
+class Mean(Statistic):
+    """A mean over the rows of terms in [0, 1] after normalisation, one per row.
+
+    Attributes
+    ----------
+    largest_share : fractions.Fraction
+        Largest weight of a row in the mean; 1/rows without weights. It is the sensitivity.
+    """
+
+    @property
+    def largest_share(self) -> Fraction:
+        """Largest weight of a row in the mean."""
+        return Fraction(1, self.rows)
+
+    @abstractmethod
+    def shares(self, query: NDArray[Any]) -> NDArray[Any]:
+        """Normalised term of each row, float64 in [0, 1]."""
+
+    def total(self, terms: NDArray[np.int64]) -> tuple[int, int]:
+        """Sum of whole-numbered terms of at most 2**52, one per row, and the weight of all rows; exact."""
+        return _long_sum(terms), self.rows
+
+    def mean_of(self, values: NDArray[Any]) -> float:
+        """Mean of one value per row."""
+        return float(values.mean())
+
+    @abstractmethod
+    def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
+        """Term of each row in the metric's units."""
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Round each row's normalised term to the grid, then sum and divide in integers."""
+        total, whole = self.total(np.rint(self.shares(query) * GRID).astype(np.int64))
+        return total // whole
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Mean in the metric's units."""
+        return self.mean_of(self.row_values(query))
+
+
+def _long_sum(terms: NDArray[np.int64]) -> int:
+    """Sum of whole numbers in [0, 2**52], which may exceed 64 bits."""
+    low = terms & ((1 << 26) - 1)
+    return (int((terms >> 26).sum()) << 26) + int(low.sum())
+
+
+class Agreement(Mean):
     """Share of rows whose predicted code equals the label's, or differs from it.
 
     The count is exact.
@@ -88,9 +157,14 @@ class Agreement(Statistic):
         """Shift the count left and divide by the rows, in integers."""
         return (self._count(query) << GRID_BITS) // self.rows
 
-    def value(self, query: NDArray[Any]) -> float:
-        """Share of the rows counted."""
-        return self._count(query) / self.rows
+    def shares(self, query: NDArray[Any]) -> NDArray[Any]:
+        """1 for the rows counted, else 0."""
+        marks: NDArray[Any] = self._counted(query, self._codes)
+        return marks.astype(np.float64)
+
+    def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
+        """1 for the rows counted, else 0."""
+        return self.shares(query)
 
     def _count(self, query: NDArray[Any]) -> int:
         return int(np.count_nonzero(self._counted(query, self._codes)))
@@ -134,45 +208,7 @@ class BalancedAgreement(Statistic):
         return sum(weight * hit for weight, hit in zip(self._weights, hits, strict=True))
 
 
-class PairOrder(Statistic):
-    """Share of (positive, negative) pairs of rows that scores put in order, ties counting one half.
-
-    Twice the number of pairs in order is an integer, counted exactly in n log n. Class counts are public:
-    neighbours keep every label.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of two classes, both present.
-    """
-
-    def __init__(self, targets: ClassTargets) -> None:
-        self._negative = np.flatnonzero(targets.codes == 0)
-        self._positive = np.flatnonzero(targets.codes == 1)
-        negatives, positives = len(self._negative), len(self._positive)
-        self.rows = targets.rows
-        self.sensitivity = Fraction(1, min(negatives, positives))
-        self.sum_of_squares = 1 / negatives + 1 / positives
-        self._twice_pairs = 2 * negatives * positives
-
-    def units(self, query: NDArray[Any]) -> int:
-        """Shift twice the pairs in order left and divide by twice all pairs, in integers."""
-        return (self._twice_ordered(query) << GRID_BITS) // self._twice_pairs
-
-    def value(self, query: NDArray[Any]) -> float:
-        """Area under the receiver operating characteristic."""
-        return self._twice_ordered(query) / self._twice_pairs
-
-    def _twice_ordered(self, query: NDArray[Any]) -> int:
-        """Count by binary search among the sorted scores of the negatives."""
-        negative = np.sort(query[self._negative])
-        positive = np.sort(query[self._positive])  # sorted searches stay in cache
-        below = np.searchsorted(negative, positive, side="left").sum(dtype=np.int64)
-        not_above = np.searchsorted(negative, positive, side="right").sum(dtype=np.int64)
-        return int(below) + int(not_above)
-
-
-class MeanLoss(Statistic):
+class MeanLoss(Mean):
     """Mean of bounded losses, one per row.
 
     Losses outside the bounds are moved to them and a loss that is not a number becomes the worst value:
@@ -208,16 +244,13 @@ class MeanLoss(Statistic):
         self._greater_is_better = greater_is_better
         self._binary = binary
 
-    def units(self, query: NDArray[Any]) -> int:
-        """Round each row's normalised loss to the grid, then sum and divide in integers."""
-        shares = (self._bounded(query) - self._lower) / (self._upper - self._lower)
-        return int(np.rint(shares * GRID).astype(np.int64).sum()) // self.rows
+    def shares(self, query: NDArray[Any]) -> NDArray[Any]:
+        """Place of each row's loss between the bounds."""
+        shares: NDArray[Any] = (self.row_values(query) - self._lower) / (self._upper - self._lower)
+        return shares
 
-    def value(self, query: NDArray[Any]) -> float:
-        """Mean loss in the metric's units."""
-        return float(self._bounded(query).mean())
-
-    def _bounded(self, query: NDArray[Any]) -> NDArray[Any]:
+    def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
+        """Losses within the bounds."""
         losses = self._losses(query)
         if self._greater_is_better:  # fmax and fmin replace what is not a number by the bound met first
             losses = np.fmin(np.fmax(losses, self._lower), self._upper)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -91,6 +91,16 @@ class ClassTargets(HoldsLabels):
         self.codes = codes
         self.counts = np.bincount(codes, minlength=len(self.coder.classes))
 
+    def part(self, chosen: NDArray[Any]) -> Self:
+        """Labels of some rows; the classes stay all that may occur."""
+        part = object.__new__(type(self))
+        part.coder = self.coder
+        part.codes = self.codes[chosen]
+        part.codes.flags.writeable = False
+        part.rows = len(part.codes)
+        part.counts = np.bincount(part.codes, minlength=len(self.counts))
+        return part
+
     def shown(self) -> NDArray[Any]:
         """Labels as a user's own metric sees them: read-only, in their own dtype."""
         labels: NDArray[Any] = self.coder.classes[self.codes]
@@ -130,6 +140,14 @@ class RealTargets(HoldsLabels):
             raise InputError("the targets must be finite; got NaN or infinity; drop or fill those rows")
         self.values.flags.writeable = False
         self.rows = len(self.values)
+
+    def part(self, chosen: NDArray[Any]) -> Self:
+        """Targets of some rows."""
+        part = object.__new__(type(self))
+        part.values = self.values[chosen]
+        part.values.flags.writeable = False
+        part.rows = len(part.values)
+        return part
 
     def shown(self) -> NDArray[Any]:
         """Targets as a user's own metric sees them: read-only."""

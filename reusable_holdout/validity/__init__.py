@@ -1,7 +1,7 @@
 """What the analyst may believe: confidence bounds, the transcript code, certificates. Numbers only."""
 
 from reusable_holdout.validity.alternatives import fixed_queries_half_width, sample_splitting_half_width
-from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails
+from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, nice_step
 from reusable_holdout.validity.confidence import ConfidenceBound
 from reusable_holdout.validity.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.threshold_table import ThresholdTable
@@ -24,5 +24,6 @@ __all__ = [
     "ValueCode",
     "fixed_queries_half_width",
     "majority_attack_gain",
+    "nice_step",
     "sample_splitting_half_width",
 ]

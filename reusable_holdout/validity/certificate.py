@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
     from reusable_holdout.validity.confidence import ConfidenceBound
 
-__all__ = ["Certificate", "Interval", "NoiseTails"]
+__all__ = ["Certificate", "Interval", "NoiseTails", "nice_step"]
 
 NOISE_BETA = 0.05
 """Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest."""
@@ -31,6 +31,9 @@ _QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA,
 GRID_SLACK = 8.0 * 2.0**-32
 """Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the range."""
 
+_GRID_OF_THRESHOLD = 1.5
+"""Steps of the derived answer grid are at most this many thresholds, and at least two fifths of that."""
+
 Numbers = float | NDArray[np.float64]
 
 
@@ -39,6 +42,18 @@ class Interval(NamedTuple):
 
     low: Numbers
     high: Numbers
+
+
+def nice_step(most: float) -> float:
+    """Largest 1, 2 or 5 times a power of ten that is not above a number.
+
+    Examples
+    --------
+    >>> nice_step(0.037)
+    0.02
+    """
+    power = 10.0 ** math.floor(math.log10(most))
+    return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")
 
 
 @dataclass(frozen=True)
@@ -98,8 +113,10 @@ class Certificate:
         Declared questions K and affordable charges C.
     beta : float
         Failure probability of everything together, in (0, 1).
-    noise_scale, resolution : float
-        The plan's noise scale and the step of the answer grid, in the metric's unit.
+    noise_scale : float
+        The plan's, in the metric's unit.
+    resolution : float or None
+        Step of the answer grid, in the metric's unit; None for one that follows the threshold in force.
     lower, upper : float
         Bounds of the metric.
     tolerance : float
@@ -119,7 +136,7 @@ class Certificate:
     charges: int
     beta: float
     noise_scale: float
-    resolution: float
+    resolution: float | None
     lower: float
     upper: float
     tolerance: float
@@ -135,8 +152,8 @@ class Certificate:
 
     @cached_property
     def code(self) -> TranscriptCode:
-        """The transcript code of the declared number of questions."""
-        return TranscriptCode(queries=self.queries)
+        """The transcript code of the declared numbers of questions and charges."""
+        return TranscriptCode(queries=self.queries, charges=max(1, self.charges))
 
     @cached_property
     def tails(self) -> NoiseTails:
@@ -150,10 +167,25 @@ class Certificate:
         """Reach of the comparison's noise and rounding; fraction of the metric's range."""
         return self.tails.comparison * self.noise_scale / self.span + GRID_SLACK
 
-    @cached_property
-    def answer_tail(self) -> float:
+    def resolution_at(self, threshold: float) -> float:
+        """Step of the answer grid at a question of the given threshold, in the metric's unit.
+
+        Rounding to it keeps a charged answer within the threshold of the holdout's value, so the tolerance holds, and
+        no finer step would be worth its description length.
+        """
+        if self.resolution is not None:
+            return self.resolution
+        if not threshold > 0.0:  # in no ledger but a forged one
+            threshold = 0.0
+        return nice_step(max(min(_GRID_OF_THRESHOLD * threshold, self.span / 2.0), GRID_SLACK * self.span))
+
+    def answer_reach(self, threshold: Numbers) -> Numbers:
         """Reach of a charged value's noise and rounding to the answer grid; fraction of the metric's range."""
-        return (self.tails.answer * self.noise_scale + self.resolution / 2.0) / self.span + GRID_SLACK
+        if isinstance(threshold, np.ndarray):
+            steps: Numbers = np.array([self.resolution_at(each) for each in threshold.tolist()])
+        else:
+            steps = self.resolution_at(threshold)
+        return (self.tails.answer * self.noise_scale + steps / 2.0) / self.span + GRID_SLACK
 
     def log_level(self, length: Numbers) -> Numbers:
         """One-sided log failure probability spent at a node of the given description length."""
@@ -165,8 +197,8 @@ class Certificate:
 
     @cached_property
     def planned_nats(self) -> float:
-        """Nats set aside for a charged value: 3, or what two stated thresholds cost if a finer grid makes it more."""
-        if self.fixed_threshold is None or self.resolution <= 0.0:
+        """Nats set aside for a charged value, or what two stated thresholds cost if a finer grid makes it more."""
+        if self.fixed_threshold is None or not self.resolution:
             return PLANNED_NATS_PER_CHARGE
         steps = math.ceil(2.0 * self.fixed_threshold / self.resolution)
         cost = self.value_code(self.fixed_threshold).nats(-steps if self.greater_is_better else steps)
@@ -174,9 +206,14 @@ class Certificate:
 
     @cached_property
     def affordable_length(self) -> float:
-        """Description length at which the plan's promise ends: the last charge's state at planned cost."""
-        before_last = max(0, self.charges - 1)
-        return self.last_length(charges=before_last, nats=self.planned_nats * before_last)
+        """Description length at which the plan's promise ends: the dearest state before the last charge."""
+        last = max(0, self.charges - 1)
+        # with more charges than half the questions the last positions cost less than some before
+        first = last if last < self.queries // 2 else 0
+        return max(
+            self.last_length(charges=charges, nats=self.planned_nats * charges)
+            for charges in range(first, last + 1)
+        )
 
     def charges_left(self, *, charges: int, nats: float) -> int:
         """Charges still affordable after ``charges`` charges whose values cost ``nats``; at 0 the guard halts."""
@@ -212,7 +249,11 @@ class Certificate:
                 if isinstance(prior, np.ndarray)
                 else self.fixed_threshold
             )
-        level = self.log_level(self.last_length(charges=charges, nats=nats))
+        return self.threshold_of_length(prior, self.last_length(charges=charges, nats=nats))
+
+    def threshold_of_length(self, prior: Numbers, length: float) -> Numbers:
+        """Largest deviation that may go uncorrected at a description length; see :meth:`threshold`."""
+        level = self.log_level(length)
         value, tolerance = self._unit(prior), self.tolerance / self.span
         below = value - self.bound.reach_low(value - tolerance, log_level=level)
         above = self.bound.reach_high(value + tolerance, log_level=level) - value
@@ -224,20 +265,23 @@ class Certificate:
         """Interval of an answer that is the prior itself."""
         return self._around(prior, threshold / self.span + self.comparison_tail, length)
 
-    def charged(self, value: Numbers, length: Numbers) -> Interval:
+    def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
         """Interval of an answer that is a fresh holdout value."""
-        return self._around(value, self.answer_tail, length)
+        return self._around(value, self.answer_reach(threshold), length)
 
     def value_code(self, threshold: float) -> ValueCode:
         """Code of a charged value at a question of the given threshold."""
         return ValueCode(
-            threshold=threshold, resolution=self.resolution, greater_is_better=self.greater_is_better
+            threshold=threshold,
+            resolution=self.resolution_at(threshold),
+            greater_is_better=self.greater_is_better,
         )
 
     def value_nats(self, value: float, *, prior: float, threshold: float) -> float:
         """Description length of a charged value on the answer grid."""
-        cell = round((value - self.lower) / self.resolution)
-        return self.value_code(threshold).nats(cell - round((prior - self.lower) / self.resolution))
+        step = self.resolution_at(threshold)
+        cell = round((value - self.lower) / step)
+        return self.value_code(threshold).nats(cell - round((prior - self.lower) / step))
 
     def _around(self, centre: Numbers, reach: Numbers, length: Numbers) -> Interval:
         level, value = self.log_level(length), self._unit(centre)

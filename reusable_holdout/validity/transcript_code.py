@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FAILURE_NATS", "PLANNED_NATS_PER_CHARGE", "TranscriptCode", "ValueCode"]
 
-PLANNED_NATS_PER_CHARGE = 3.0
+PLANNED_NATS_PER_CHARGE = 1.2
 """Description length a plan sets aside for one charged value; the guard counts what each value really costs."""
 
-_INNER_MASS = 0.03
-_FAILURE_MASS = 0.05
+_INNER_MASS = 0.02
+_FAILURE_MASS = 0.03
 _OUTER_MASS = 1.0 - _INNER_MASS - _FAILURE_MASS
 _OVERFIT_MASS = 0.8
 _RATIO = 0.7
@@ -46,19 +46,25 @@ class TranscriptCode:
     Parameters
     ----------
     queries : int or None
-        Declared number K of questions, at least 1; each index then costs ``ln K``. ``None``: no number was declared,
-        and the i-th question costs ``ln(i (i + 1))``.
+        Declared number K of questions, at least 1. ``None``: no number was declared, and a question's index and
+        positions cost ``ln(i (i + 1)) + ln C(i - 1, j)``.
+    charges : int or None
+        Charges C after which no question is answered, at least 1. ``None``: no number was declared, and j charges
+        cost ``(j + 1) ln 2``.
 
     Notes
     -----
     For the i-th question after j charges (counted before the batch in which it is asked) whose values cost ``nats``::
 
-        L(i, j) = ln(1/v_i) + (j + 1) ln 2 + ln C(i - 1, j) + nats
+        L(i, j) = ln C(K, j + 1) + ln(1/p_j) + nats,    p_0 = 1/2,  p_j = 1 / (2 (C - 1)) for j = 1 .. C - 1
 
-    *Kraft.* Fix i and j. The positions of the j charges are a subset of the first i - 1 questions, of which there are
-    C(i - 1, j), and the values given the positions have weights that sum to at most one. So the nodes of (i, j) weigh
-    at most ``v_i 2^-(j+1)``, and the sum over j and i is at most one. The batch's start does not appear in the binomial
-    coefficient: an analyst can let it depend on the answers, and ``C(start, j)`` would then overfill the sum.
+    *Kraft.* Fix j. A node is the question's index i and the positions of the j charges, a subset of the first i - 1
+    questions; together they are a subset of j + 1 of the K questions, of which i is the last, so there are at most
+    C(K, j + 1) of them, and the values given the positions have weights that sum to at most one. So the nodes of j
+    weigh at most ``p_j``. The start of the batch does not appear: an analyst can let it depend on the answers, and
+    ``C(start, j)`` would then overfill the sum. All nodes of one j weigh the same, so that no question is dearer for
+    being late; that is ``ln(j + 1)`` less for the last question than paying ``ln K`` for its index and
+    ``ln C(K - 1, j)`` for the positions.
 
     References
     ----------
@@ -67,20 +73,27 @@ class TranscriptCode:
 
     Examples
     --------
-    >>> code = TranscriptCode(queries=1000)
+    >>> code = TranscriptCode(queries=1000, charges=5)
     >>> round(code.length(query=1000, charges=0), 3) == round(math.log(1000) + math.log(2), 3)
     True
     """
 
     queries: int | None = None
+    charges: int | None = None
 
     def __post_init__(self) -> None:
-        if self.queries is not None and self.queries < 1:
-            msg = f"queries must be at least 1 or None, got {self.queries}; declare how many questions will be asked"
-            raise InputError(msg)
+        for name, number in (("queries", self.queries), ("charges", self.charges)):
+            if number is not None and number < 1:
+                msg = (
+                    f"{name} must be at least 1 or None, got {number}; declare how many there will be at most"
+                )
+                raise InputError(msg)
 
     def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
-        """Nats of the ``query``-th question (from 1) after ``charges`` charges whose values cost ``nats``."""
+        """Nats of the ``query``-th question (from 1) after ``charges`` charges whose values cost ``nats``.
+
+        More charges than were declared cost as if so many had been.
+        """
         if query < 1 or not 0 <= charges < query:
             msg = (
                 f"query must be at least 1 and charges in [0, query), got query={query} and charges={charges}"
@@ -89,22 +102,35 @@ class TranscriptCode:
         if self.queries is not None and query > self.queries:
             msg = f"query must be at most the declared {self.queries}, got {query}"
             raise InputError(msg)
-        index = math.log(self.queries) if self.queries is not None else math.log(query) + math.log(query + 1)
-        positions = (
-            math.lgamma(query) - math.lgamma(charges + 1) - math.lgamma(query - charges) if charges else 0.0
-        )
-        return index + (charges + 1) * math.log(2.0) + positions + nats
+        if self.queries is None:
+            place = math.log(query) + math.log(query + 1) + _log_choose(query - 1, charges)
+        else:
+            place = _log_choose(self.queries, charges + 1)
+        return place + self._number_of_charges(charges) + nats
 
     def lengths(self, *, first: int, count: int, charges: int, nats: float = 0.0) -> NDArray[np.float64]:
         """Nats of ``count`` questions of one batch that starts at question ``first``; shape (count,)."""
         self.length(query=first, charges=charges)  # refuses more charges than there were questions before
         last = self.length(query=first + count - 1, charges=charges, nats=nats)
-        if charges == 0 and self.queries is not None:
+        if self.queries is not None:
             return np.full(count, last)
         query = np.arange(first, first + count, dtype=np.float64)
-        index = math.log(self.queries) if self.queries is not None else np.log(query) + np.log(query + 1.0)
+        index = np.log(query) + np.log(query + 1.0)
         positions = gammaln(query) - math.lgamma(charges + 1) - gammaln(query - charges) if charges else 0.0
-        return np.asarray(index + (charges + 1) * math.log(2.0) + positions + nats, dtype=np.float64)
+        return np.asarray(index + positions + self._number_of_charges(charges) + nats, dtype=np.float64)
+
+    def _number_of_charges(self, charges: int) -> float:
+        if self.charges is None:
+            return (charges + 1) * math.log(2.0)
+        return math.log(2.0) + (math.log(max(self.charges - 1, charges)) if charges else 0.0)
+
+
+def _log_choose(whole: int, chosen: int) -> float:
+    if not 0 < chosen < whole:
+        return 0.0
+    if chosen == 1:
+        return math.log(whole)
+    return math.lgamma(whole + 1) - math.lgamma(chosen + 1) - math.lgamma(whole - chosen + 1)
 
 
 @dataclass(frozen=True)
@@ -125,8 +151,8 @@ class ValueCode:
     Notes
     -----
     With ``m`` the steps from the prior's own cell and ``M = floor(threshold / resolution)``: cells with ``|m| < M``
-    (possible, because the answer has noise of its own) share 0.03 evenly; 0.05 is kept for questions that fail on the
-    holdout; the other cells share 0.92, of which 0.8 goes to the overfitting side, geometrically from the threshold
+    (possible, because the answer has noise of its own) share 0.02 evenly; 0.03 is kept for questions that fail on the
+    holdout; the other cells share 0.95, of which 0.8 goes to the overfitting side, geometrically from the threshold
     outwards, with ratio ``0.7 ** (2 resolution / threshold)``: the weight halves with every further threshold, whatever
     the grid. At ``resolution = threshold / 2`` a deviation of one to three thresholds costs 1.5 to 2.9 nats on the
     overfitting side, 2.9 to 4.3 on the other; a finer grid costs the logarithm of its fineness more.

@@ -167,13 +167,13 @@ def test_a_batch_without_charges_is_the_same_as_its_questions_one_by_one(make_gu
 @BOTH
 def test_a_batch_larger_than_the_queries_left_is_refused_whole(make_guard, place, scoring):
     guard = make_guard(place, queries=4)
-    guard.evaluate_predictions(scoring(0.9), prior=0.5)
+    guard.evaluate_predictions(scoring(0.9), prior=0.75)
     asked = [scoring(0.6, k) for k in range(4)]
     with pytest.raises(BudgetError, match="4 new questions asked, 3 left of 4"):
         guard.evaluate_many(asked, [0.6] * 4)
     assert (guard.queries_asked, int(guard.history()["charged"].sum())) == (1, 1)
     # known questions and repetitions do not count
-    answers = guard.evaluate_many([scoring(0.9), *asked[:3], asked[0]], [0.5] + [0.6] * 4)
+    answers = guard.evaluate_many([scoring(0.9), *asked[:3], asked[0]], [0.75] + [0.6] * 4)
     assert [answer.query for answer in answers] == [1, 2, 3, 4, 2]
 
 

@@ -388,7 +388,7 @@ def recompute(ledger, query, **changes):
         value, (low, high) = row.value, (certificate.lower, certificate.upper)
         if row.charged and not is_failure(row):
             cost = certificate.value_nats(value, prior=row.prior, threshold=threshold)
-            low, high = certificate.charged(value, length)
+            low, high = certificate.charged(value, threshold, length)
         elif not row.charged:
             value, (low, high) = row.prior, certificate.agreed(row.prior, threshold, length)
         spent += cost

@@ -17,6 +17,13 @@ CATALOGUE = {  # response, bounds, direction, family
     "brier": ("probabilities", 0, 1, False, "bounded"),
     "log_loss": ("probabilities", 0, math.log(100), False, "bounded"),
     "roc_auc": ("scores", 0, 1, True, "bounded-difference"),
+    "average_precision": ("scores", 0, 1, True, "bounded-difference"),
+    "f1": ("labels", 0, 1, True, "bounded-difference"),
+    "matthews_corrcoef": ("labels", -1, 1, True, "bounded-difference"),
+    "precision": ("labels", 0, 1, True, "bounded-difference"),
+    "recall": ("labels", 0, 1, True, "bounded-difference"),
+    "roc_auc_ovr": ("probabilities", 0, 1, True, "bounded-difference"),
+    "specificity": ("labels", 0, 1, True, "bounded-difference"),
 }
 
 

@@ -24,10 +24,14 @@ GOOD = {
     "log_loss": TWO / 2,
     "roc_auc": TWO - 0.5,
     "mae": REAL,
+    "recall": TWO,
+    "f1": TWO,
+    "matthews_corrcoef": TWO,
+    "average_precision": TWO - 0.5,
 }
-LABELS = ["accuracy", "zero_one_loss", "balanced_accuracy"]
+LABELS = ["accuracy", "zero_one_loss", "balanced_accuracy", "recall", "f1", "matthews_corrcoef"]
 PROBABILITIES = ["brier", "log_loss"]
-NUMBERS = [*PROBABILITIES, "roc_auc", "mae"]
+SCORES = ["roc_auc", "average_precision"]
 ALL = list(GOOD)
 
 
@@ -55,7 +59,7 @@ PREDICTIONS = [
     Bad("NaN", "NaN", ALL, lambda good: but(good, np.nan)),
     Bad("positive infinity", "infinity", ALL, lambda good: but(good, np.inf)),
     Bad("negative infinity", "infinity", ALL, lambda good: but(good, -np.inf)),
-    Bad("a long double beyond float64", "finite", ["roc_auc", "mae"], lambda good: but(good, "1e4000", "g")),
+    Bad("a long double beyond float64", "finite", [*SCORES, "mae"], lambda good: but(good, "1e4000", "g")),
     Bad("None inside", "missing", ALL, lambda good: [None, *good.tolist()[1:]]),
     Bad("pandas NA", "missing", ALL, lambda good: pd.Series([pd.NA, *good.tolist()[1:]])),
     Bad("pandas NaT", "missing", ALL, lambda good: [pd.NaT, *good.tolist()[1:]]),
@@ -70,7 +74,7 @@ PREDICTIONS = [
     Bad("a dictionary", r"got \(\)", ALL, {"predictions": TWO}),
     Bad("a generator", r"got \(\)", ALL, lambda good: (x for x in good)),
     Bad("three columns", r"\(6,\); got \(6, 3\)", ALL, lambda good: np.stack([good] * 3, axis=1)),
-    Bad("two columns", r"one number or label", [*LABELS, "roc_auc", "mae"], lambda good: np.stack([good] * 2, axis=1)),
+    Bad("two columns", r"one number or label", [*LABELS, *SCORES, "mae"], lambda good: np.stack([good] * 2, axis=1)),
     Bad("a row", r"got \(1, 6\)", ALL, lambda good: good[None]),
     Bad("a wide sparse matrix", r"got \(1, 6\)", ALL, lambda good: scipy.sparse.csr_matrix(good[None])),
     Bad("a frame of three", r"got \(6, 3\)", ALL, lambda good: pd.DataFrame(dict.fromkeys("abc", good))),

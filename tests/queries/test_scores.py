@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries import GRID, GRID_BITS, log_loss, mae, mse, resolve_metric
+from reusable_holdout.queries import (
+    GRID,
+    GRID_BITS,
+    log_loss,
+    mae,
+    mse,
+    quantile_loss,
+    r2,
+    resolve_metric,
+    rmse,
+)
 
 ROWS = 501
 ROUNDING = 1 / GRID + 1e-12
@@ -136,6 +146,10 @@ def test_a_balanced_accuracy_is_exact_to_the_last_unit():
         assert bound.score(bound.prepare(np.where(wrong, 3, y))[None])[0] == exact * GRID // 1
 
 
+BINARY = ["recall", "specificity", "precision", "f1", "matthews_corrcoef"]
+AVERAGED = ["recall_macro", "precision_macro", "precision_weighted", "f1_macro", "f1_micro", "f1_weighted"]
+
+
 def every_metric():
     rng = np.random.default_rng(9)
     y, three = np.resize([0, 1, 1], 60), np.resize([0, 1, 2], 60)
@@ -152,6 +166,13 @@ def every_metric():
         "roc_auc": (resolve_metric("roc_auc"), y, rng.integers(0, 9, (5, 60))),
         "mae": (mae(lower=0, upper=1), real, rng.uniform(-1, 2, (5, 60))),
         "mse": (mse(lower=0, upper=1), real, rng.uniform(-1, 2, (5, 60))),
+        "rmse": (rmse(lower=0, upper=1), real, rng.uniform(-1, 2, (5, 60))),
+        "r2": (r2(lower=0, upper=1, variance=0.1), real, rng.uniform(-1, 2, (5, 60))),
+        "quantile_loss": (quantile_loss(lower=0, upper=1), real, rng.uniform(-1, 2, (5, 60))),
+        "average_precision": (resolve_metric("average_precision"), y, rng.integers(0, 9, (5, 60))),
+        "roc_auc_ovr": (resolve_metric("roc_auc_ovr"), three, matrices),
+        **{name: (resolve_metric(name), y, rng.integers(0, 2, (5, 60))) for name in BINARY},
+        **{name: (resolve_metric(name), three, rng.integers(0, 3, (5, 60))) for name in AVERAGED},
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.queries import Metric, mae, resolve_metric
+from reusable_holdout.queries import Metric, mae, resolve_metric, rmse
 from reusable_holdout.queries.targets import HoldsLabels
 
 SECRETS = ("XYZZY", "48.15")
@@ -29,11 +29,22 @@ OWN = Metric(name="own", lower=0, upper=1, greater_is_better=True, loss=zeros)
 DECLARED = Metric(
     name="declared", lower=0, upper=1, greater_is_better=True, statistic=total, differences=[0.25] * 4
 )
+CATALOGUE = [
+    *(
+        "accuracy",
+        "zero_one_loss",
+        "balanced_accuracy",
+        "brier",
+        "log_loss",
+        "roc_auc",
+        "recall",
+        "specificity",
+    ),
+    *("precision", "f1", "f1_macro", "matthews_corrcoef", "average_precision", "roc_auc_ovr"),
+]
 METRICS = {
-    **{
-        name: (resolve_metric(name), TEXT)
-        for name in ("accuracy", "zero_one_loss", "balanced_accuracy", "brier", "log_loss", "roc_auc")
-    },
+    **{name: (resolve_metric(name), TEXT) for name in CATALOGUE},
+    "rmse": (rmse(lower=0, upper=99), REAL),
     "mae": (mae(lower=0, upper=99), REAL),
     "own": (OWN, REAL),
     "declared": (DECLARED, REAL),
@@ -53,7 +64,18 @@ def test_nothing_bound_shows_its_labels(name):
     assert repr(bound) == str(bound) == f"{bound}" == f"<BoundMetric: {name}, 4 rows>"
     for holder in holders(bound):
         assert not any(secret in repr(holder) + str(holder) for secret in SECRETS)
-        assert "4 rows" in repr(holder)
+        assert repr(holder).endswith(" rows>")  # of a recall's inside, its class's: public
+
+
+@pytest.mark.parametrize("name", ["accuracy", "mae", "rmse", "own"])
+@pytest.mark.parametrize("weights", [[0, 1, 1, 0], [1, 2, 3, 4]])
+def test_nothing_bound_with_weights_shows_its_labels_or_can_leave(name, weights):
+    metric, y = METRICS[name]
+    bound = metric.bind(y, sample_weight=weights)
+    for holder in holders(bound):
+        assert not any(secret in repr(holder) + str(holder) for secret in SECRETS)
+        with pytest.raises(HandleError):
+            pickle.dumps(holder)
 
 
 @pytest.mark.parametrize("name", METRICS)

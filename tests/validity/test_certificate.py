@@ -58,7 +58,7 @@ units = st.floats(0.0, 1.0)
 
 @pytest.mark.parametrize(
     ("rows", "queries", "charges", "most"),
-    [(10_000, 1000, 0, 0.0128), (10_000, 1000, 10, 0.0425), (1000, 100, 5, 0.088)],
+    [(10_000, 1000, 0, 0.0128), (10_000, 1000, 10, 0.0366), (1000, 100, 5, 0.075)],
 )
 def test_half_widths_are_those_required(rows, queries, charges, most):
     guard = certificate(rows=rows, queries=queries, charges=charges)
@@ -71,7 +71,7 @@ def test_half_widths_are_those_required(rows, queries, charges, most):
 @given(guard=certificates, unit=units, threshold=st.floats(0.0, 0.3), length=st.floats(0.0, 3000.0))
 def test_intervals_contain_what_was_answered_and_stay_within_the_bounds(guard, unit, threshold, length):
     centre = guard.lower + unit * guard.span
-    for low, high in (guard.agreed(centre, threshold, length), guard.charged(centre, length)):
+    for low, high in (guard.agreed(centre, threshold, length), guard.charged(centre, threshold, length)):
         assert guard.lower <= low <= centre <= high <= guard.upper
 
 
@@ -93,9 +93,9 @@ def test_intervals_grow_with_length_threshold_and_noise(guard, unit, thresholds,
             guard.agreed(centre, thresholds[0], min(lengths)),
             guard.agreed(centre, thresholds[0], max(lengths)),
         ),
-        (guard.charged(centre, min(lengths)), guard.charged(centre, max(lengths))),
+        (guard.charged(centre, 0.03, min(lengths)), guard.charged(centre, 0.03, max(lengths))),
         (guard.agreed(centre, thresholds[0], lengths[0]), noisier.agreed(centre, thresholds[0], lengths[0])),
-        (guard.charged(centre, lengths[0]), noisier.charged(centre, lengths[0])),
+        (guard.charged(centre, 0.03, lengths[0]), noisier.charged(centre, 0.03, lengths[0])),
     ]
     for inner, outer in pairs:
         assert outer.low <= inner.low + slack
@@ -107,7 +107,8 @@ def test_intervals_cover_the_bounds_of_every_holdout_value_the_noise_allows(guar
     centre, level = guard.lower + unit * guard.span, guard.log_level(length)
     reaches = {
         guard.agreed(centre, 0.03, length): 0.03 + guard.tails.comparison * guard.noise_scale,
-        guard.charged(centre, length): guard.resolution / 2 + guard.tails.answer * guard.noise_scale,
+        guard.charged(centre, 0.03, length): guard.resolution_at(0.03) / 2
+        + guard.tails.answer * guard.noise_scale,
     }
     for interval, reach in reaches.items():
         value = np.array([centre - reach, centre + reach]) / guard.span - guard.lower / guard.span
@@ -163,12 +164,12 @@ def test_arrays_are_answered_as_their_elements_are(family):
     priors = np.linspace(-1.0, 3.0, 41)
     thresholds = guard.threshold(priors, charges=3, nats=9.5)
     lengths = guard.code.lengths(first=500, count=41, charges=3, nats=9.5)
-    agreed, charged = guard.agreed(priors, thresholds, lengths), guard.charged(priors, lengths)
+    agreed, charged = guard.agreed(priors, thresholds, lengths), guard.charged(priors, thresholds, lengths)
     for i, prior in enumerate(priors.tolist()):
         assert guard.threshold(prior, charges=3, nats=9.5) == pytest.approx(thresholds[i], abs=1e-10)
         one = guard.agreed(prior, float(thresholds[i]), float(lengths[i]))
         assert one == pytest.approx((agreed.low[i], agreed.high[i]), abs=1e-10)
-        other = guard.charged(prior, float(lengths[i]))
+        other = guard.charged(prior, float(thresholds[i]), float(lengths[i]))
         assert other == pytest.approx((charged.low[i], charged.high[i]), abs=1e-10)
 
 
@@ -198,7 +199,7 @@ def test_the_guard_halts_exactly_when_the_next_questions_would_outgrow_the_plan(
 
 
 def test_a_plan_of_a_stated_threshold_on_a_fine_grid_sets_aside_what_its_values_cost():
-    coarse = certificate(charges=12, fixed_threshold=0.05, resolution=0.025)
+    coarse = certificate(charges=12, fixed_threshold=0.05, resolution=0.1)
     fine = certificate(charges=12, fixed_threshold=0.05, resolution=0.0005)
     assert coarse.planned_nats == PLANNED_NATS_PER_CHARGE
     assert fine.planned_nats == fine.value_code(0.05).nats(-200) > PLANNED_NATS_PER_CHARGE
@@ -309,13 +310,13 @@ def test_one_grid_unit_per_noise_pays_for_its_being_discrete(noise_scale):
 @pytest.mark.parametrize("queries", [1, 7, 40])
 def test_all_levels_of_one_question_at_a_time_and_the_noise_sum_to_at_most_beta(queries):
     guard = certificate(queries=queries)
-    nodes = [(i, j) for i in range(1, queries + 1) for j in range(i)]
+    nodes = [(i, j) for i in range(1, queries + 1) for j in range(min(i, guard.charges))]
     # both sides of every node; each (i, j) stands for C(i - 1, j) sets of positions
     spent = sum(
         2.0 * math.comb(i - 1, j) * math.exp(guard.log_level(guard.code.length(query=i, charges=j)))
         for i, j in nodes
     )
-    assert 0.5 * 0.95 * guard.beta * 0.999 <= spent <= 0.95 * guard.beta
+    assert 0.5 * 0.95 * guard.beta * 0.999 <= spent <= 0.95 * guard.beta * (1 + 1e-9)
 
 
 def test_without_charges_the_certificate_costs_one_bit_more_than_fixed_questions():

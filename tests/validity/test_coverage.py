@@ -45,7 +45,7 @@ def adaptive_misses(guard, counts, *, batch, length):
         if abs(value - truth) < guard.fixed_threshold:
             interval = guard.agreed(truth, guard.fixed_threshold, cost)
         else:
-            interval = guard.charged(value, cost)
+            interval = guard.charged(value, guard.fixed_threshold, cost)
             spent.append(guard.value_nats(value, prior=truth, threshold=guard.fixed_threshold))
             if query <= cells and value > truth:  # an agreed value is not told to her
                 high.append(query - 1)

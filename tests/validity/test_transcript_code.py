@@ -13,38 +13,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity import FAILURE_NATS, TranscriptCode, ValueCode
+from reusable_holdout.validity import FAILURE_NATS, PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
 
-# A weight of one node, without the values' part: of question `query`, asked in a batch that starts after
-# `before` questions, `charges` of which were charged.
+# A weight of one node, without the values' part: of question `query` of K, asked in a batch that starts after `before`
+# questions, `charges` of at most `most` of which were charged.
+
+
+def number_of_charges(charges, most):
+    return Fraction(1, 2 * (most - 1)) if charges else Fraction(1, 2)
+
+
 WEIGHTS = {
-    "the code": lambda query, before, charges: Fraction(
-        1, 2 ** (charges + 1) * math.comb(query - 1, charges)
+    "the code": lambda queries, query, before, charges, most: (
+        number_of_charges(charges, most) / math.comb(queries, charges + 1)
     ),
-    "the batch's start": lambda query, before, charges: Fraction(
-        1, 2 ** (charges + 1) * math.comb(before, charges)
+    "index and positions": lambda queries, query, before, charges, most: (
+        number_of_charges(charges, most) / (queries * math.comb(query - 1, charges))
+    ),
+    "the batch's start": lambda queries, query, before, charges, most: (
+        number_of_charges(charges, most) / (queries * math.comb(before, charges))
     ),
 }
 declared_or_not = st.one_of(st.none(), st.integers(1, 10**6))
 
 
-def worst_kraft_sum(queries, weight, *, batches=None, values=Fraction(1)):
+def worst_kraft_sum(queries, weight, *, most, batches=None, values=Fraction(1)):
     """Largest sum of weights any strategy reaches; `batches` limits the sizes, `values` is all values' mass.
 
     A charged value multiplies what follows by its own weight, so the best continuation is the same after every value
-    and every set of positions: the game's state is (questions asked, charges), and the recursion is exact.
+    and every set of positions: the game's state is (questions asked, charges), and the recursion is exact. A guard
+    that has made `most` charges has halted, in the middle of a batch too.
     """
 
     @cache
     def worst(before, charges):
+        if charges >= most:
+            return Fraction(0)
         sizes = range(1, queries - before + 1) if batches is None else batches(before)
         return max((after(before, charges, size) for size in sizes), default=Fraction(0))
 
     def after(before, charges, size):
-        asked = sum(weight(query, before, charges) for query in range(before + 1, before + size + 1))
-        return asked / queries + sum(
+        asked = sum(
+            weight(queries, query, before, charges, most) for query in range(before + 1, before + size + 1)
+        )
+        return asked + sum(
             math.comb(size, hits) * values**hits * worst(before + size, charges + hits)
-            for hits in range(size + 1)
+            for hits in range(min(size, most - charges - 1) + 1)
         )
 
     return worst(0, 0)
@@ -54,7 +68,7 @@ def kraft_sums_of_all_strategies(code, value_weight):
     """Kraft sum of every deterministic strategy, history by history, from the public lengths alone."""
 
     def sums(before, charges, nats):
-        if before == code.queries:
+        if before == code.queries or charges >= code.charges:
             return [0.0]
         found = []
         for size in range(1, code.queries - before + 1):
@@ -71,49 +85,60 @@ def kraft_sums_of_all_strategies(code, value_weight):
     return sums(0, 0, 0.0)
 
 
+@pytest.mark.parametrize("most", [2, 3, 5, 25])
 @pytest.mark.parametrize("queries", [1, 2, 3, 5, 9, 16, 25])
-def test_no_strategy_overfills_the_kraft_sum_even_when_answers_choose_the_batches(queries):
-    total = worst_kraft_sum(queries, WEIGHTS["the code"])
+def test_no_strategy_overfills_the_kraft_sum_even_when_answers_choose_the_batches(queries, most):
+    total = worst_kraft_sum(queries, WEIGHTS["the code"], most=most)
     assert total <= 1
     assert total >= Fraction(1, 2)  # the first batch alone weighs a half
 
 
-@pytest.mark.parametrize("queries", [1, 4, 12])
-def test_one_question_at_a_time_fills_the_kraft_sum_but_for_the_charges_that_cannot_be(queries):
+@pytest.mark.parametrize(("queries", "most"), [(4, 3), (12, 5), (20, 8)])
+def test_one_question_at_a_time_fills_the_kraft_sum(queries, most):
+    """Every set of at most `most` questions, the last asked and the others charged, is a history: nothing is wasted."""
     single = worst_kraft_sum(
-        queries, WEIGHTS["the code"], batches=lambda before: [1] if before < queries else []
+        queries, WEIGHTS["the code"], most=most, batches=lambda before: [1] if before < queries else []
     )
-    # the i-th question can have 0 to i - 1 charges before it, which weigh 1 - 2^-i
-    assert single == sum(1 - Fraction(1, 2**i) for i in range(1, queries + 1)) / queries
-    assert single == worst_kraft_sum(queries, WEIGHTS["the code"])
+    assert single == 1
+
+
+def test_the_last_question_costs_less_than_by_index_and_positions():
+    for charges in range(10):
+        ours, apart = (
+            WEIGHTS[name](1000, 1000, None, charges, 10) for name in ("the code", "index and positions")
+        )
+        assert ours / apart == Fraction(charges + 1)
 
 
 def test_counting_positions_before_the_batch_overfills_the_kraft_sum_once_answers_choose_the_batches():
     weight = WEIGHTS["the batch's start"]
-    assert worst_kraft_sum(12, weight) > 1
+    assert worst_kraft_sum(12, weight, most=4) > 1
     # and it is this freedom that does it: every schedule of sizes fixed in advance stays within 1
     for cuts in itertools.product((False, True), repeat=7):
         starts = [0, *(i + 1 for i, cut in enumerate(cuts) if cut), 8]
         sizes = {start: [end - start] for start, end in itertools.pairwise(starts)}
-        assert worst_kraft_sum(8, weight, batches=lambda before, sizes=sizes: sizes.get(before, [])) <= 1
+        fixed = worst_kraft_sum(8, weight, most=4, batches=lambda before, sizes=sizes: sizes.get(before, []))
+        assert fixed <= 1
 
 
 @pytest.mark.parametrize("queries", [2, 3, 4, 5])
+@pytest.mark.parametrize("most", [2, 3, 9])
 @pytest.mark.parametrize("value_weight", [0.9999, 0.3])
-def test_the_dynamic_programme_finds_the_worst_of_all_enumerated_strategies(queries, value_weight):
-    sums = kraft_sums_of_all_strategies(TranscriptCode(queries=queries), value_weight)
-    assert len(sums) == {2: 2, 3: 6, 4: 54, 5: 4470}[queries]
-    worst = worst_kraft_sum(queries, WEIGHTS["the code"], values=Fraction(value_weight))
+def test_the_dynamic_programme_finds_the_worst_of_all_enumerated_strategies(queries, most, value_weight):
+    sums = kraft_sums_of_all_strategies(TranscriptCode(queries=queries, charges=most), value_weight)
+    if most > queries:
+        assert len(sums) == {2: 2, 3: 6, 4: 54, 5: 4470}[queries]
+    worst = worst_kraft_sum(queries, WEIGHTS["the code"], most=most, values=Fraction(value_weight))
     assert max(sums) == pytest.approx(float(worst), rel=1e-12)
     assert max(sums) <= 1.0
 
 
 def test_a_length_is_minus_the_log_of_the_weight_the_kraft_sums_are_about():
-    for queries, nats in ((7, 0.0), (40, 2.5)):
-        code = TranscriptCode(queries=queries)
+    for queries, most, nats in ((7, 4, 0.0), (40, 40, 2.5)):
+        code = TranscriptCode(queries=queries, charges=most)
         for query in range(1, queries + 1):
-            for charges in range(query):
-                weight = WEIGHTS["the code"](query, None, charges) / queries
+            for charges in range(min(query, most)):
+                weight = WEIGHTS["the code"](queries, query, None, charges, most)
                 length = code.length(query=query, charges=charges, nats=nats)
                 assert length == pytest.approx(nats - math.log(weight), abs=1e-11)
 
@@ -122,6 +147,9 @@ def test_undeclared_questions_weigh_one_together():
     code = TranscriptCode()
     weights = sum(math.exp(-code.length(query=i, charges=0)) for i in range(1, 2001))
     assert weights == pytest.approx(0.5 * (1 - 1 / 2001), rel=1e-12)  # 1 / (i (i + 1)) telescopes
+    for i in (1, 5, 40):  # all histories of the i-th question, but the one in which i charges were before it
+        together = sum(math.comb(i - 1, j) * math.exp(-code.length(query=i, charges=j)) for j in range(i))
+        assert together == pytest.approx((1 - 2.0**-i) / (i * (i + 1)), rel=1e-9)
 
 
 @given(queries=declared_or_not, data=st.data())
@@ -162,6 +190,8 @@ def test_other_impossible_codes_are_refused():
         TranscriptCode(queries=10).lengths(first=3, count=5, charges=4)
     with pytest.raises(InputError, match="queries must be at least 1 or None, got 0"):
         TranscriptCode(queries=0)
+    with pytest.raises(InputError, match="charges must be at least 1 or None, got 0"):
+        TranscriptCode(queries=5, charges=0)
 
 
 value_codes = st.builds(
@@ -185,7 +215,7 @@ def test_the_weights_of_all_values_sum_to_one_and_each_is_positive(code):
         np.testing.assert_allclose(np.diff(nats), decay, rtol=1e-6, atol=1e-12)
         assert np.isfinite(nats).all()
         outer += math.exp(-nats[0]) / -math.expm1(-decay)
-    assert inner == pytest.approx(0.03, rel=1e-12)
+    assert inner == pytest.approx(0.02, rel=1e-12)
     assert inner + outer + math.exp(-FAILURE_NATS) == pytest.approx(1.0, rel=1e-12)
     assert math.isfinite(code.nats(10**9))
 
@@ -209,3 +239,6 @@ def test_typical_values_cost_what_the_docstring_says():
     code = ValueCode(threshold=0.02, resolution=0.01)
     costs = [round(code.nats(steps), 1) for steps in (-2, -6, 2, 6)]
     assert costs == [1.5, 2.9, 2.9, 4.3]
+    as_planned = ValueCode(threshold=0.02, resolution=0.02)
+    mean = 0.8 * as_planned.nats(-1) + 0.2 * as_planned.nats(1)
+    assert mean == pytest.approx(PLANNED_NATS_PER_CHARGE, abs=0.1)

@@ -1,0 +1,209 @@
+"""Metrics of predicted labels that are no means over rows: ratios of counts.
+
+In all of them n is the number of holdout rows, n_k the number of rows of class k, TP of them predicted k, PP the rows
+of any class that are predicted k, and c_r the most that replacing row r, its label kept, can change the statistic
+after it is normalised to [0, 1]. Class counts are public.
+"""
+
+from __future__ import annotations
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries import kernels
+from reusable_holdout.queries.label_metrics import Average, averaged_name
+from reusable_holdout.queries.metric import Metric, is_finite
+
+__all__ = ["f1", "fbeta", "matthews_corrcoef", "precision"]
+
+
+def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
+    """Share of the rows predicted positive that are positive; a model must predict enough of them.
+
+    Replacing one row's features, its label kept, changes it by at most 1/m, m = ceil(floor n_1), n_1 the rows of the
+    positive class.
+
+    Parameters
+    ----------
+    floor : float
+        A model that predicts the class less than `floor` times as often as it occurs is scored as if its missing
+        predictions were wrong; in (0, 1]. Otherwise this is the plain precision.
+    average : {"binary", "macro", "micro", "weighted"}
+        The last of the two sorted classes; the mean over the classes that have rows; over all rows together;
+        weighted by the classes' rows. In :func:`resolve_metric` "precision", "precision_macro", ...
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    TP / max(PP, m). Without the floor nothing could be promised: a model that predicts a single row positive has
+    precision 0 or 1 by that row alone, so the sensitivity of TP/PP is 1 however large the holdout. A model that
+    predicts no row positive scores 0, as in scikit-learn.
+
+    "binary": c_r = 1/m for a positive row and 1/(m + 1) for a negative one, sensitivity 1/m. In place of the sum of
+    c_r^2 stands the smaller of 4.6/m and max(n, 2 n_1)/m^2: either bounds the distance from the population's n_1 r /
+    max(n_1 r + n_0 f, m), r and f the chances that a positive and a negative are predicted positive. No bias is left
+    out. Derivations: :class:`~reusable_holdout.queries.confusion.PrecisionScore`.
+
+    "macro" and "weighted": sum_k w_k TP_k / max(PP_k, m_k), with w_k = 1/K over the K classes that have rows, or
+    n_k/n. c_r = w_k/m_k + max over j other than k of w_j/(m_j + 1) for a row of class k. The interval is about the mean
+    of this statistic over fresh holdouts of the same class counts. scikit-learn also averages over classes that are
+    predicted and have no rows. "micro" is the :func:`~reusable_holdout.queries.accuracy`, for each row gets one label.
+
+    Examples
+    --------
+    >>> precision().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.6666666666666666
+    >>> precision(floor=1).measure([0, 0, 1, 1], [0, 0, 0, 1])
+    0.5
+    """
+    least = _checked_floor(floor)
+    name = averaged_name("precision", average)
+    return _averaged(name, "precision", average, {} if average == "micro" else {"floor": least})
+
+
+def f1(*, average: Average = "binary") -> Metric:
+    """Harmonic mean of precision and recall of the positive class, or its average over the classes.
+
+    Replacing one row's features, its label kept, changes it by at most 2/(n_1 + 1), n_1 the rows of the positive class.
+
+    Parameters
+    ----------
+    average : {"binary", "macro", "micro", "weighted"}
+        The last of the two sorted classes; the mean over the classes that have rows; over all rows together;
+        weighted by the classes' rows. In :func:`resolve_metric` "f1", "f1_macro", ...
+
+    Raises
+    ------
+    InputError
+        If there is no such average; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    "binary": 2 TP / (PP + n_1), whose denominator is at least n_1. c_r = 2/(n_1 + 1) for a positive row and
+    1/(2 n_1 + 1) for a negative one, sensitivity 2/(n_1 + 1). In place of the sum of c_r^2 stands the largest
+    (2 - w)^2 (n_1 (2 - w)^2 + n_0 w^2) / (2 n_1)^2 over w in [0, 1]: 4/n_1 unless positives are rare. It bounds the
+    distance from the population's 2 n_1 r / (n_1 r + n_0 f + n_1), r and f the chances that a positive and a negative
+    are predicted positive: no bias is left out. Derivations: :class:`~reusable_holdout.queries.confusion.FScore`.
+
+    "macro" and "weighted": sum_k w_k F_k, with w_k = 1/K over the K classes that have rows, or n_k/n. c_r = 2 w_k/(n_k
+    + 1) + max over j other than k of w_j/(2 n_j + 1) for a row of class k, and less with two classes. The interval is
+    about the mean of this statistic over fresh holdouts of the same class counts. scikit-learn also averages over
+    classes that are predicted and have no rows. "micro" is the :func:`~reusable_holdout.queries.accuracy`, for each row
+    gets one label.
+
+    Examples
+    --------
+    >>> f1().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.8
+    """
+    return _averaged(averaged_name("f1", average), "f", average, {})
+
+
+def fbeta(*, beta: float, average: Average = "binary") -> Metric:
+    """Weighted harmonic mean of precision and recall, recall counting `beta` times as much.
+
+    Replacing one row's features, its label kept, changes it by at most (1 + b)/(b n_1 + 1), b = beta^2, or by a
+    negative's change if that is more.
+
+    Parameters
+    ----------
+    beta : float
+        In [0.1, 10].
+    average : {"binary", "macro", "micro", "weighted"}
+        As for :func:`f1`.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    With B = 1 + b: B TP / (PP + b n_1). c_r = B/(b n_1 + 1) for a positive row; for a negative one the largest
+    B TP/((TP + b n_1)(TP + b n_1 + 1)), TP <= n_1. In place of the sum of c_r^2 stands the largest (B - w)^2 (n_1
+    (B - w)^2 + n_0 w^2) / (B b n_1)^2 over w in [0, 1], to the population's value as for :func:`f1`. Derivations:
+    :class:`~reusable_holdout.queries.confusion.FScore`. Averages are as for :func:`f1`.
+
+    Examples
+    --------
+    >>> round(fbeta(beta=2).measure([0, 0, 1, 1], [0, 0, 0, 1]), 4)
+    0.5556
+    """
+    if not (is_finite(beta) and 0.1 <= beta <= 10):
+        raise InputError(f"beta must be a number in [0.1, 10]; got {beta!r}; 1 is the usual F1")
+    name = averaged_name("fbeta", average)
+    return _averaged(name, "f", average, {} if average == "micro" else {"beta": float(beta)})
+
+
+def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
+    """Matthews's correlation of predicted and true labels of two classes, in [-1, 1].
+
+    Replacing one row's features, its label kept, changes it by some multiple of 1/n: by at most 3.1/n for two classes
+    of one size and floor 0.5.
+
+    Parameters
+    ----------
+    floor : float
+        A model that predicts a class less than `floor` times as often as the rarer class occurs is scored as if its
+        predictions varied as much as if it did; in (0, 1]. Otherwise this is the plain correlation.
+
+    Raises
+    ------
+    InputError
+        If `floor` is out of range; when binding, if there are not two classes, both present.
+
+    Notes
+    -----
+    (n TP - P PP) / sqrt(P N max(PP (n - PP), m (n - m))), P and N the rows of the classes, m = ceil(floor min(P, N)).
+    Without the floor nothing could be promised: a model that predicts a single row positive moves from 0 by about
+    1/sqrt(n) if that row is, so the squares of c_r sum to a number that does not fall with n. A model that predicts
+    one class only scores 0, as in scikit-learn.
+
+    c_r is the same for all rows of a class: the largest change found by trying every PP, which
+    :class:`~reusable_holdout.queries.matthews.Matthews` explains. The interval is about the mean of this statistic
+    over fresh holdouts of the same class counts; it differs from the correlation of endless data at these shares by
+    a multiple of 1/n.
+
+    References
+    ----------
+    .. [1] Matthews (1975), "Comparison of the predicted and observed secondary structure of T4 phage lysozyme".
+
+    Examples
+    --------
+    >>> round(matthews_corrcoef().measure([0, 0, 1, 1], [0, 1, 1, 1]), 4)
+    0.5774
+    """
+    return Metric(
+        name="matthews_corrcoef",
+        response="labels",
+        lower=-1,
+        upper=1,
+        greater_is_better=True,
+        family="bounded-difference",
+        parameters={"floor": _checked_floor(floor)},
+        kernel=kernels.correlation,
+    )
+
+
+def _checked_floor(floor: float) -> float:
+    if not (is_finite(floor) and 0 < floor <= 1):
+        raise InputError(
+            f"floor must be a share of a class's rows in (0, 1]; got {floor!r}; a model that is worth asking about "
+            "predicts a class at least half as often as it occurs: 0.5 is usual"
+        )
+    return float(floor)
+
+
+def _averaged(name: str, score: kernels.Score, average: Average, parameters: dict[str, float]) -> Metric:
+    return Metric(
+        name=name,
+        response="labels",
+        lower=0,
+        upper=1,
+        greater_is_better=True,
+        family="binomial" if average == "micro" else "bounded-difference",
+        parameters=parameters,
+        kernel=kernels.agreement if average == "micro" else kernels.AveragedScores(score, average),
+    )

@@ -1,0 +1,132 @@
+"""Statistics made of other statistics: of some rows only, and the root of a mean."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.queries.grid import GRID, GRID_BITS
+from reusable_holdout.queries.scoring import Statistic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries.scoring import Family, Mean
+
+__all__ = ["OfRows", "RootMean"]
+
+_FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
+
+
+class OfRows(Statistic):
+    """A statistic of some of the rows; the others do not matter.
+
+    Which rows these are, or at least how many, is public. Replacing one of them changes it as it changes the
+    statistic, replacing another one changes nothing.
+
+    Parameters
+    ----------
+    rows : int
+        All rows of the holdout.
+    chosen : numpy.ndarray of int
+        Places of the rows that count.
+    statistic : Statistic
+        Bound to these rows' labels.
+    family : {"binomial", "bounded", "bounded-difference"}, optional
+        Of the confidence bound; by default the statistic's.
+    """
+
+    def __init__(
+        self, rows: int, chosen: NDArray[Any], statistic: Statistic, *, family: Family | None = None
+    ) -> None:
+        self.rows = rows
+        self.sensitivity = statistic.sensitivity
+        self.sum_of_squares = statistic.sum_of_squares
+        self.family = family or statistic.family
+        self._chosen = chosen
+        self._statistic = statistic
+
+    @property
+    def effective_rows(self) -> int:
+        """Those of the statistic."""
+        return self._statistic.effective_rows
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Grid units of the chosen rows."""
+        return self._statistic.units(query[self._chosen])
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Value of the chosen rows."""
+        return self._statistic.value(query[self._chosen])
+
+
+class RootMean(Statistic):
+    """Square root of a mean of terms in [0, 1], or a floor if that is more.
+
+    Each row's term is rounded to 2^-52, and the rest is exact.
+
+    Parameters
+    ----------
+    mean : Mean
+        What to take the root of.
+    floor : float
+        Smallest root that is told apart, normalised; in [0, 1).
+    unit : float
+        What a normalised root of 1 is in the metric's units.
+
+    Notes
+    -----
+    Let x be the mean, m its expectation, s the largest share of a row in the mean (1/n without weights), S the sum of
+    the squared shares and g the floor.
+
+    Sensitivity: x changes by at most s, and the root is concave, so the most is at x = g^2: sqrt(g^2 + s) - g. Without
+    a floor that is sqrt(s); with one at most s / (2 g).
+
+    Spread: Hoeffding's inequality says that x is at least (at most) a value v on the far side of m with probability at
+    most exp(-kl(v, m)/s), and kl(v, m) >= -2 ln(sqrt(v m) + sqrt((1-v)(1-m))) >= (sqrt v - sqrt m)^2: relative entropy
+    is at least twice the squared Hellinger distance. So sqrt x lies beyond sqrt m by t with probability at most
+    exp(-t^2/s) = exp(-2 t^2 / (2 s)). Also |sqrt max(x, g^2) - sqrt max(m, g^2)| <= |x - m| / (2 g), and x obeys
+    exp(-2 d^2 / S). The floor never increases a distance, so 2 s and S / (4 g^2) both hold; the smaller one is taken.
+
+    References
+    ----------
+    .. [1] Hoeffding (1963), Theorem 1, inequality (2.1).
+    """
+
+    def __init__(self, mean: Mean, *, floor: float, unit: float) -> None:
+        self.rows = mean.rows
+        self.sensitivity = min(
+            _root_above(Fraction(floor) ** 2 + mean.largest_share) - Fraction(floor), Fraction(1)
+        )
+        spreads = [2 * float(mean.largest_share)]
+        if floor > 0:
+            spreads.append(mean.sum_of_squares / (4 * floor**2))
+        self.sum_of_squares = min(spreads)
+        self.mean = mean
+        self._settings = floor, unit
+        self._floor = math.ceil(Fraction(floor) ** 2 * (1 << _FINE_BITS))
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Root of the exact mean of rounded terms, floored to the grid."""
+        terms = np.rint(self.mean.shares(query) * (1 << _FINE_BITS)).astype(np.int64)
+        total, whole = self.mean.total(terms)
+        total = max(total, self._floor * whole)
+        return min(math.isqrt((total << (2 * GRID_BITS - _FINE_BITS)) // whole), GRID)
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Root of the mean in the metric's units."""
+        floor, unit = self._settings
+        return max(math.sqrt(self.mean.value(query)), floor * unit)
+
+    def of(self, mean: Mean) -> RootMean:
+        """Root of another mean, with the same floor and unit."""
+        floor, unit = self._settings
+        return RootMean(mean, floor=floor, unit=unit)
+
+
+def _root_above(square: Fraction) -> Fraction:
+    """A number above the root, by less than 2^-80."""
+    return Fraction(math.isqrt(math.ceil(square * (1 << 160))) + 1, 1 << 80)

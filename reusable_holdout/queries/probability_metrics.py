@@ -1,0 +1,200 @@
+"""Metrics of predicted probabilities and scores.
+
+In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
+replacing row r can change the statistic after it is normalised to [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries import kernels
+from reusable_holdout.queries.metric import Metric, is_finite
+
+__all__ = ["average_precision", "brier", "log_loss", "roc_auc", "roc_auc_ovr"]
+
+
+def brier() -> Metric:
+    """Mean squared distance of the predicted probabilities from the truth.
+
+    Replacing one row, label and features, changes it by at most 1/n.
+
+    Notes
+    -----
+    Binary: (p - y)^2 with p the probability of the last of the sorted classes, in [0, 1]. More classes: half
+    of sum_k (p_k - [y = k])^2, in [0, 1] on the simplex and equal to the binary form for K = 2. A mean of n
+    terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
+
+    References
+    ----------
+    .. [1] Brier (1950), "Verification of forecasts expressed in terms of probability".
+
+    Examples
+    --------
+    >>> brier().measure([0, 1], [0.0, 0.5])
+    0.125
+    """
+    return Metric(
+        name="brier",
+        response="probabilities",
+        lower=0,
+        upper=1,
+        greater_is_better=False,
+        kernel=kernels.squared_distance,
+    )
+
+
+def log_loss(*, clip: float = 0.01) -> Metric:
+    """Mean negative logarithm of the true class's probability, probabilities below `clip` raised to it.
+
+    Replacing one row, label and features, changes it by at most ln(1/clip)/n nats.
+
+    Parameters
+    ----------
+    clip : float
+        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without
+        limit.
+
+    Raises
+    ------
+    InputError
+        If `clip` is out of range.
+
+    Notes
+    -----
+    -ln max(p_y, clip) lies in [0, ln(1/clip)]. Normalised by that bound it is a mean of n terms in [0, 1]:
+    c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The set of classes is public.
+
+    Examples
+    --------
+    >>> round(log_loss().measure([0, 1], [0.5, 0.5]), 4)
+    0.6931
+    """
+    if not (is_finite(clip) and 1e-300 < clip < 1):
+        raise InputError(f"clip must be a probability in (0, 1); got {clip!r}; 0.01 is usual")
+    return Metric(
+        name="log_loss",
+        response="probabilities",
+        lower=0,
+        upper=-math.log(clip),
+        greater_is_better=False,
+        parameters={"clip": float(clip)},
+        kernel=kernels.clipped_logarithm,
+    )
+
+
+def roc_auc() -> Metric:
+    """Area under the receiver operating characteristic of two classes.
+
+    Replacing one row's features, its label kept, changes it by at most 1/min(n_0, n_1).
+
+    Notes
+    -----
+    U/(n_0 n_1), U the number of pairs (positive, negative) in which the positive has the larger score, ties
+    counting one half; the positive class is the last of the sorted ones. Class counts are public and equal
+    between neighbours. A positive is in n_0 of the pairs, so c_r = n_0/(n_0 n_1) = 1/n_1; a negative's is
+    1/n_0. Sensitivity: the larger, 1/min(n_0, n_1). Sum of c_r^2 = n_1/n_1^2 + n_0/n_0^2 = 1/n_0 + 1/n_1.
+
+    References
+    ----------
+    .. [1] Agarwal, Graepel, Herbrich, Har-Peled, Roth (2005), "Generalization bounds for the area under
+       the ROC curve", JMLR 6, Theorem 2.
+
+    Examples
+    --------
+    >>> roc_auc().measure([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
+    0.875
+    """
+    return Metric(
+        name="roc_auc",
+        response="scores",
+        lower=0,
+        upper=1,
+        greater_is_better=True,
+        family="bounded-difference",
+        kernel=kernels.pair_order,
+    )
+
+
+def roc_auc_ovr(*, weighted: bool = False) -> Metric:
+    """Mean over the classes of the area under each one's ROC curve against all others.
+
+    Replacing one row's features, its label kept, changes it by at most w_k/n_k + sum over j other than k of
+    w_j/(n - n_j), k the row's class.
+
+    Parameters
+    ----------
+    weighted : bool
+        Whether a class counts by its rows, w_k = n_k/n, or like every other, w_k = 1/K over the K that have rows. In
+        :func:`resolve_metric` "roc_auc_ovr_weighted" and "roc_auc_ovr".
+
+    Raises
+    ------
+    InputError
+        When binding, if fewer than two classes have rows.
+
+    Notes
+    -----
+    Class counts are public and equal between neighbours. Class k's area orders the n_k (n - n_k) pairs of one of its
+    rows and another row by the probability of k, ties counting one half. A row of class k is in n - n_k of these pairs,
+    and in n_j of class j's n_j (n - n_j): c_r as above. Sensitivity: the largest. Sum of c_r^2: over the classes n_k
+    times the square. Given the labels an area is unbiased, so the interval is about the population's at these shares.
+    With two classes this is :func:`roc_auc`.
+
+    References
+    ----------
+    .. [1] Provost and Domingos (2000), "Well-trained PETs: Improving probability estimation trees", section 6.2.
+
+    Examples
+    --------
+    >>> ranked = [[0.6, 0.2, 0.2], [0.4, 0.5, 0.1], [0.3, 0.3, 0.4], [0.1, 0.5, 0.4]]
+    >>> round(roc_auc_ovr().measure([0, 1, 2, 2], ranked), 4)
+    0.9444
+    """
+    return Metric(
+        name="roc_auc_ovr_weighted" if weighted else "roc_auc_ovr",
+        response="probabilities",
+        lower=0,
+        upper=1,
+        greater_is_better=True,
+        family="bounded-difference",
+        kernel=kernels.weighted_one_versus_rest if weighted else kernels.one_versus_rest,
+    )
+
+
+def average_precision() -> Metric:
+    """Mean over the positive rows of the precision among all rows scored at least as high.
+
+    Replacing one row's features, its label kept, changes it by at most about ln(n_1)/n_1, n_1 the rows of the positive
+    class.
+
+    Notes
+    -----
+    (1/P) times the sum over positives of t/(t + f), with t positives and f negatives scored at least as high; the
+    positive class is the last of the sorted ones; scikit-learn's definition. With P and N rows of the classes, public
+    and equal between neighbours, and H the harmonic numbers:
+
+    - a negative row: c_r = (H(P + 1) - 1)/P, when it passes all positives and was the only negative to do so;
+    - a positive row: c_r = (N/n + sum over t < P of F/((t + F)(t + F + 1)))/P, F = min(t, N), about (ln P)/(4 P): it
+      passes all rows, in which the classes take turns, and lifts the precision at every other positive.
+
+    Both are attained; derivations in :class:`~reusable_holdout.queries.ranks.AveragePrecision`. Sensitivity: the
+    larger. Sum of c_r^2: P and N times the squares, about (ln P)^2 (1/(16 P) + N/P^2): intervals are several times as
+    wide as a :func:`roc_auc`'s, and say nothing where positives are rare. They are about the mean of this statistic
+    over fresh holdouts of the same class counts.
+
+    Examples
+    --------
+    >>> round(average_precision().measure([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
+    0.8333
+    """
+    return Metric(
+        name="average_precision",
+        response="scores",
+        lower=0,
+        upper=1,
+        greater_is_better=True,
+        family="bounded-difference",
+        kernel=kernels.average_precision,
+    )

@@ -1,0 +1,186 @@
+"""Statistics of how scores rank the rows; class counts are public: neighbours keep every label."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.queries.grid import GRID, GRID_BITS
+from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, Statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries.targets import ClassTargets
+
+__all__ = ["AveragePrecision", "OneVersusRest", "PairOrder"]
+
+_FLOAT_SLACK = Fraction(1, 1 << 50)  # above what floats can add to a change of an average precision
+
+
+class PairOrder(Statistic):
+    """Share of (positive, negative) pairs of rows that scores put in order, ties counting one half.
+
+    Twice the number of pairs in order is an integer, counted exactly in n log n. Class counts are public:
+    neighbours keep every label.
+
+    Parameters
+    ----------
+    targets : ClassTargets
+        Private labels of two classes, both present.
+    """
+
+    def __init__(self, targets: ClassTargets) -> None:
+        self._negative = np.flatnonzero(targets.codes == 0)
+        self._positive = np.flatnonzero(targets.codes == 1)
+        negatives, positives = len(self._negative), len(self._positive)
+        self.rows = targets.rows
+        self.sensitivity = Fraction(1, min(negatives, positives))
+        self.sum_of_squares = 1 / negatives + 1 / positives
+        self._twice_pairs = 2 * negatives * positives
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Shift twice the pairs in order left and divide by twice all pairs, in integers."""
+        return (self._twice_ordered(query) << GRID_BITS) // self._twice_pairs
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Area under the receiver operating characteristic."""
+        return self._twice_ordered(query) / self._twice_pairs
+
+    def _twice_ordered(self, query: NDArray[Any]) -> int:
+        return _twice_ordered(query[self._negative], query[self._positive])
+
+
+class OneVersusRest(Statistic):
+    """Weighted mean over the classes of the area of each class's probability against all other rows.
+
+    Each area is an exact fraction; they are floored at 2^-96, and the room for that is in the sensitivity.
+
+    Parameters
+    ----------
+    targets : ClassTargets
+        Private labels of three or more classes, of which two or more have rows.
+    weights : mapping of int to int
+        By class code, for each class that has rows; > 0.
+
+    Notes
+    -----
+    A row of class k is in n - n_k of the n_k (n - n_k) pairs of its own class's area, and in n_j of those of class j's:
+    c_r = w_k/n_k + sum over j other than k of w_j/(n - n_j). Attained by a row whose probabilities turn from all on
+    its class to none on it, while those of the others lie between.
+    """
+
+    def __init__(self, targets: ClassTargets, weights: Mapping[int, int]) -> None:
+        self.rows = targets.rows
+        self._total = sum(weights.values())
+        self._parts = [
+            (weight, code, np.flatnonzero(targets.codes == code), np.flatnonzero(targets.codes != code))
+            for code, weight in weights.items()
+        ]
+        counts = {code: len(own) for _, code, own, _ in self._parts}
+        shares = {code: Fraction(weights[code], self._total) for code in counts}
+        of_rest = {code: shares[code] / (self.rows - own) for code, own in counts.items()}
+        every = sum(of_rest.values(), Fraction(0))
+        changes = {code: shares[code] / own + every - of_rest[code] for code, own in counts.items()}
+        self.sensitivity = min(max(changes.values()) + FINE_SLACK, Fraction(1))
+        self.sum_of_squares = float(sum(counts[code] * change**2 for code, change in changes.items()))
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Floor each area, then the mean, then to the grid."""
+        weighted = 0
+        for weight, code, own, rest in self._parts:
+            ordered = _twice_ordered(query[rest, code], query[own, code])
+            weighted += weight * ((ordered << FINE_BITS) // (2 * len(own) * len(rest)))
+        return (weighted // self._total) >> (FINE_BITS - GRID_BITS)
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Weighted mean of the areas."""
+        areas = (
+            weight * _twice_ordered(query[rest, code], query[own, code]) / (2 * len(own) * len(rest))
+            for weight, code, own, rest in self._parts
+        )
+        return sum(areas) / self._total
+
+
+class AveragePrecision(Statistic):
+    """Mean over the positive rows of the precision among all rows that score at least as high.
+
+    Summed so that no order of adding matters; the room for the rounding of each precision is in the sensitivity.
+
+    Parameters
+    ----------
+    targets : ClassTargets
+        Private labels of two classes, both present.
+
+    Notes
+    -----
+    Let P and N be the rows of the two classes. At the score of a positive row let t and f be the positives and the
+    negatives that score at least as high, so its precision is t/(t + f). The t-th of the positives from above, ties in
+    any order, has a t that is at least its rank.
+
+    A negative row that moves up raises f by one for the positives it passes: each loses t/((t + f)(t + f + 1)), which
+    is largest for f = 0: 1/(t + 1). All P of them together lose at most 1/2 + 1/3 + ... + 1/(P + 1). Attained when the
+    row passes all positives, no other negative being among them: c = (H(P + 1) - 1)/P, H the harmonic numbers.
+
+    A positive row that moves up from rank j raises t by one for the other positives it passes, j - 1 at most: each
+    gains f/((t + f)(t + f + 1)), which grows in f up to f = t and falls in t, so at most h(t) = F/((t + F)(t + F +
+    1)), F = min(t, N), at the rank t. The row itself gains at most 1 - j/(j + N). The sum, N/(j + N) + h(1) + ... +
+    h(j - 1), grows in j, for h(j) >= N/((j + N)(j + N + 1)). With j = P, and as h(t) = 1/(4 t + 2) for t <= N: c =
+    (N/n + h(1) + ... + h(P - 1))/P. Attained from below all, past positives and negatives that take turns, to the
+    top.
+    """
+
+    def __init__(self, targets: ClassTargets) -> None:
+        self._positive = targets.codes == 1
+        positives, negatives = int(targets.counts[1]), int(targets.counts[0])
+        self.rows = targets.rows
+        self._positives = positives
+        alternating = min(positives - 1, negatives)
+        rise = negatives / self.rows + _odd_harmonic(alternating) / 2
+        if positives - 1 > negatives:  # h(t) = N/(t + N) - N/(t + N + 1) from here on
+            rise += negatives / (2 * negatives + 1) - negatives / self.rows
+        own = rise / positives * (1 + 1e-12)
+        other = (_harmonic(positives + 1) - 1) / positives * (1 + 1e-12)
+        self.sensitivity = min(Fraction(max(own, other)) + _FLOAT_SLACK, Fraction(1))
+        self.sum_of_squares = positives * own**2 + negatives * other**2
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Floor the value to the grid."""
+        return min(int(self.value(query) * GRID), GRID)  # times a power of two is exact
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Sum the precisions at each distinct score, times its positives."""
+        order = np.argsort(-query, kind="stable")
+        scores = query[order]
+        last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))  # of the rows that tie
+        hits = np.cumsum(self._positive[order])[last]
+        new = np.diff(hits, prepend=0)
+        some = new > 0
+        return math.fsum((new[some] * (hits[some] / (last[some] + 1))).tolist()) / self._positives
+
+
+def _twice_ordered(negative: NDArray[Any], positive: NDArray[Any]) -> int:
+    """Twice the pairs in order, ties counting one half, by binary search among the sorted negatives."""
+    negative = np.sort(negative)
+    positive = np.sort(positive)  # sorted searches stay in cache
+    below = np.searchsorted(negative, positive, side="left").sum(dtype=np.int64)
+    not_above = np.searchsorted(negative, positive, side="right").sum(dtype=np.int64)
+    return int(below) + int(not_above)
+
+
+def _harmonic(terms: int) -> float:
+    """1 + 1/2 + ... + 1/terms, to 1e-14."""
+    if terms < 1_000:
+        return math.fsum(1 / term for term in range(1, terms + 1))
+    euler = 0.5772156649015329
+    return math.log(terms) + euler + 1 / (2 * terms) - 1 / (12 * terms**2)  # the next term is below 1e-14
+
+
+def _odd_harmonic(terms: int) -> float:
+    """1/3 + 1/5 + ... + 1/(2 terms + 1)."""
+    return _harmonic(2 * terms + 1) - _harmonic(terms) / 2 - 1

@@ -1,0 +1,227 @@
+"""Errors of predicted real values, for targets of stated bounds.
+
+In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
+replacing row r can change the statistic after it is normalised to [0, 1].
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries import kernels
+from reusable_holdout.queries.metric import Metric, is_finite
+
+if TYPE_CHECKING:
+    from reusable_holdout.queries.metric import Kernel
+
+__all__ = ["mae", "mse", "quantile_loss", "r2", "rmse"]
+
+
+def mae(*, lower: float, upper: float) -> Metric:
+    """Mean absolute error of targets in [lower, upper].
+
+    Replacing one row changes it by at most (upper - lower)/n.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
+        never makes an error larger.
+
+    Raises
+    ------
+    InputError
+        If the bounds are not finite with lower < upper; when binding, if a target lies outside.
+
+    Notes
+    -----
+    |p - y| lies in [0, upper - lower]. Normalised by that bound it is a mean of n terms in [0, 1]: c_r = 1/n,
+    sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    Examples
+    --------
+    >>> mae(lower=0, upper=10).measure([0, 10], [1, 12])
+    0.5
+    """
+    lowest, highest = _bounds(lower, upper)
+    return _error("mae", lowest, highest, highest - lowest, kernels.absolute_error)
+
+
+def mse(*, lower: float, upper: float) -> Metric:
+    """Mean squared error of targets in [lower, upper].
+
+    Replacing one row changes it by at most (upper - lower)^2/n.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
+        never makes an error larger.
+
+    Raises
+    ------
+    InputError
+        If the bounds are not finite with lower < upper; when binding, if a target lies outside.
+
+    Notes
+    -----
+    (p - y)^2 lies in [0, (upper - lower)^2]. Normalised by that bound it is a mean of n terms in [0, 1]: c_r
+    = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    Examples
+    --------
+    >>> mse(lower=0, upper=10).measure([0, 10], [2, 12])
+    2.0
+    """
+    lowest, highest = _bounds(lower, upper)
+    return _error("mse", lowest, highest, (highest - lowest) ** 2, kernels.squared_error)
+
+
+def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
+    """Root mean squared error of targets in [lower, upper], errors below `floor` not told apart.
+
+    Replacing one row changes it by at most sqrt(floor^2 + (upper - lower)^2/n) - floor.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
+        never makes an error larger.
+    floor : float
+        A smaller root mean squared error counts as this; in [0, upper - lower). Without it one row can change an error
+        near 0 by (upper - lower)/sqrt(n): intervals do not suffer, privacy does. Known measurement noise is a good one.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; when binding, if a target lies outside the bounds.
+
+    Notes
+    -----
+    sqrt(max(mean of (p - y)^2, floor^2)), divided by upper - lower. With g = floor/(upper - lower): c_r = sqrt(g^2 +
+    1/n) - g, which is the sensitivity. Their squares sum to nearly 1 for g = 0, and nothing could be said; in their
+    place stands min(2, 1/(4 g^2))/n, which bounds the distance from the root of the population's mean squared error:
+    the relative entropy of Hoeffding's inequality is at least the squared difference of the roots. So the width is at
+    most sqrt 2 times that of a bounded mean, anywhere. Derivation in
+    :class:`~reusable_holdout.queries.derived.RootMean`.
+
+    Examples
+    --------
+    >>> rmse(lower=0, upper=10).measure([0, 10, 5, 5], [2, 12, 5, 5])
+    1.0
+    """
+    lowest, highest = _bounds(lower, upper)
+    if not (is_finite(floor) and 0 <= floor < highest - lowest):
+        raise InputError(
+            f"floor must be an error in [0, upper - lower); got {floor!r}; state what no model can fall below"
+        )
+    return _error("rmse", lowest, highest, highest - lowest, kernels.root_squared_error, floor=floor)
+
+
+def r2(*, lower: float, upper: float, variance: float) -> Metric:
+    """Share of a stated variance that is explained, of targets in [lower, upper].
+
+    Replacing one row changes it by at most (upper - lower)^2/(variance n).
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
+        never makes an error larger.
+    variance : float
+        Mean squared error of the model to compare with, known without looking at the holdout: the training targets'
+        variance, or what a reference model makes. At most (upper - lower)^2, at least a millionth of it.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; when binding, if a target lies outside the bounds.
+
+    Notes
+    -----
+    The mean of 1 - (p - y)^2/variance, in [1 - (upper - lower)^2/variance, 1]. Normalised by these bounds it is a mean
+    of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n. The textbook's coefficient divides by the
+    holdout's own variance, which is private, and which one row can bring near 0: its sensitivity has no bound. With
+    `variance` equal to the holdout's the two agree.
+
+    Examples
+    --------
+    >>> r2(lower=0, upper=10, variance=4).measure([0, 10, 5, 5], [2, 12, 5, 5])
+    0.75
+    """
+    lowest, highest = _bounds(lower, upper)
+    largest = (highest - lowest) ** 2
+    if not (is_finite(variance) and 1e-6 * largest <= variance <= largest):
+        raise InputError(
+            f"variance must lie between a millionth of (upper - lower)^2 and all of it; got {variance!r}; "
+            "state the training targets' variance"
+        )
+    return Metric(
+        name="r2",
+        response="values",
+        lower=1 - largest / float(variance),
+        upper=1,
+        greater_is_better=True,
+        parameters={"lower": lowest, "upper": highest, "variance": variance},
+        kernel=kernels.explained_share,
+    )
+
+
+def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metric:
+    """Mean pinball loss of predicted quantiles, of targets in [lower, upper].
+
+    Replacing one row changes it by at most max(quantile, 1 - quantile)(upper - lower)/n.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
+        never makes a loss larger.
+    quantile : float
+        Which quantile the model predicts, in (0, 1); scikit-learn's `alpha`. 0.5 is half the absolute error.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range; when binding, if a target lies outside the bounds.
+
+    Notes
+    -----
+    max(quantile (y - p), (1 - quantile)(p - y)) lies in [0, max(quantile, 1 - quantile)(upper - lower)]. Normalised by
+    that bound it is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    Examples
+    --------
+    >>> quantile_loss(lower=0, upper=10, quantile=0.9).measure([0, 10], [2, 6])
+    1.9
+    """
+    lowest, highest = _bounds(lower, upper)
+    if not (is_finite(quantile) and 0 < quantile < 1):
+        raise InputError(f"quantile must lie in (0, 1); got {quantile!r}; 0.5 is the median")
+    largest = max(quantile, 1 - quantile) * (highest - lowest)
+    return _error("quantile_loss", lowest, highest, largest, kernels.pinball, quantile=quantile)
+
+
+def _bounds(lower: float, upper: float) -> tuple[float, float]:
+    if not (is_finite(lower) and is_finite(upper) and 0 < float(upper) - float(lower) < 1e150):
+        raise InputError(
+            f"the targets' bounds must be finite with lower < upper, not 1e150 apart; got {lower!r} and {upper!r}; "
+            "state what is known about the targets without the holdout"
+        )
+    return float(lower), float(upper)
+
+
+def _error(
+    name: str, lower: float, upper: float, largest: float, kernel: Kernel, **parameters: float
+) -> Metric:
+    return Metric(
+        name=name,
+        response="values",
+        lower=0,
+        upper=largest,
+        greater_is_better=False,
+        family="bounded-difference" if kernel is kernels.root_squared_error else "bounded",
+        parameters={"lower": lower, "upper": upper, **parameters},
+        kernel=kernel,
+    )
