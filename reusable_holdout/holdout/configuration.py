@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import described_metric
+from reusable_holdout.validity import Policy, certificate_of
 
 if TYPE_CHECKING:
     from reusable_holdout.queries import Metric
@@ -30,7 +31,7 @@ class Configuration:
     metric : dict
         :meth:`BoundMetric.describe`.
     policy : str
-        "thresholdout".
+        "thresholdout", "ladder", "guess-and-check" or "gate".
     holdout : str
         Keyed digest of the data.
     key : str
@@ -44,7 +45,7 @@ class Configuration:
     holdout: str
     key: str
     classes: list[Any] | None
-    policy: str = "thresholdout"
+    policy: Policy = "thresholdout"
 
     def text(self) -> str:
         """Canonical JSON."""
@@ -60,16 +61,22 @@ class Configuration:
             If it is something else.
         """
         try:
-            return cls(**json.loads(text))
+            configuration = cls(**json.loads(text))
+            if configuration.policy not in get_args(Policy):
+                raise ValueError
         except (ValueError, TypeError):
             raise LedgerMismatchError(
                 "the ledger's configuration must be one this version knows; got another; "
                 "use the version of the library that wrote it"
             ) from None
+        return configuration
 
     def certificate(self) -> Certificate:
         """Intervals and thresholds: all that verification needs."""
-        return Plan.from_record(self.plan).certificate(greater_is_better=self.metric["greater_is_better"])
+        certificate = Plan.from_record(self.plan).certificate(
+            greater_is_better=self.metric["greater_is_better"]
+        )
+        return certificate_of(self.policy, certificate)
 
     def check_same(self, stored: Self) -> None:
         """Refuse to go on with a ledger that belongs to something else.

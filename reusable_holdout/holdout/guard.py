@@ -10,10 +10,10 @@ from reusable_holdout.holdout.boundary import attempt, sealed
 from reusable_holdout.holdout.configuration import Configuration, metric_of
 from reusable_holdout.holdout.content import ContentKey
 from reusable_holdout.holdout.handle import Handle, write_private
-from reusable_holdout.holdout.inputs import PrivateData, checked_names, checked_prior, checked_priors
+from reusable_holdout.holdout.inputs import PrivateData, checked_names
 from reusable_holdout.holdout.keys import find_key
 from reusable_holdout.holdout.models import check_model, fitted, predictions_of, training_estimate
-from reusable_holdout.holdout.thresholdout import State, Thresholdout
+from reusable_holdout.holdout.policies import POLICIES, make_policy
 from reusable_holdout.holdout.transcript import Transcript
 from reusable_holdout.ledger import MemoryLedger, SqlLedger, key_commitment
 from reusable_holdout.mechanisms import KeyedNoise
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from reusable_holdout.holdout.answer import Answer
     from reusable_holdout.holdout.models import PriorMethod
-    from reusable_holdout.holdout.thresholdout import HaltReason
+    from reusable_holdout.holdout.thresholdout import Asked, HaltReason, State
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import MechanismChoice
+    from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
 
@@ -57,6 +58,11 @@ class ReusableHoldout:
         Questions K that will be asked at most.
     tolerance : float, optional
         How far an answer may be from the population value; the budget follows from it.
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate"}
+        What a question is compared with, and what is told. Thresholdout: the analyst's prior, corrected when the
+        holdout deviates from it. Ladder: the best score so far, raised when the score improves on it by the threshold.
+        Guess-and-check: Thresholdout with a tolerance for each question. Gate: whether the score is at least the prior,
+        and nothing else; "yes" is a charge.
     charges : int, optional
         Deviations to pay for, in place of `tolerance`.
     threshold, noise_scale, resolution, confidence, estimate, delta, mechanism
@@ -79,6 +85,7 @@ class ReusableHoldout:
     ----------
     plan : Plan
     metric : Metric
+    policy : str
 
     Raises
     ------
@@ -129,6 +136,7 @@ class ReusableHoldout:
         estimate: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
+        policy: Policy = "thresholdout",
         ledger: str | Path | None = None,
         key: bytes | Path | None = None,
         seed: int | None = None,
@@ -153,8 +161,11 @@ class ReusableHoldout:
             influence=float(bound.sensitivity * bound.effective_rows),
             variation=bound.sum_of_squares * bound.effective_rows,
         )
+        if policy not in POLICIES:
+            raise InputError(f"policy is one of {', '.join(POLICIES)}; got {policy!r}")
         store = MemoryLedger() if ledger is None else SqlLedger(ledger)
-        self._begin(PrivateData(X, y, bound, classes, sample_weight), plan, store, key=key, seed=seed)
+        data = PrivateData(X, y, bound, classes, sample_weight)
+        self._begin(data, plan, store, policy=policy, key=key, seed=seed)
 
     @classmethod
     @sealed
@@ -215,10 +226,18 @@ class ReusableHoldout:
         known = configuration.classes if classes is None else classes
         bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
         plan = Plan.from_record(configuration.plan)
-        self._begin(PrivateData(X, y, bound, classes, sample_weight), plan, store, key=key, seed=seed)
+        data = PrivateData(X, y, bound, classes, sample_weight)
+        self._begin(data, plan, store, policy=configuration.policy, key=key, seed=seed)
 
     def _begin(
-        self, holdout: PrivateData, plan: Plan, ledger: Ledger, *, key: bytes | Path | None, seed: int | None
+        self,
+        holdout: PrivateData,
+        plan: Plan,
+        ledger: Ledger,
+        *,
+        policy: Policy,
+        key: bytes | Path | None,
+        seed: int | None,
     ) -> None:
         secret, self._key_file = find_key(ledger, key=key, seed=seed)
         content = ContentKey(secret)
@@ -229,13 +248,14 @@ class ReusableHoldout:
             holdout=content.holdout(holdout.X, holdout.y),
             key=key_commitment(secret),
             classes=None if holdout.bound.classes is None else holdout.bound.classes.tolist(),
+            policy=policy,
         )
         stored = Configuration.parse(ledger.create(configuration.text()))
         configuration.check_same(stored)
-        self.plan, self.metric = plan, metric
+        self.plan, self.metric, self.policy = plan, metric, policy
         self._holdout, self._content, self._ledger = holdout, content, ledger
-        self._policy = Thresholdout(
-            plan.certificate(greater_is_better=metric.greater_is_better), KeyedNoise(secret)
+        self._policy = make_policy(
+            policy, plan.certificate(greater_is_better=metric.greater_is_better), KeyedNoise(secret)
         )
         self._transcript = Transcript(self._policy, ledger)
         self._listeners: list[Listener] = []
@@ -249,7 +269,8 @@ class ReusableHoldout:
         X_train: Any = None,
         y_train: Any = None,
         *,
-        prior: float | PriorMethod = "cross-validation",
+        prior: float | PriorMethod | None = None,
+        tolerance: float | None = None,
         cv: Any = 5,
         name: str | None = None,
     ) -> Answer:
@@ -261,9 +282,11 @@ class ReusableHoldout:
             Fitted; or not, and then a clone is fitted on the training data.
         X_train, y_train : array-like, optional
             Training data, disjoint from the holdout; needed unless a prior is stated.
-        prior : float, "cross-validation" or "in-sample"
-            The analyst's own estimate. Stated as a number, it is taken as given. A bad prior costs charges, never
-            validity.
+        prior : float, "cross-validation" or "in-sample", optional
+            The analyst's own estimate, by default cross-validated. Stated as a number, it is taken as given. A bad
+            prior costs charges, never validity. A gate's must be stated; a ladder has its own.
+        tolerance : float, optional
+            For guess-and-check: how far the answer may be from the population value; the guard's by default.
         cv : int or cross-validation splitter
             Folds of the cross-validated prior.
         name : str, optional
@@ -288,6 +311,8 @@ class ReusableHoldout:
             raise InputError("this guard holds labels only; ask with evaluate_predictions, or give it X")
         ready = fitted(model, X_train, y_train)
         stated = prior
+        if stated is None and self.policy in {"thresholdout", "guess-and-check"}:
+            stated = "cross-validation"
         if isinstance(stated, str):
             if X_train is None or y_train is None:
                 raise InputError(
@@ -302,23 +327,30 @@ class ReusableHoldout:
                 cv=cv,
                 classes=self._holdout.bound.classes,
             )
-        return self._evaluate_model(ready, stated, type(model).__name__ if name is None else name)
+        return self._evaluate_model(ready, stated, tolerance, type(model).__name__ if name is None else name)
 
     @sealed
-    def _evaluate_model(self, model: Any, prior: float, name: str) -> Answer:
+    def _evaluate_model(self, model: Any, prior: float | None, tolerance: float | None, name: str) -> Answer:
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
-        stated = checked_prior(prior, self.metric)
-        question = self._content.model_question(model, self._policy.grid_unit(stated))
+        asked = self._policy.asked(prior, tolerance, self.metric)
+        question = self._content.model_question(model, asked.unit)
         prepared = attempt(
             lambda: bound.prepare(
                 predictions_of(model, holdout.copied(), response=self.metric.response, classes=bound.classes)
             )
         )
-        return self._ask(prepared, stated, question, name)
+        return self._ask(prepared, asked, question, name)
 
     @sealed
-    def evaluate_predictions(self, predictions: Any, *, prior: float, name: str = "") -> Answer:
+    def evaluate_predictions(
+        self,
+        predictions: Any,
+        *,
+        prior: float | None = None,
+        tolerance: float | None = None,
+        name: str = "",
+    ) -> Answer:
         """Ask about predictions for the holdout's rows, in their order.
 
         Parameters
@@ -326,7 +358,9 @@ class ReusableHoldout:
         predictions : array-like of shape (rows,) or (rows, classes)
             Labels, probabilities, scores or values, as the metric needs.
         prior : float
-            The analyst's own estimate of the score, in the metric's unit and within its bounds.
+            The analyst's own estimate of the score, in the metric's unit and within its bounds; left out for a ladder.
+        tolerance : float, optional
+            For guess-and-check: how far the answer may be from the population value; the guard's by default.
         name : str
             What history calls the question.
 
@@ -341,14 +375,19 @@ class ReusableHoldout:
         InputError
             If the input does not fit; nothing was asked and nothing was charged.
         """
-        stated = checked_prior(prior, self.metric)
+        asked = self._policy.asked(prior, tolerance, self.metric)
         prepared = self._holdout.bound.prepare(predictions)
-        question = self._content.question(prepared, self._policy.grid_unit(stated))
-        return self._ask(prepared, stated, question, name)
+        question = self._content.question(prepared, asked.unit)
+        return self._ask(prepared, asked, question, name)
 
     @sealed
     def evaluate_many(
-        self, predictions: Any, priors: ArrayLike, *, names: Sequence[str] | None = None
+        self,
+        predictions: Any,
+        priors: ArrayLike | None = None,
+        *,
+        tolerances: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
     ) -> list[Answer]:
         """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it.
 
@@ -357,7 +396,9 @@ class ReusableHoldout:
         predictions : array-like of shape (queries, rows) or list of arrays
             One question per entry.
         priors : array-like of shape (queries,)
-            The analyst's own estimates.
+            The analyst's own estimates; left out for a ladder.
+        tolerances : array-like of shape (queries,), optional
+            For guess-and-check.
         names : sequence of str, optional
             What history calls the questions.
 
@@ -377,24 +418,28 @@ class ReusableHoldout:
         """
         bound = self._holdout.bound
         prepared = bound.prepare_many(predictions)
-        stated = checked_priors(priors, len(prepared), self.metric)
+        stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric)
         labels = checked_names(names, len(prepared))
-        questions = self._content.questions(prepared, self._policy.grid_units(stated).tolist())
+        questions = self._content.questions(prepared, units)
         scores = self._score(prepared)
         failure = self._content.failed_batch(questions) if scores is None else None
         try:
-            answers = self._transcript.ask_many(scores, stated, questions, labels, failure=failure)
+            answers = self._transcript.ask_many(
+                scores, stated, questions, labels, failure=failure, tolerances=limits
+            )
         except Halted as halt:
             self._tell([answer for answer in halt.answers if not answer.replayed])
             raise
         self._tell([answer for answer in answers if not answer.replayed])
         return answers
 
-    def _ask(self, prepared: NDArray[Any] | None, prior: float, question: bytes, name: str) -> Answer:
+    def _ask(self, prepared: NDArray[Any] | None, asked: Asked, question: bytes, name: str) -> Answer:
         """Ask with predictions, or with None if the model failed to make them."""
         (label,) = checked_names([name], 1)
         score = None if prepared is None else self._score(prepared[None])
-        answer = self._transcript.ask(None if score is None else int(score[0]), prior, question, label)
+        answer = self._transcript.ask(
+            None if score is None else int(score[0]), asked.prior, question, label, asked.tolerance
+        )
         if not answer.replayed and self._listeners:
             self._tell([answer])
         return answer

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from reusable_holdout.errors import InputError
+from reusable_holdout.holdout.inputs import checked_prior, checked_priors
 from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import FAILURE_NATS, Certificate, ThresholdTable
@@ -19,9 +21,14 @@ from reusable_holdout.validity import FAILURE_NATS, Certificate, ThresholdTable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Decision", "Decisions", "HaltReason", "State", "Thresholdout"]
+    from reusable_holdout.queries import Metric
+
+__all__ = ["Asked", "Decision", "Decisions", "HaltReason", "State", "Thresholdout"]
+
+_NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior="
+_NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
 
 HaltReason = Literal["charges", "code", "queries"]
 
@@ -32,11 +39,21 @@ class State(NamedTuple):
     query: int
     charges: int
     nats: float
+    value: float | None = None  # the last one released
+
+
+class Asked(NamedTuple):
+    """What a question states besides its predictions."""
+
+    prior: float  # not a number where the policy has its own
+    tolerance: float | None
+    unit: int  # what tells it from other questions about the same predictions
 
 
 class Decision(NamedTuple):
     """One question, decided but not yet certified."""
 
+    prior: float
     value: float
     charged: bool
     threshold: float
@@ -47,6 +64,7 @@ class Decision(NamedTuple):
 class Decisions(NamedTuple):
     """A batch, decided up to a halt; each an array of shape (decided,)."""
 
+    priors: NDArray[np.float64]
     values: NDArray[np.float64]
     charged: NDArray[np.bool_]
     thresholds: NDArray[np.float64]
@@ -105,31 +123,85 @@ class Thresholdout:
         """One prior on the integer grid; the same number as `grid_units` gives."""
         return round((prior - self.certificate.lower) / self.certificate.span * GRID)
 
+    def asked(self, prior: object, tolerance: object, metric: Metric) -> Asked:
+        """Check what a question states.
+
+        Raises
+        ------
+        InputError
+            If a prior is missing or out of bounds, or there is a tolerance where none belongs.
+        """
+        if tolerance is not None:
+            raise InputError(_NO_TOLERANCE)
+        if prior is None:
+            raise InputError(_NO_PRIOR)
+        stated = checked_prior(prior, metric)
+        return Asked(stated, None, self.grid_unit(stated))
+
+    def asked_many(
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: Metric
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
+        """Check what the questions of a batch state: priors, tolerances, units.
+
+        Raises
+        ------
+        InputError
+            As for `asked`.
+        """
+        if tolerances is not None:
+            raise InputError(_NO_TOLERANCE)
+        if priors is None:
+            raise InputError(_NO_PRIOR)
+        stated = checked_priors(priors, count, metric)
+        return stated, None, self.grid_units(stated).tolist()
+
+    def prior(self, stated: float, state: State) -> float:
+        """Prior of a question: the analyst's own."""
+        return stated
+
+    def priors(self, stated: NDArray[np.float64], state: State) -> NDArray[np.float64]:
+        """Priors of several questions in the same state."""
+        return stated
+
+    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Threshold of a question."""
+        return self.table(state.charges, state.nats).at(prior)
+
+    def thresholds(
+        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Thresholds of several questions."""
+        return self.table(state.charges, state.nats).at_each(priors)
+
     # ---- what is not
 
-    def decide(self, score: int, prior: float, question: bytes, state: State) -> Decision:
+    def decide(
+        self, score: int, stated: float, question: bytes, state: State, tolerance: float | None = None
+    ) -> Decision:
         """Decide one question; nothing is final until the ledger has it."""
-        threshold = self.table(state.charges, state.nats).at(prior)
+        prior = self.prior(stated, state)
+        threshold = self.threshold(prior, state, tolerance)
         mechanism = self._at(state)
         limit = math.floor(threshold / self.certificate.span * GRID)
         if not mechanism.deviates(score, self.grid_unit(prior), limit, question):
-            return Decision(prior, False, threshold, 0.0)
+            return Decision(prior, prior, False, threshold, 0.0)
         return self._charge(mechanism, score, prior, question, threshold)
 
-    def fail(self, prior: float, state: State) -> Decision:
+    def fail(self, stated: float, state: State, tolerance: float | None = None) -> Decision:
         """Decide a question that failed on the holdout: a charge, for that it did is a fact about the holdout."""
-        certificate = self.certificate
-        worst = certificate.lower if certificate.greater_is_better else certificate.upper
+        prior = self.prior(stated, state)
+        threshold = self.threshold(prior, state, tolerance)
         return Decision(
-            worst, True, self.table(state.charges, state.nats).at(prior), FAILURE_NATS, failed=True
+            prior, self.certificate.failed_value(prior), True, threshold, FAILURE_NATS, failed=True
         )
 
     def decide_many(
         self,
         scores: NDArray[np.int64],
-        priors: NDArray[np.float64],
+        stated: NDArray[np.float64],
         questions: Sequence[bytes],
         state: State,
+        tolerances: NDArray[np.float64] | None = None,
     ) -> Decisions:
         """Decide a batch in order, up to a halt; stretches between charges are compared at once.
 
@@ -138,18 +210,21 @@ class Thresholdout:
         Decisions
             One for each question, or fewer if the budget ran out on the way.
         """
-        prior_units = self.grid_units(priors)
         query_noise = self._at(state).query_noise(questions)
-        values, nats = priors.copy(), np.zeros(len(priors))
-        thresholds, charged = np.empty(len(priors)), np.zeros(len(priors), dtype=np.bool_)
+        priors, nats = stated.copy(), np.zeros(len(stated))
+        values, thresholds = np.empty(len(stated)), np.empty(len(stated))
+        charged = np.zeros(len(stated), dtype=np.bool_)
         start = 0
         while start < len(priors) and self.halt_reason(state) is None:
             rest = slice(start, None)
             mechanism = self._at(state)
-            thresholds[rest] = self.table(state.charges, state.nats).at_each(priors[rest])
+            priors[rest] = values[rest] = self.priors(stated[rest], state)
+            thresholds[rest] = self.thresholds(
+                priors[rest], state, None if tolerances is None else tolerances[rest]
+            )
             above = mechanism.first_deviation(
                 scores[rest],
-                prior_units[rest],
+                self.grid_units(priors[rest]),
                 self._threshold_units(thresholds[rest]),
                 questions[rest],
                 query_noise=query_noise[rest],
@@ -162,25 +237,21 @@ class Thresholdout:
                 mechanism, int(scores[here]), float(priors[here]), questions[here], float(thresholds[here])
             )
             values[here], charged[here], nats[here] = decision.value, True, decision.nats
-            state = State(state.query, state.charges + 1, state.nats + decision.nats)
+            state = State(state.query, state.charges + 1, state.nats + decision.nats, decision.value)
             start = here + 1
         decided = slice(start)
-        return Decisions(values[decided], charged[decided], thresholds[decided], nats[decided])
+        return Decisions(
+            priors[decided], values[decided], charged[decided], thresholds[decided], nats[decided]
+        )
 
     def _charge(
         self, mechanism: GuardCore, score: int, prior: float, question: bytes, threshold: float
     ) -> Decision:
         certificate = self.certificate
         noisy = min(max(mechanism.charge(score, question), 0), GRID) / GRID * certificate.span
-        step = certificate.resolution_at(threshold)
-        cell = round(noisy / step)
-        digits = 12 - math.ceil(
-            math.log10(certificate.span)
-        )  # hides 0.30000000000000004, far below the noise grid
-        value = min(round(certificate.lower + cell * step, digits), certificate.upper)
-        return Decision(
-            value, True, threshold, certificate.value_nats(value, prior=prior, threshold=threshold)
-        )
+        value = certificate.rounded(certificate.lower + noisy, prior, threshold)
+        nats = certificate.value_nats(value, prior=prior, threshold=threshold)
+        return Decision(prior, value, True, threshold, nats)
 
     def _threshold_units(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
         return np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
@@ -192,7 +263,9 @@ class Thresholdout:
         return self._mechanism
 
     def _resumed(self, spent: int) -> GuardCore:
-        return self._calibration.core(scale=self._scale, noise=self._noise, spent=spent)
+        return self._calibration.core(
+            scale=self._scale, noise=self._noise, spent=spent, direction=self.certificate.direction
+        )
 
     def _make_table(self, charges: int, nats: float) -> ThresholdTable:
         return ThresholdTable(self.certificate, charges=charges, nats=nats)

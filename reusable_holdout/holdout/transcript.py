@@ -57,7 +57,14 @@ class Transcript:
         """What has been asked and spent."""
         return _state(self._ledger.tail())
 
-    def ask(self, score: int | None, prior: float, question: bytes, name: str) -> Answer:
+    def ask(
+        self,
+        score: int | None,
+        prior: float,
+        question: bytes,
+        name: str,
+        tolerance: float | None = None,
+    ) -> Answer:
         """Answer one question, durably.
 
         Parameters
@@ -80,14 +87,14 @@ class Transcript:
             reason = self._policy.halt_reason(state)
             if reason is None:
                 if score is None:
-                    decision = self._policy.fail(prior, state)
+                    decision = self._policy.fail(prior, state, tolerance)
                 else:
-                    decision = self._policy.decide(score, prior, question, state)
-                row = self._certified(decision, prior, question, name, state)
+                    decision = self._policy.decide(score, prior, question, state, tolerance)
+                row = self._certified(decision, question, name, state)
                 transaction.append([row])
         if reason is not None:
             raise self.halt(reason, [])
-        return self._answer(row, State(row.query, row.charges, row.spent_nats), replayed=False)
+        return self._answer(row, _after(row), replayed=False)
 
     def ask_many(
         self,
@@ -97,6 +104,7 @@ class Transcript:
         names: Sequence[str],
         *,
         failure: bytes | None = None,
+        tolerances: NDArray[np.float64] | None = None,
     ) -> list[Answer]:
         """Answer one batch, durably; all of it shares the history before the batch.
 
@@ -129,16 +137,21 @@ class Transcript:
                 question = failure or questions[0]
                 failed = transaction.find([question]).get(question)
                 if failed is None:
-                    decision = self._policy.fail(float(priors[0]), state)
-                    failed = self._certified(decision, float(priors[0]), question, names[0], state)
+                    tolerance = None if tolerances is None else float(tolerances[0])
+                    decision = self._policy.fail(float(priors[0]), state, tolerance)
+                    failed = self._certified(decision, question, names[0], state)
                     transaction.append([failed])
             elif new and reason is None and scores is not None:
-                rows, reason = self._decide_batch(scores, priors, questions, names, new, state)
+                if len(new) < len(questions):
+                    scores, priors, names = scores[new], priors[new], [names[i] for i in new]
+                    tolerances = None if tolerances is None else tolerances[new]
+                asked = [questions[i] for i in new]
+                decisions = self._policy.decide_many(scores, priors, asked, state, tolerances)
+                rows = self._certified_batch(decisions, asked, names, state)
+                reason = self._policy.halt_reason(_after(rows[-1]))
                 transaction.append(rows)
         if failed is not None:
-            return [
-                self._answer(failed, State(failed.query, failed.charges, failed.spent_nats), replayed=False)
-            ]
+            return [self._answer(failed, _after(failed), replayed=False)]
         if len(new) == len(questions) and rows:
             answers = self._fresh_answers(rows)
         else:
@@ -185,7 +198,7 @@ class Transcript:
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
     ) -> list[Answer]:
         """Answers to a batch in which questions are repeated, up to the first that was not answered."""
-        end = State(rows[-1].query, rows[-1].charges, rows[-1].spent_nats) if rows else state
+        end = _after(rows[-1]) if rows else state
         fresh = {row.digest: row for row in rows}
         known, answers = dict(known), []
         for question in questions:
@@ -207,35 +220,17 @@ class Transcript:
                 "nothing was answered and nothing was charged; ask fewer"
             )
 
-    def _decide_batch(
-        self,
-        scores: NDArray[np.int64],
-        priors: NDArray[np.float64],
-        questions: Sequence[bytes],
-        names: Sequence[str],
-        new: list[int],
-        state: State,
-    ) -> tuple[list[Row], HaltReason | None]:
-        if len(new) < len(questions):
-            scores, priors = scores[new], priors[new]
-            questions, names = [questions[i] for i in new], [names[i] for i in new]
-        decisions = self._policy.decide_many(scores, priors, questions, state)
-        rows = self._certified_batch(decisions, priors, questions, names, state)
-        end = State(rows[-1].query, rows[-1].charges, rows[-1].spent_nats)
-        return rows, self._policy.halt_reason(end)
-
     def _certified_batch(
         self,
         decisions: Decisions,
-        priors: NDArray[np.float64],
         questions: Sequence[bytes],
         names: Sequence[str],
         state: State,
     ) -> list[Row]:
-        certificate, (values, charged, thresholds, nats) = self._policy.certificate, decisions
+        certificate, (priors, values, charged, thresholds, nats) = self._policy.certificate, decisions
         first, count = state.query + 1, len(values)
         lengths = certificate.code.lengths(first=first, count=count, charges=state.charges, nats=state.nats)
-        low, high = (np.asarray(end) for end in certificate.agreed(priors[:count], thresholds, lengths))
+        low, high = (np.asarray(end) for end in certificate.agreed(priors, thresholds, lengths))
         if charged.any():
             low[charged], high[charged] = certificate.charged(
                 values[charged], thresholds[charged], lengths[charged]
@@ -260,7 +255,7 @@ class Transcript:
 
     # ---- one question
 
-    def _certified(self, decision: Decision, prior: float, question: bytes, name: str, state: State) -> Row:
+    def _certified(self, decision: Decision, question: bytes, name: str, state: State) -> Row:
         certificate, query = self._policy.certificate, state.query + 1
         length = certificate.code.length(query=query, charges=state.charges, nats=state.nats)
         if decision.failed:
@@ -268,12 +263,12 @@ class Transcript:
         elif decision.charged:
             interval = certificate.charged(decision.value, decision.threshold, length)
         else:
-            interval = certificate.agreed(prior, decision.threshold, length)
+            interval = certificate.agreed(decision.prior, decision.threshold, length)
         return Row(
             query=query,
             batch=query,
             digest=question,
-            prior=prior,
+            prior=decision.prior,
             value=decision.value,
             charged=int(decision.charged),
             threshold=decision.threshold,
@@ -309,7 +304,11 @@ class Transcript:
 
 
 def _state(tail: Tail) -> State:
-    return State(tail.query, tail.charges, tail.spent_nats)
+    return State(tail.query, tail.charges, tail.spent_nats, tail.value)
+
+
+def _after(row: Row) -> State:
+    return State(row.query, row.charges, row.spent_nats, row.value)
 
 
 def _first_occurrences(questions: Sequence[bytes], known: dict[bytes, Row]) -> list[int]:

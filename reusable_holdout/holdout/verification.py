@@ -26,7 +26,6 @@ __all__ = ["Verification", "verify"]
 
 _SAME = 1e-9  # floats recomputed on another machine
 _MOST_PROBLEMS = 20
-_GRID_ROUNDING = 1e-6  # of a grid step
 _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 
 
@@ -118,12 +117,26 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
 
 def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
     try:
-        return list(_content_problems(Configuration.parse(text).certificate(), rows))
+        configuration = Configuration.parse(text)
+        certificate = configuration.certificate()
+        problems = list(_content_problems(certificate, rows, own=configuration.policy == "guess-and-check"))
+        if configuration.policy == "ladder":
+            problems += _ladder_problems(certificate.start, rows)
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
+    return problems
 
 
-def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[str]:
+def _ladder_problems(start: float, rows: Sequence[Row]) -> Iterator[str]:
+    """A ladder's prior is the answer before it."""
+    best = [start, *(row.value for row in rows[:-1])]
+    for row, prior in zip(rows, best, strict=True):
+        if row.prior != prior:
+            yield f"query {row.query}: its prior is not the best answer before it"
+
+
+def _content_problems(certificate: Certificate, rows: Sequence[Row], *, own: bool) -> Iterator[str]:
+    """Whatever does not follow from the plan; `own`: questions may have had tolerances of their own."""
     if not rows:
         return
     if len(rows) > certificate.queries:
@@ -147,11 +160,12 @@ def _content_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator
     before_charges = np.concatenate([[0], columns["charges"][:-1]])
     before_nats = np.concatenate([[0.0], columns["spent_nats"][:-1]])
     yield from _halt_problems(certificate, before_charges, before_nats)
-    yield from _different(
-        "threshold",
-        _thresholds(certificate, columns["prior"], before_charges, before_nats),
-        columns["threshold"],
-    )
+    if own:
+        least = np.maximum(columns["threshold"], certificate.least_threshold)
+        yield from _different("threshold", least, columns["threshold"])
+    else:
+        expected = _thresholds(certificate, columns["prior"], before_charges, before_nats)
+        yield from _different("threshold", expected, columns["threshold"])
     yield from _different(
         "value of an agreed answer", columns["prior"][~charged], columns["value"][~charged], ~charged
     )
@@ -173,8 +187,12 @@ def _range_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[s
     """Whatever no guard releases: values out of bounds or beside the answer grid, times that are none."""
     lower, upper = certificate.lower, certificate.upper
     for row in rows:
-        cells = (row.value - lower) / certificate.resolution_at(row.threshold)
-        beside = row.charged and row.value != upper and abs(cells - round(cells)) > _GRID_ROUNDING
+        failed = is_failure(row) and row.value == certificate.failed_value(row.prior)
+        beside = (
+            row.charged
+            and not failed
+            and not certificate.is_answer(row.value, prior=row.prior, threshold=row.threshold)
+        )
         if beside or not (lower <= row.value <= upper and lower <= row.prior <= upper):
             yield f"query {row.query}: prior or value is out of bounds or beside the answer grid"
         if not 0.0 <= row.asked_at <= _LAST_TIME:
@@ -184,8 +202,7 @@ def _range_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[s
 def _nats(certificate: Certificate, row: Row) -> float:
     if not row.charged:
         return 0.0
-    worst = certificate.lower if certificate.greater_is_better else certificate.upper
-    if is_failure(row) and row.value == worst:
+    if is_failure(row) and row.value == certificate.failed_value(row.prior):
         return FAILURE_NATS
     return certificate.value_nats(row.value, prior=row.prior, threshold=row.threshold)
 

@@ -116,7 +116,7 @@ class MemoryLedger:
         if not self._rows:
             return Tail(0, 0, 0.0, genesis(self._configuration or ""))
         last = self._rows[-1]
-        return Tail(last.query, last.charges, last.spent_nats, self._seals[-1][1])
+        return Tail(last.query, last.charges, last.spent_nats, self._seals[-1][1], last.value)
 
     def _commit(self, transaction: _MemoryTransaction) -> None:
         if self._process != os.getpid():

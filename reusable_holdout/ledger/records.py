@@ -62,12 +62,13 @@ class Row(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Sums at the end of a ledger, and the seal of its last commit."""
+    """Sums at the end of a ledger, the seal of its last commit, and the last released value."""
 
     query: int
     charges: int
     spent_nats: float
     seal: bytes
+    value: float | None = None
 
 
 def genesis(configuration: str) -> bytes:

@@ -56,7 +56,7 @@ class Statements:
         self.configuration = compiled(sa.select(configuration.text))
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.tail = compiled(
-            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal).where(
+            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal, answers.value).where(
                 answers.query == sa.select(sa.func.max(answers.query)).scalar_subquery()
             )
         )

@@ -245,13 +245,13 @@ class SqlLedger:
         found = cursor.fetchone()
         if found is None:
             return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
-        query, charges, nats, sealed = found
+        query, charges, nats, sealed, value = found
         sealed = plain(sealed)
         if type(sealed) is not bytes:
             raise LedgerError(
                 "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
             )
-        return Tail(query, charges, nats, sealed)
+        return Tail(query, charges, nats, sealed, value)
 
 
 def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:

@@ -172,7 +172,7 @@ class Calibration:
         except (InputError, OverflowError):  # more calls than can be counted
             return math.inf
 
-    def core(self, *, scale: Fraction, noise: KeyedNoise, spent: int = 0) -> GuardCore:
+    def core(self, *, scale: Fraction, noise: KeyedNoise, spent: int = 0, direction: int = 0) -> GuardCore:
         """Make the mechanism itself.
 
         Parameters
@@ -183,6 +183,8 @@ class Calibration:
             Source of all noise.
         spent : int
             Charges already made.
+        direction : {0, 1, -1}
+            Which deviations count: both, upwards or downwards.
 
         Raises
         ------
@@ -191,13 +193,16 @@ class Calibration:
         """
         threshold, query, answer = (Fraction(each) * scale for each in self.scales)
         if self.releases_the_comparison:
-            return ConditionalRelease(scale=query, noise=noise, charges=self.charges, spent=spent)
+            return ConditionalRelease(
+                scale=query, noise=noise, charges=self.charges, spent=spent, direction=direction
+            )
         return SparseVector(
             scales=NoiseScales(threshold, query, answer),
             noise=noise,
             charges=self.charges,
             spent=spent,
             threshold_noise="held" if self.mechanism == "standard-svt" else "renewed",
+            direction=direction,
         )
 
 

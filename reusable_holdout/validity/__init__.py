@@ -4,6 +4,7 @@ from reusable_holdout.validity.alternatives import fixed_queries_half_width, sam
 from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, nice_step
 from reusable_holdout.validity.confidence import ConfidenceBound
 from reusable_holdout.validity.naive_reuse import majority_attack_gain
+from reusable_holdout.validity.one_sided import GateCertificate, LadderCertificate, Policy, certificate_of
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import (
     FAILURE_NATS,
@@ -17,11 +18,15 @@ __all__ = [
     "PLANNED_NATS_PER_CHARGE",
     "Certificate",
     "ConfidenceBound",
+    "GateCertificate",
     "Interval",
+    "LadderCertificate",
     "NoiseTails",
+    "Policy",
     "ThresholdTable",
     "TranscriptCode",
     "ValueCode",
+    "certificate_of",
     "fixed_queries_half_width",
     "majority_attack_gain",
     "nice_step",

@@ -31,6 +31,8 @@ _QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA,
 GRID_SLACK = 8.0 * 2.0**-32
 """Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the range."""
 
+_GRID_ROUNDING = 1e-6  # of a grid step
+
 _GRID_OF_THRESHOLD = 1.5
 """Steps of the derived answer grid are at most this many thresholds, and at least two fifths of that."""
 
@@ -251,14 +253,21 @@ class Certificate:
             )
         return self.threshold_of_length(prior, self.last_length(charges=charges, nats=nats))
 
-    def threshold_of_length(self, prior: Numbers, length: float) -> Numbers:
-        """Largest deviation that may go uncorrected at a description length; see :meth:`threshold`."""
+    def threshold_of_length(
+        self, prior: Numbers, length: float, *, tolerance: float | None = None, least: float | None = None
+    ) -> Numbers:
+        """Largest deviation that may go uncorrected at a description length; see :meth:`threshold`.
+
+        Another tolerance and another least threshold may be named than the plan's.
+        """
         level = self.log_level(length)
-        value, tolerance = self._unit(prior), self.tolerance / self.span
+        value = self._unit(prior)
+        tolerance = (self.tolerance if tolerance is None else tolerance) / self.span
+        least = self.least_threshold if least is None else least
         below = value - self.bound.reach_low(value - tolerance, log_level=level)
         above = self.bound.reach_high(value + tolerance, log_level=level) - value
         room = np.minimum(np.minimum(below, above), 1.0) - self.comparison_tail
-        threshold = np.maximum(room * self.span, self.least_threshold)
+        threshold = np.maximum(room * self.span, least)
         return threshold if isinstance(prior, np.ndarray) else float(threshold)
 
     def agreed(self, prior: Numbers, threshold: Numbers, length: Numbers) -> Interval:
@@ -268,6 +277,30 @@ class Certificate:
     def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
         """Interval of an answer that is a fresh holdout value."""
         return self._around(value, self.answer_reach(threshold), length)
+
+    def rounded(self, noisy: float, prior: float, threshold: float) -> float:
+        """Value that is released for a noisy score: the nearest one on the answer grid."""
+        step = self.resolution_at(threshold)
+        return self._tidy(self.lower + round((noisy - self.lower) / step) * step)
+
+    def is_answer(self, value: float, *, prior: float, threshold: float) -> bool:
+        """Whether a charged value can have been released."""
+        cells = (value - self.lower) / self.resolution_at(threshold)
+        return value == self.upper or abs(cells - round(cells)) <= _GRID_ROUNDING
+
+    def failed_value(self, prior: float) -> float:
+        """Value recorded for a question that failed on the holdout: the worst there is."""
+        return self.lower if self.greater_is_better else self.upper
+
+    @property
+    def direction(self) -> int:
+        """Which deviations are charged: both."""
+        return 0
+
+    @property
+    def start(self) -> float:
+        """Released value before the first question: none."""
+        return math.nan
 
     def value_code(self, threshold: float) -> ValueCode:
         """Code of a charged value at a question of the given threshold."""
@@ -292,6 +325,11 @@ class Certificate:
         ):  # an answer is in its own interval, even where no score lies within reach
             return Interval(np.minimum(low, centre), np.maximum(high, centre))
         return Interval(min(low, centre), max(high, centre))
+
+    def _tidy(self, value: float) -> float:
+        """Hide 0.30000000000000004, far below the noise grid, and stay within the bounds."""
+        digits = 12 - math.ceil(math.log10(self.span))
+        return min(max(round(value, digits), self.lower), self.upper)
 
     def _unit(self, value: Numbers) -> Numbers:
         return (value - self.lower) / self.span

@@ -38,7 +38,7 @@ class LedgerContract:
     def test_an_empty_ledger_ends_at_its_configuration(self, ledger):
         assert ledger.configuration() is None
         assert ledger.create("{}") == "{}"
-        assert tuple(ledger.tail()) == (0, 0, 0.0, genesis("{}"))
+        assert tuple(ledger.tail()) == (0, 0, 0.0, genesis("{}"), None)
         assert ledger.rows() == []
         assert ledger.seals() == []
 
@@ -56,6 +56,7 @@ class LedgerContract:
         assert ledger.rows() == [first, second]
         assert ledger.rows(after=1) == [second]
         assert ledger.tail()[:3] == (2, 1, 2.5)
+        assert ledger.tail().value == second.value
 
     def test_each_commit_is_sealed_once(self, ledger):
         ledger.create("{}")

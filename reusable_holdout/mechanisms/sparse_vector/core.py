@@ -72,6 +72,8 @@ class SparseVector:
     comparison : {"laplace", "exponential"}
         Law of the threshold's and the queries' noise. Exponential noise has half the variance at the same scale and the
         same guarantee; its mean is corrected for. Answers have Laplace noise in any case.
+    direction : {0, 1, -1}
+        Which deviations count: both (0), upwards (1) or downwards (-1).
 
     Raises
     ------
@@ -112,6 +114,7 @@ class SparseVector:
         spent: int = 0,
         threshold_noise: ThresholdNoise = "renewed",
         comparison: Comparison = "laplace",
+        direction: int = 0,
     ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
@@ -131,6 +134,7 @@ class SparseVector:
             )
         self._answer_law = DiscreteLaplace(scales.answer)
         self._renews = threshold_noise == "renewed"
+        self._direction = direction
         self._scales = scales
         self._noise = noise
         self._charges = charges
@@ -243,8 +247,8 @@ class SparseVector:
     ) -> int | None:
         """Index of the first score that deviates from its prior past the noisy threshold, or None.
 
-        The query is ``|score - prior|``, whose sensitivity is the score's, and the noise is outside the absolute value:
-        inside, it would not be private (Lyu, Su and Li 2017, section 3.4).
+        The query is ``|score - prior|``, whose sensitivity is the score's, with the noise outside the absolute value
+        (Lyu, Su and Li 2017, section 3.4); or the difference in one direction.
 
         Parameters
         ----------
@@ -256,7 +260,9 @@ class SparseVector:
         BudgetError
             If the mechanism has halted.
         """
-        return self.first_above(np.abs(scores - priors), thresholds, questions, query_noise=query_noise)
+        differences = scores - priors
+        deviations = self._direction * differences if self._direction else np.abs(differences)
+        return self.first_above(deviations, thresholds, questions, query_noise=query_noise)
 
     def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
         """Whether one score deviates from its prior: `first_deviation` for one, without arrays.
@@ -273,7 +279,9 @@ class SparseVector:
         BudgetError
             If the mechanism has halted.
         """
-        return self.is_above(abs(score - prior), threshold, question)
+        difference = score - prior
+        deviation = self._direction * difference if self._direction else abs(difference)
+        return self.is_above(deviation, threshold, question)
 
     def gap(self, deviation: int, threshold: int, question: bytes) -> int:
         """How far one noisy query lies above its noisy threshold; negative if it lies below.

@@ -35,6 +35,8 @@ class ConditionalRelease:
         Charges that can be afforded in all; at least 0.
     spent : int
         Charges already made, for a mechanism that is resumed.
+    direction : {0, 1, -1}
+        Which deviations count: both (0), upwards (1) or downwards (-1).
 
     Raises
     ------
@@ -61,13 +63,16 @@ class ConditionalRelease:
     (True, True, True)
     """
 
-    def __init__(self, *, scale: Fraction, noise: KeyedNoise, charges: int, spent: int = 0) -> None:
+    def __init__(
+        self, *, scale: Fraction, noise: KeyedNoise, charges: int, spent: int = 0, direction: int = 0
+    ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
         self._law = DiscreteLaplace(scale)
         self._noise = noise
         self._charges = charges
         self._spent = spent
+        self._direction = direction
 
     @property
     def charges(self) -> int:
@@ -128,7 +133,9 @@ class ConditionalRelease:
         """
         self._check_budget()
         noise = self.query_noise(questions) if query_noise is None else query_noise
-        above = np.flatnonzero(np.abs(scores + noise - priors) >= thresholds)
+        differences = scores + noise - priors
+        deviations = self._direction * differences if self._direction else np.abs(differences)
+        above = np.flatnonzero(deviations >= thresholds)
         return int(above[0]) if len(above) else None
 
     def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
@@ -147,7 +154,8 @@ class ConditionalRelease:
             If the mechanism has halted.
         """
         self._check_budget()
-        return abs(self._noisy(score, question) - prior) >= threshold
+        difference = self._noisy(score, question) - prior
+        return (self._direction * difference if self._direction else abs(difference)) >= threshold
 
     def charge(self, value: int, question: bytes) -> int:
         """Spend one charge and release the noisy score that was compared.

@@ -1,0 +1,164 @@
+"""Certificates of policies that look for improvements only: the Ladder and the one-bit gate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from reusable_holdout.validity.certificate import Certificate, Interval
+from reusable_holdout.validity.transcript_code import FAILURE_NATS
+
+if TYPE_CHECKING:
+    from reusable_holdout.validity.certificate import Numbers
+
+__all__ = ["GateCertificate", "LadderCertificate", "Policy", "certificate_of"]
+
+Policy: TypeAlias = Literal["thresholdout", "ladder", "guess-and-check", "gate"]
+
+_NO_FAILURE_NATS = -math.log(-math.expm1(-FAILURE_NATS))  # of "it did not fail"
+
+
+def certificate_of(policy: Policy, certificate: Certificate) -> Certificate:
+    """Certificate of a policy, from that of its plan.
+
+    Parameters
+    ----------
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate"}
+    certificate : Certificate
+        Of the plan.
+    """
+    if policy == "ladder":
+        return LadderCertificate(**_fields(certificate))
+    if policy == "gate":
+        return GateCertificate(**_fields(replace(certificate, fixed_threshold=0.0)))
+    return certificate
+
+
+def _fields(certificate: Certificate) -> dict[str, Any]:
+    """Fields of a certificate, without what it has computed."""
+    return {name: getattr(certificate, name) for name in certificate.__dataclass_fields__}
+
+
+def _constant(like: Numbers, end: float) -> Numbers:
+    return np.full_like(like, end) if isinstance(like, np.ndarray) else end
+
+
+@dataclass(frozen=True)
+class LadderCertificate(Certificate):
+    """Certificate of the Ladder: an answer is the best score so far, unless the score improves on it by a step.
+
+    With probability at least ``1 - beta``, at every submission: the interval of a new best contains its population
+    value, and any other submission's population value is at most its interval's good end.
+
+    Notes
+    -----
+    The prior is the best score so far, a function of the transcript. A submission that is not charged has a holdout
+    score below ``best + T + t``, t the reach of the noise; how far below is not told, so its interval is open to the
+    bad side. A charged answer is the best score and a whole number k >= 1 of steps; k costs ``ln k (k + 1)`` nats,
+    whose weights sum to one.
+
+    References
+    ----------
+    .. [1] Blum and Hardt (2015), "The Ladder: a reliable leaderboard for machine learning competitions", Theorem 3.1.
+    """
+
+    @property
+    def direction(self) -> int:
+        """1 if a larger score is better, else -1."""
+        return 1 if self.greater_is_better else -1
+
+    @property
+    def planned_nats(self) -> float:
+        """Nats set aside for a new best: two steps or three."""
+        return math.log(2.5 * 3.5) + _NO_FAILURE_NATS
+
+    def resolution_at(self, threshold: float) -> float:
+        """Step of the answers: the threshold, or a stated resolution that is finer."""
+        return threshold if self.resolution is None else min(self.resolution, threshold)
+
+    def agreed(self, prior: Numbers, threshold: Numbers, length: Numbers) -> Interval:
+        """Interval of a submission that is no new best."""
+        interval = super().agreed(prior, threshold, length)
+        return self._open_to_worse(interval)
+
+    def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
+        """Interval of a new best; at least one step is told, though the noise may have made it less."""
+        return self._around(value, np.maximum(self.answer_reach(threshold), self.comparison_tail), length)
+
+    def rounded(self, noisy: float, prior: float, threshold: float) -> float:
+        """Value that is released for a noisy score: a whole number of steps better than the best."""
+        step = self.resolution_at(threshold)
+        improvement = self.direction * (noisy - prior)
+        value = prior + self.direction * step * max(1, round(improvement / step))
+        return self._tidy(value)
+
+    def is_answer(self, value: float, *, prior: float, threshold: float) -> bool:
+        """Whether a charged value can have been released."""
+        if value == (self.upper if self.greater_is_better else self.lower):
+            return True
+        steps = self.direction * (value - prior) / self.resolution_at(threshold)
+        return steps > 0.5 and abs(steps - round(steps)) <= 1e-6 * max(1.0, steps)
+
+    def value_nats(self, value: float, *, prior: float, threshold: float) -> float:
+        """Description length of a new best."""
+        steps = max(1, math.ceil(self.direction * (value - prior) / self.resolution_at(threshold) - 1e-6))
+        return math.log(steps) + math.log(steps + 1) + _NO_FAILURE_NATS
+
+    def failed_value(self, prior: float) -> float:
+        """Value recorded for a submission that failed: the best stays."""
+        return prior
+
+    @property
+    def start(self) -> float:
+        """The best score before the first submission."""
+        return self.lower if self.greater_is_better else self.upper
+
+    def _open_to_worse(self, interval: Interval) -> Interval:
+        low, high = interval
+        if self.greater_is_better:
+            return Interval(_constant(low, self.lower), high)
+        return Interval(low, _constant(high, self.upper))
+
+
+@dataclass(frozen=True)
+class GateCertificate(LadderCertificate):
+    """Certificate of the one-bit gate, which says whether a score is at least what was named.
+
+    With probability at least ``1 - beta``, at every question: the population value of what was accepted is at least its
+    interval's bad end, that of what was rejected at most its good end.
+
+    Notes
+    -----
+    "Yes" is charged, and which questions were charged is all that an answer tells.
+
+    References
+    ----------
+    .. [1] Renggli et al. (2019), "Continuous integration of machine learning models with ease.ml/ci", MLSys.
+    """
+
+    @property
+    def planned_nats(self) -> float:
+        """Nats of a "yes"; its place is paid for by the transcript code."""
+        return _NO_FAILURE_NATS
+
+    def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
+        """Interval of what was accepted."""
+        low, high = self._around(value, self.comparison_tail, length)
+        if self.greater_is_better:
+            return Interval(low, _constant(high, self.upper))
+        return Interval(_constant(low, self.lower), high)
+
+    def rounded(self, noisy: float, prior: float, threshold: float) -> float:
+        """Give what was named: how far beyond it the score lies is not told."""
+        return prior
+
+    def is_answer(self, value: float, *, prior: float, threshold: float) -> bool:
+        """Whether a charged value can have been released."""
+        return value == prior
+
+    def value_nats(self, value: float, *, prior: float, threshold: float) -> float:
+        """Description length of a "yes"."""
+        return _NO_FAILURE_NATS
