@@ -43,6 +43,7 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
     """
     if ax is None:
         ax = pyplot().subplots(figsize=(9, 4.5), layout="constrained")[1]
+    history = history[~history["paired"]]  # differences have another scale
     query, charged = history["query"], history["charged"].astype(bool)
     if len(history) <= _MOST_BARS:
         ax.vlines(

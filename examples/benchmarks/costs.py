@@ -203,7 +203,7 @@ def _questions(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sample_row(query: int) -> Row:
-    return Row(query, query, b"d" * 32, 0.9, 0.9, 0, 0.04, 0.85, 0.95, 0.0, 0, 0.0, time.time(), "")
+    return Row(query, query, b"d" * 32, 0.9, 0.9, 0, 0.04, 0.85, 0.95, 0.0, 0, 0.0, 0, time.time(), "")
 
 
 def _fill(guard: ReusableHoldout, asked: int) -> None:

@@ -71,12 +71,11 @@ class Configuration:
             ) from None
         return configuration
 
-    def certificate(self) -> Certificate:
-        """Intervals and thresholds: all that verification needs."""
-        certificate = Plan.from_record(self.plan).certificate(
-            greater_is_better=self.metric["greater_is_better"]
-        )
-        return certificate_of(self.policy, certificate)
+    def certificate(self, *, paired: bool = False) -> Certificate:
+        """Intervals and thresholds, of scores or of differences: all that verification needs."""
+        plan = Plan.from_record(self.plan)
+        make = plan.paired_certificate if paired else plan.certificate
+        return certificate_of(self.policy, make(greater_is_better=self.metric["greater_is_better"]))
 
     def check_same(self, stored: Self) -> None:
         """Refuse to go on with a ledger that belongs to something else.

@@ -63,6 +63,13 @@ class ContentKey:
         )  # processors have instructions for it: half the time
         return digest.digest()
 
+    def comparison(self, prepared: NDArray[Any], prior_unit: int) -> bytes:
+        """Digest of a comparison of two predictions, in this order."""
+        digest = self._new(b"comparison")
+        digest.update(prior_unit.to_bytes(8, "big", signed=True))
+        digest.update(hashlib.sha256(np.ascontiguousarray(prepared).data).digest())
+        return digest.digest()
+
     def failed_batch(self, questions: Sequence[bytes]) -> bytes:
         """Digest under which the failure of a whole batch is recorded."""
         digest = self._new(b"failed batch")
@@ -71,7 +78,7 @@ class ContentKey:
         return digest.digest()
 
     def model_question(self, model: Any, prior_unit: int) -> bytes:
-        """Digest of a question asked with a model: its content, and the prior on the grid.
+        """Digest of a question asked with a model, or a list of two: its content, and the prior on the grid.
 
         Its predictions for the private rows must not be used: whether two models agree on them is a function of the
         holdout, and replays would tell. A model that cannot be pickled is a new question each time.

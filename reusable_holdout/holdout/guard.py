@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import Halted, HandleError, HoldoutError, InputError, LedgerError, ModelError
-from reusable_holdout.holdout.boundary import attempt, sealed
+from reusable_holdout.errors import HandleError, HoldoutError, InputError, LedgerError
+from reusable_holdout.holdout.boundary import sealed
 from reusable_holdout.holdout.configuration import Configuration, metric_of
 from reusable_holdout.holdout.content import ContentKey
 from reusable_holdout.holdout.handle import Handle, write_private
-from reusable_holdout.holdout.inputs import PrivateData, checked_names
+from reusable_holdout.holdout.inputs import PrivateData
 from reusable_holdout.holdout.keys import find_key
-from reusable_holdout.holdout.models import check_model, fitted, predictions_of, training_estimate
 from reusable_holdout.holdout.policies import POLICIES, make_policy
+from reusable_holdout.holdout.questions import Questions
 from reusable_holdout.holdout.transcript import Transcript
 from reusable_holdout.ledger import MemoryLedger, SqlLedger, key_commitment
 from reusable_holdout.mechanisms import KeyedNoise
@@ -24,13 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    import numpy as np
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.holdout.answer import Answer
-    from reusable_holdout.holdout.models import PriorMethod
-    from reusable_holdout.holdout.thresholdout import Asked, HaltReason, State
+    from reusable_holdout.holdout.thresholdout import HaltReason, State
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
@@ -40,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ReusableHoldout"]
 
 
-class ReusableHoldout:
+class ReusableHoldout(Questions):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
     With probability `confidence`, the intervals of all answers together contain the population values, however the
@@ -67,6 +64,8 @@ class ReusableHoldout:
         Deviations to pay for, in place of `tolerance`.
     threshold, noise_scale, resolution, confidence, estimate, delta, mechanism
         As for :class:`Plan`. `estimate`, the score that is expected, buys the most.
+    disagreement : float
+        For :meth:`compare`: bound on the probability that two compared models' losses differ on a row.
     ledger : str, Path or None
         SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
         process alone.
@@ -137,6 +136,7 @@ class ReusableHoldout:
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
+        disagreement: float = 1.0,
         ledger: str | Path | None = None,
         key: bytes | Path | None = None,
         seed: int | None = None,
@@ -156,6 +156,7 @@ class ReusableHoldout:
             estimate=estimate,
             delta=delta,
             mechanism=mechanism,
+            disagreement=disagreement,
             bounds=(bound.metric.lower, bound.metric.upper),
             family=bound.family,
             influence=float(bound.sensitivity * bound.effective_rows),
@@ -258,198 +259,12 @@ class ReusableHoldout:
             policy, plan.certificate(greater_is_better=metric.greater_is_better), KeyedNoise(secret)
         )
         self._transcript = Transcript(self._policy, ledger)
+        differences = plan.paired_certificate(greater_is_better=metric.greater_is_better)
+        self._comparisons = Transcript(
+            make_policy(policy, differences, KeyedNoise(secret), paired=True), ledger
+        )
         self._listeners: list[Listener] = []
         self._handle: Handle | None = None
-
-    # ---- questions
-
-    def evaluate(
-        self,
-        model: Any,
-        X_train: Any = None,
-        y_train: Any = None,
-        *,
-        prior: float | PriorMethod | None = None,
-        tolerance: float | None = None,
-        cv: Any = 5,
-        name: str | None = None,
-    ) -> Answer:
-        """Ask how good a model really is.
-
-        Parameters
-        ----------
-        model : estimator
-            Fitted; or not, and then a clone is fitted on the training data.
-        X_train, y_train : array-like, optional
-            Training data, disjoint from the holdout; needed unless a prior is stated.
-        prior : float, "cross-validation" or "in-sample", optional
-            The analyst's own estimate, by default cross-validated. Stated as a number, it is taken as given. A bad
-            prior costs charges, never validity. A gate's must be stated; a ladder has its own.
-        tolerance : float, optional
-            For guess-and-check: how far the answer may be from the population value; the guard's by default.
-        cv : int or cross-validation splitter
-            Folds of the cross-validated prior.
-        name : str, optional
-            What history calls the question; by default the model's type.
-
-        Returns
-        -------
-        Answer
-            The same fitted model with the same prior gets the recorded answer. Another model is another question, even
-            if both predict the same: that they do is a fact about the private rows.
-
-        Raises
-        ------
-        Halted
-            If a budget has run out and the question is new.
-        InputError
-            If the input does not fit; nothing was asked and nothing was charged.
-        ModelError
-            If the model fails on the holdout. That it does is a fact about the holdout: it takes a charge.
-        """
-        if self._holdout.X is None:
-            raise InputError("this guard holds labels only; ask with evaluate_predictions, or give it X")
-        ready = fitted(model, X_train, y_train)
-        stated = prior
-        if stated is None and self.policy in {"thresholdout", "guess-and-check"}:
-            stated = "cross-validation"
-        if isinstance(stated, str):
-            if X_train is None or y_train is None:
-                raise InputError(
-                    "a prior must be stated, or come from X_train and y_train; got neither; pass prior="
-                )
-            stated = training_estimate(
-                self.metric,
-                ready,
-                X_train,
-                y_train,
-                method=stated,
-                cv=cv,
-                classes=self._holdout.bound.classes,
-            )
-        return self._evaluate_model(ready, stated, tolerance, type(model).__name__ if name is None else name)
-
-    @sealed
-    def _evaluate_model(self, model: Any, prior: float | None, tolerance: float | None, name: str) -> Answer:
-        holdout, bound = self._holdout, self._holdout.bound
-        check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
-        asked = self._policy.asked(prior, tolerance, self.metric)
-        question = self._content.model_question(model, asked.unit)
-        prepared = attempt(
-            lambda: bound.prepare(
-                predictions_of(model, holdout.copied(), response=self.metric.response, classes=bound.classes)
-            )
-        )
-        return self._ask(prepared, asked, question, name)
-
-    @sealed
-    def evaluate_predictions(
-        self,
-        predictions: Any,
-        *,
-        prior: float | None = None,
-        tolerance: float | None = None,
-        name: str = "",
-    ) -> Answer:
-        """Ask about predictions for the holdout's rows, in their order.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (rows,) or (rows, classes)
-            Labels, probabilities, scores or values, as the metric needs.
-        prior : float
-            The analyst's own estimate of the score, in the metric's unit and within its bounds; left out for a ladder.
-        tolerance : float, optional
-            For guess-and-check: how far the answer may be from the population value; the guard's by default.
-        name : str
-            What history calls the question.
-
-        Returns
-        -------
-        Answer
-
-        Raises
-        ------
-        Halted
-            If a budget has run out and the question is new.
-        InputError
-            If the input does not fit; nothing was asked and nothing was charged.
-        """
-        asked = self._policy.asked(prior, tolerance, self.metric)
-        prepared = self._holdout.bound.prepare(predictions)
-        question = self._content.question(prepared, asked.unit)
-        return self._ask(prepared, asked, question, name)
-
-    @sealed
-    def evaluate_many(
-        self,
-        predictions: Any,
-        priors: ArrayLike | None = None,
-        *,
-        tolerances: ArrayLike | None = None,
-        names: Sequence[str] | None = None,
-    ) -> list[Answer]:
-        """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (queries, rows) or list of arrays
-            One question per entry.
-        priors : array-like of shape (queries,)
-            The analyst's own estimates; left out for a ladder.
-        tolerances : array-like of shape (queries,), optional
-            For guess-and-check.
-        names : sequence of str, optional
-            What history calls the questions.
-
-        Returns
-        -------
-        list of Answer
-            In the order of the questions; repeated questions are replays.
-
-        Raises
-        ------
-        Halted
-            If a budget runs out on the way; the answers before that are in its `answers` and stay valid.
-        BudgetError
-            If more is asked than queries are left; nothing was answered and nothing was charged.
-        InputError
-            If one question does not fit; nothing was asked and nothing was charged.
-        """
-        bound = self._holdout.bound
-        prepared = bound.prepare_many(predictions)
-        stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric)
-        labels = checked_names(names, len(prepared))
-        questions = self._content.questions(prepared, units)
-        scores = self._score(prepared)
-        failure = self._content.failed_batch(questions) if scores is None else None
-        try:
-            answers = self._transcript.ask_many(
-                scores, stated, questions, labels, failure=failure, tolerances=limits
-            )
-        except Halted as halt:
-            self._tell([answer for answer in halt.answers if not answer.replayed])
-            raise
-        self._tell([answer for answer in answers if not answer.replayed])
-        return answers
-
-    def _ask(self, prepared: NDArray[Any] | None, asked: Asked, question: bytes, name: str) -> Answer:
-        """Ask with predictions, or with None if the model failed to make them."""
-        (label,) = checked_names([name], 1)
-        score = None if prepared is None else self._score(prepared[None])
-        answer = self._transcript.ask(
-            None if score is None else int(score[0]), asked.prior, question, label, asked.tolerance
-        )
-        if not answer.replayed and self._listeners:
-            self._tell([answer])
-        return answer
-
-    def _score(self, prepared: NDArray[Any]) -> NDArray[np.int64] | None:
-        """Scores on the grid, or None if a metric of the user's own fails on the holdout."""
-        try:
-            return self._holdout.bound.score(prepared)
-        except ModelError:
-            return None
 
     # ---- what was released
 
@@ -460,7 +275,7 @@ class ReusableHoldout:
         Returns
         -------
         pandas.DataFrame
-            Columns query, name, prior, value, charged, low, high, threshold, charges_left, asked_at (UTC).
+            Columns query, name, prior, value, charged, low, high, threshold, paired, charges_left, asked_at (UTC).
         """
         return self._transcript.history()
 
@@ -520,27 +335,6 @@ class ReusableHoldout:
     @sealed
     def _state(self) -> State:
         return self._transcript.state
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call a function with the new answers after each commit; returns a function that ends it.
-
-        What it raises becomes a warning: the answers are released already.
-        """
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
-
-    def _tell(self, answers: Sequence[Answer]) -> None:
-        if not answers:
-            return
-        for listener in list(self._listeners):
-            try:
-                listener(answers)
-            except Exception as error:
-                warnings.warn(
-                    f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
-                    RuntimeWarning,
-                    stacklevel=4,
-                )
 
     # ---- life
 

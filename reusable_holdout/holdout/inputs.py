@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from reusable_holdout.queries import BoundMetric, Metric
+    from reusable_holdout.queries import BoundMetric
 
 __all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors"]
 
@@ -86,15 +86,15 @@ def _check_list(X: Any) -> None:
     )
 
 
-def checked_prior(prior: object, metric: Metric) -> float:
-    """One prior within the metric's bounds.
+def checked_prior(prior: object, lower: float, upper: float, what: str) -> float:
+    """One prior within the bounds of what it estimates.
 
     Raises
     ------
     InputError
         If it is something else.
     """
-    if type(prior) is float and metric.lower <= prior <= metric.upper:
+    if type(prior) is float and lower <= prior <= upper:
         return prior
     try:
         number = float(prior)  # type: ignore[arg-type]
@@ -103,16 +103,18 @@ def checked_prior(prior: object, metric: Metric) -> float:
     if (
         isinstance(prior, _NO_NUMBERS)
         or np.asarray(prior).dtype.kind not in "fiuO"
-        or not metric.lower <= number <= metric.upper
+        or not lower <= number <= upper
     ):
         raise InputError(
-            f"a prior must be a number in [{metric.lower:g}, {metric.upper:g}], the range of {metric.name}; "
+            f"a prior must be a number in [{lower:g}, {upper:g}], the range of {what}; "
             f"got {prior!r}; nothing was asked and nothing was charged"
         )
     return number
 
 
-def checked_priors(priors: ArrayLike, count: int, metric: Metric) -> NDArray[np.float64]:
+def checked_priors(
+    priors: ArrayLike, count: int, lower: float, upper: float, what: str
+) -> NDArray[np.float64]:
     """Priors of a batch, shape (count,).
 
     Raises
@@ -131,9 +133,9 @@ def checked_priors(priors: ArrayLike, count: int, metric: Metric) -> NDArray[np.
     if given.dtype.kind not in "fiu":
         raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
     stated = given.astype(np.float64)
-    wrong = np.flatnonzero(~((stated >= metric.lower) & (stated <= metric.upper)))
+    wrong = np.flatnonzero(~((stated >= lower) & (stated <= upper)))
     if len(wrong):
-        checked_prior(float(stated[wrong[0]]), metric)
+        checked_prior(float(stated[wrong[0]]), lower, upper, what)
     return stated
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from reusable_holdout.holdout.thresholdout import State
     from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Certificate, Policy
 
 __all__ = ["POLICIES", "GuessAndCheck", "Ladder", "make_policy"]
@@ -36,7 +35,7 @@ class Ladder(Thresholdout):
     .. [1] Blum and Hardt (2015), "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 1.
     """
 
-    def asked(self, prior: object, tolerance: object, metric: Metric) -> Asked:
+    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
         """Nothing is stated: the same predictions are the same question, whatever is best by now."""
         _refuse_prior(prior)
         if tolerance is not None:
@@ -44,7 +43,7 @@ class Ladder(Thresholdout):
         return Asked(math.nan, None, 0)
 
     def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: Metric
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
         """Nothing is stated for any of them."""
         _refuse_prior(priors)
@@ -70,7 +69,7 @@ class GuessAndCheck(Thresholdout):
        adaptive data analysis", Algorithm 1.
     """
 
-    def asked(self, prior: object, tolerance: object, metric: Metric) -> Asked:
+    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
         """Check prior and tolerance; another tolerance is another question."""
         stated = super().asked(prior, None, metric)
         if tolerance is None:
@@ -79,7 +78,7 @@ class GuessAndCheck(Thresholdout):
         return Asked(stated.prior, limit, self._unit(stated.unit, limit))
 
     def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: Metric
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
         """Check priors and tolerances of a batch."""
         stated, _, units = super().asked_many(priors, None, count, metric)
@@ -151,6 +150,8 @@ POLICIES: dict[Policy, type[Thresholdout]] = {
 }
 
 
-def make_policy(name: Policy, certificate: Certificate, noise: KeyedNoise) -> Thresholdout:
-    """Policy of a name, on the certificate of a plan."""
-    return POLICIES[name](certificate_of(name, certificate), noise)
+def make_policy(
+    name: Policy, certificate: Certificate, noise: KeyedNoise, *, paired: bool = False
+) -> Thresholdout:
+    """Policy of a name, on the certificate of a plan; `paired` if it compares two models."""
+    return POLICIES[name](certificate_of(name, certificate), noise, paired=paired)

@@ -28,6 +28,7 @@ _COLUMNS = [
     "low",
     "high",
     "threshold",
+    "paired",
     "charges_left",
     "asked_at",
 ]
@@ -99,7 +100,7 @@ def history_frame(rows: Sequence[Row], charges_left: Callable[[int, float], int]
     for row in rows:
         if row.charges not in left:
             left[row.charges] = charges_left(row.charges, row.spent_nats)
-    frame["charged"] = frame["charged"].astype(bool)
+    frame[["charged", "paired"]] = frame[["charged", "paired"]].astype(bool)
     frame["charges_left"] = np.array([left[row.charges] for row in rows], dtype=np.int64)
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
     return frame[_COLUMNS]

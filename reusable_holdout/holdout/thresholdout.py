@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from reusable_holdout.queries import Metric
-
 __all__ = ["Asked", "Decision", "Decisions", "HaltReason", "State", "Thresholdout"]
 
 _NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior="
@@ -83,6 +81,8 @@ class Thresholdout:
         Of the plan; it names the mechanism.
     noise : KeyedNoise
         Source of all noise.
+    paired : bool
+        Whether its questions compare two models.
 
     Notes
     -----
@@ -95,8 +95,9 @@ class Thresholdout:
        in Adaptive Data Analysis and Holdout Reuse", Figure 1.
     """
 
-    def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
+    def __init__(self, certificate: Certificate, noise: KeyedNoise, *, paired: bool = False) -> None:
         self.certificate = certificate
+        self.paired = paired
         self._calibration = Calibration(certificate.mechanism, certificate.charges)
         self._scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
         self._noise = noise
@@ -123,7 +124,7 @@ class Thresholdout:
         """One prior on the integer grid; the same number as `grid_units` gives."""
         return round((prior - self.certificate.lower) / self.certificate.span * GRID)
 
-    def asked(self, prior: object, tolerance: object, metric: Metric) -> Asked:
+    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
         """Check what a question states.
 
         Raises
@@ -135,11 +136,11 @@ class Thresholdout:
             raise InputError(_NO_TOLERANCE)
         if prior is None:
             raise InputError(_NO_PRIOR)
-        stated = checked_prior(prior, metric)
+        stated = checked_prior(prior, self.certificate.lower, self.certificate.upper, metric)
         return Asked(stated, None, self.grid_unit(stated))
 
     def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: Metric
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
         """Check what the questions of a batch state: priors, tolerances, units.
 
@@ -152,7 +153,8 @@ class Thresholdout:
             raise InputError(_NO_TOLERANCE)
         if priors is None:
             raise InputError(_NO_PRIOR)
-        stated = checked_priors(priors, count, metric)
+        certificate = self.certificate
+        stated = checked_priors(priors, count, certificate.lower, certificate.upper, metric)
         return stated, None, self.grid_units(stated).tolist()
 
     def prior(self, stated: float, state: State) -> float:

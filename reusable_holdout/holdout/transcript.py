@@ -53,6 +53,11 @@ class Transcript:
         self._ledger = ledger
 
     @property
+    def policy(self) -> Thresholdout:
+        """What decides."""
+        return self._policy
+
+    @property
     def state(self) -> State:
         """What has been asked and spent."""
         return _state(self._ledger.tail())
@@ -191,7 +196,7 @@ class Transcript:
         left = {charges: self._policy.charges_left(charges, nats) for charges, nats in counts.items()}
         return [
             Answer(value, charged == 1, low, high, prior, query, left[charges], False, threshold, name)
-            for query, _, _, prior, value, charged, threshold, low, high, _, charges, _, _, name in rows
+            for query, _, _, prior, value, charged, threshold, low, high, _, charges, _, _, _, name in rows
         ]
 
     def _mixed_answers(
@@ -248,6 +253,7 @@ class Transcript:
             nats.tolist(),
             (state.charges + np.cumsum(charged)).tolist(),
             np.cumsum(np.concatenate([[state.nats], nats]))[1:].tolist(),
+            repeat(int(self._policy.paired)),
             repeat(time.time()),
             names,
         )
@@ -277,6 +283,7 @@ class Transcript:
             nats=decision.nats,
             charges=state.charges + int(decision.charged),
             spent_nats=state.nats + decision.nats,
+            paired=int(self._policy.paired),
             asked_at=time.time(),
             name=name,
         )

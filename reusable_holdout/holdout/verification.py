@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -116,15 +116,43 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
 
 
 def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
     try:
         configuration = Configuration.parse(text)
-        certificate = configuration.certificate()
-        problems = list(_content_problems(certificate, rows, own=configuration.policy == "guess-and-check"))
+        certificate, states = configuration.certificate(), _States.before(rows)
+        problems = list(_budget_problems(certificate, states))
+        lengths = _lengths(certificate, states)
+        paired = np.array([row.paired for row in rows])
+        for kind in (0, 1):
+            places = np.flatnonzero(paired == kind)
+            if len(places):
+                asked = configuration.certificate(paired=bool(kind))
+                named = configuration.policy == "guess-and-check"
+                problems += _content_problems(asked, rows, states, lengths, places, named=named)
+        if not np.isin(paired, (0, 1)).all():
+            problems.append("a row is neither a question about one model nor a comparison of two")
         if configuration.policy == "ladder":
             problems += _ladder_problems(certificate.start, rows)
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
     return problems
+
+
+class _States(NamedTuple):
+    """Charges and nats before each question, and before the first of its batch; each of shape (rows,)."""
+
+    charges: NDArray[np.int64]
+    nats: NDArray[np.float64]
+    batch_charges: NDArray[np.int64]
+    batch_nats: NDArray[np.float64]
+
+    @classmethod
+    def before(cls, rows: Sequence[Row]) -> _States:
+        charges = np.array([0, *(row.charges for row in rows)])[:-1]
+        nats = np.array([0.0, *(row.spent_nats for row in rows)])[:-1]
+        start = np.array([row.batch for row in rows], dtype=np.int64) - 1
+        return cls(charges, nats, charges[start], nats[start])
 
 
 def _ladder_problems(start: float, rows: Sequence[Row]) -> Iterator[str]:
@@ -135,52 +163,63 @@ def _ladder_problems(start: float, rows: Sequence[Row]) -> Iterator[str]:
             yield f"query {row.query}: its prior is not the best answer before it"
 
 
-def _content_problems(certificate: Certificate, rows: Sequence[Row], *, own: bool) -> Iterator[str]:
-    """Whatever does not follow from the plan; `own`: questions may have had tolerances of their own."""
-    if not rows:
-        return
-    if len(rows) > certificate.queries:
-        yield f"{len(rows)} answers, but {certificate.queries} were declared"
+def _budget_problems(certificate: Certificate, states: _States) -> Iterator[str]:
+    """Answers beyond the declared number, or after a halt."""
+    if len(states.charges) > certificate.queries:
+        yield f"{len(states.charges)} answers, but {certificate.queries} were declared"
+    for place in np.flatnonzero(np.diff(states.charges, prepend=-1)).tolist():
+        charges, nats = int(states.charges[place]), float(states.nats[place])
+        if not certificate.charges_left(charges=charges, nats=nats):
+            yield f"query {place + 1} was answered after the guard had to halt"
+            return
+
+
+def _content_problems(
+    certificate: Certificate,
+    rows: Sequence[Row],
+    states: _States,
+    lengths: NDArray[np.float64],
+    places: NDArray[np.int64],
+    *,
+    named: bool,
+) -> Iterator[str]:
+    """Whatever does not follow from the plan among questions of one kind.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of this kind.
+    places : numpy.ndarray of int64
+        Where the questions of this kind are.
+    named : bool
+        Whether questions may have had tolerances of their own.
+    """
+    rows = [rows[place] for place in places.tolist()]
     columns = {
         name: np.array([getattr(row, name) for row in rows])
-        for name in (
-            "prior",
-            "value",
-            "charged",
-            "threshold",
-            "low",
-            "high",
-            "nats",
-            "charges",
-            "spent_nats",
-            "batch",
-        )
+        for name in ("prior", "value", "charged", "threshold", "low", "high", "nats")
     }
-    charged = columns["charged"].astype(bool)
-    before_charges = np.concatenate([[0], columns["charges"][:-1]])
-    before_nats = np.concatenate([[0.0], columns["spent_nats"][:-1]])
-    yield from _halt_problems(certificate, before_charges, before_nats)
-    if own:
-        least = np.maximum(columns["threshold"], certificate.least_threshold)
-        yield from _different("threshold", least, columns["threshold"])
+    prior, threshold, charged = columns["prior"], columns["threshold"], columns["charged"].astype(bool)
+
+    def different(what: str, expected: NDArray[np.float64], name: str) -> Iterator[str]:
+        return _different(what, expected, columns[name], places)
+
+    if named:
+        expected = np.maximum(threshold, certificate.least_threshold)
     else:
-        expected = _thresholds(certificate, columns["prior"], before_charges, before_nats)
-        yield from _different("threshold", expected, columns["threshold"])
-    yield from _different(
-        "value of an agreed answer", columns["prior"][~charged], columns["value"][~charged], ~charged
-    )
+        expected = _thresholds(certificate, prior, states.charges[places], states.nats[places])
+    yield from different("threshold", expected, "threshold")
+    agreed = np.where(charged, columns["value"], prior)
+    yield from different("value of an agreed answer", agreed, "value")
     yield from _range_problems(certificate, rows)
-    nats = [_nats(certificate, row) for row in rows]
-    yield from _different("description length", np.array(nats), columns["nats"])
-    start = columns["batch"] - 1
-    lengths = _lengths(certificate, before_charges[start], before_nats[start])
-    low, high = certificate.agreed(columns["prior"], columns["threshold"], lengths)
-    fresh_low, fresh_high = certificate.charged(columns["value"], columns["threshold"], lengths)
+    yield from different("description length", np.array([_nats(certificate, row) for row in rows]), "nats")
+    low, high = certificate.agreed(prior, threshold, lengths[places])
+    fresh_low, fresh_high = certificate.charged(columns["value"], threshold, lengths[places])
     failed = np.array([is_failure(row) for row in rows])
     low = np.where(failed, certificate.lower, np.where(charged, fresh_low, low))
     high = np.where(failed, certificate.upper, np.where(charged, fresh_high, high))
-    yield from _different("lower end", low, columns["low"])
-    yield from _different("upper end", high, columns["high"])
+    yield from different("lower end", low, "low")
+    yield from different("upper end", high, "high")
 
 
 def _range_problems(certificate: Certificate, rows: Sequence[Row]) -> Iterator[str]:
@@ -207,16 +246,6 @@ def _nats(certificate: Certificate, row: Row) -> float:
     return certificate.value_nats(row.value, prior=row.prior, threshold=row.threshold)
 
 
-def _halt_problems(
-    certificate: Certificate, charges: NDArray[np.int64], nats: NDArray[np.float64]
-) -> Iterator[str]:
-    changes = np.flatnonzero(np.diff(charges, prepend=-1))
-    for place in changes.tolist():
-        if not certificate.charges_left(charges=int(charges[place]), nats=float(nats[place])):
-            yield f"query {place + 1} was answered after the guard had to halt"
-            return
-
-
 def _thresholds(
     certificate: Certificate,
     priors: NDArray[np.float64],
@@ -232,26 +261,23 @@ def _thresholds(
     return expected
 
 
-def _lengths(
-    certificate: Certificate, charges: NDArray[np.int64], nats: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _lengths(certificate: Certificate, states: _States) -> NDArray[np.float64]:
     """Description length of each question, given the charges before its batch."""
-    lengths = np.empty(len(charges))
-    starts = np.flatnonzero(np.diff(charges, prepend=-1)).tolist()
-    for start, end in zip(starts, [*starts[1:], len(charges)], strict=True):
+    lengths = np.empty(len(states.charges))
+    starts = np.flatnonzero(np.diff(states.batch_charges, prepend=-1)).tolist()
+    for start, end in zip(starts, [*starts[1:], len(lengths)], strict=True):
         lengths[start:end] = certificate.code.lengths(
-            first=start + 1, count=end - start, charges=int(charges[start]), nats=float(nats[start])
+            first=start + 1,
+            count=end - start,
+            charges=int(states.batch_charges[start]),
+            nats=float(states.batch_nats[start]),
         )
     return lengths
 
 
 def _different(
-    what: str,
-    expected: NDArray[np.float64],
-    found: NDArray[np.float64],
-    among: NDArray[np.bool_] | None = None,
+    what: str, expected: NDArray[np.float64], found: NDArray[np.float64], places: NDArray[np.int64]
 ) -> Iterator[str]:
     wrong = np.flatnonzero(~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected))))
-    numbers = np.arange(1, len(expected) + 1) if among is None else np.flatnonzero(among) + 1
-    for place in wrong.tolist():
-        yield f"query {numbers[place]}: the {what} must be {expected[place]:.9g}, the ledger says {found[place]:.9g}"
+    for i in wrong.tolist():
+        yield f"query {places[i] + 1}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"

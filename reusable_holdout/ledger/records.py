@@ -17,7 +17,7 @@ __all__ = ["Row", "Tail", "check_follows", "genesis", "seal", "sums_problems"]
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
-_NUMBERS = struct.Struct(">qq32sddqddddqdd")  # all columns but the name, in their order
+_NUMBERS = struct.Struct(">qq32sddqddddqdqd")  # all columns but the name, in their order
 
 
 class Row(NamedTuple):
@@ -39,6 +39,8 @@ class Row(NamedTuple):
         Description length of the value.
     charges, spent_nats : int, float
         Sums of `charged` and `nats`.
+    paired : int
+        1 if the question compared two models: then prior, value and interval are differences; else 0.
     asked_at : float
         Unix seconds.
     name : str
@@ -57,6 +59,7 @@ class Row(NamedTuple):
     nats: float
     charges: int
     spent_nats: float
+    paired: int
     asked_at: float
     name: str
 
@@ -129,7 +132,23 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
     """Say which rows of one commit do not continue those before; quotes no value."""
     number, charges, nats, batch = tail.query, tail.charges, tail.spent_nats, tail.query + 1
     for row in rows:
-        query, began, _, prior, value, charged, threshold, low, high, cost, sum_charged, sum_cost, at, _ = row
+        (
+            query,
+            began,
+            _,
+            prior,
+            value,
+            charged,
+            threshold,
+            low,
+            high,
+            cost,
+            sum_charged,
+            sum_cost,
+            _,
+            at,
+            _,
+        ) = row
         number += 1
         try:
             charges += charged

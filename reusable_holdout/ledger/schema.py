@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "plain"]
 
-SCHEMA = 1
+SCHEMA = 2
 CHUNK = 500  # digests looked up by one statement
 
 METADATA = sa.MetaData()
@@ -34,7 +34,9 @@ _ANSWERS = sa.Table(
     sa.Column("charged", sa.Integer, nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
     sa.Column("charges", sa.Integer, nullable=False),
-    *(sa.Column(name, sa.Double, nullable=False) for name in ("spent_nats", "asked_at")),
+    sa.Column("spent_nats", sa.Double, nullable=False),
+    sa.Column("paired", sa.Integer, nullable=False),
+    sa.Column("asked_at", sa.Double, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("seal", sa.LargeBinary(32)),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
-from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import (
     Calibration,
     GuardMechanism,
@@ -16,12 +16,19 @@ from reusable_holdout.mechanisms import (
     expected_charges_of_stages,
 )
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, whole_or_none
+from reusable_holdout.plan.otherwise import other_half_widths
 from reusable_holdout.plan.report import report
+from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, MechanismChoice, Wish, round_up
-from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE, Certificate, nice_step
+from reusable_holdout.validity import (
+    PLANNED_NATS_PER_CHARGE,
+    Certificate,
+    PairedBound,
+    nice_step,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 __all__ = ["Plan"]
 
@@ -66,11 +73,15 @@ class Plan:
         Of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
     bounds : tuple of float
         Lower and upper bound of the metric.
-    family : {"binomial", "bounded", "bounded-difference"}
-        Mean of 0/1 losses, mean of losses within the bounds, or bounded differences.
+    family : {"binomial", "bounded", "bounded-difference", "paired"}
+        Mean of 0/1 losses, mean of losses within the bounds, bounded differences, or the difference of two models' mean
+        losses on the same rows, with bounds symmetrical about 0.
     influence, variation : float
         ``rows * max c_r`` and ``rows * sum c_r**2``, with c_r the largest change from replacing row r, as a fraction
         of the range; both 1 for a mean.
+    disagreement : float
+        Bound on the probability that the losses of two compared models differ on a row, in (0, 1]; known without the
+        holdout, for instance from unlabelled rows. The smaller, the narrower their difference's interval.
 
     Attributes
     ----------
@@ -131,6 +142,7 @@ class Plan:
         family: Family = "binomial",
         influence: float = 1.0,
         variation: float = 1.0,
+        disagreement: float = 1.0,
     ) -> None:
         self.lower, self.upper = checked_bounds(bounds)
         lower, upper, span = self.lower, self.upper, self.span
@@ -141,6 +153,7 @@ class Plan:
         self.estimate = real("estimate", middle if estimate is None else estimate, least=lower, most=upper)
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
+        self.disagreement = real("disagreement", disagreement, above=0.0, most=1.0)
         self.family: Family = family
         stated_noise = real_or_none("noise_scale", noise_scale, least=0.0)
         if mechanism not in get_args(MechanismChoice):
@@ -166,6 +179,7 @@ class Plan:
             family=family,
             influence=self.influence,
             variation=self.variation,
+            disagreement=self.disagreement,
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
         )
         self._solve(stated_tolerance)
@@ -180,68 +194,10 @@ class Plan:
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
         self._stated_resolution = stated_resolution
 
-    # ---- what was not stated
-
     def _solve(self, stated_tolerance: float | None) -> None:
-        wish = self._wish
-        numbers = {name: getattr(wish, name) for name in ("rows", "queries", "charges", "tolerance")}
-        missing = [name for name, value in numbers.items() if value is None]
-        if len(missing) > 1:
-            raise InputError(
-                "give three of rows, queries, charges and tolerance, so that the fourth can be derived; "
-                f"missing are {', '.join(missing)}"
-            )
-        solvers: dict[str, Callable[..., float | None]] = {
-            "rows": wish.least_rows,
-            "queries": wish.most_queries,
-            "charges": wish.most_charges,
-            "tolerance": wish.least_tolerance,
-        }
-        for name in missing:
-            given = {other: value for other, value in numbers.items() if other != name}
-            numbers[name] = solvers[name](**given)
-        if None in numbers.values() or not wish.holds(**numbers):
-            self._refuse()
-        self.rows, self.queries, self.charges = numbers["rows"], numbers["queries"], numbers["charges"]
-        self.tolerance = stated_tolerance or round_up(numbers["tolerance"] * self.span)
-
-    def _refuse(self) -> NoReturn:
-        """Say which single number would have to change, and to what."""
-        wish = self._wish
-        charges = wish.charges or 1
-        nearest: dict[str, float] = {}
-        if wish.queries is not None and charges > wish.queries:
-            message = f"charges must not exceed queries; got {charges} charges and {wish.queries} queries"
-            raise PlanError(message + "; declare more queries", {"queries": charges})
-        if wish.queries and wish.tolerance:
-            nearest["rows"] = (
-                wish.least_rows(queries=wish.queries, charges=charges, tolerance=wish.tolerance) or math.inf
-            )
-        if wish.rows and wish.queries:
-            tolerance = wish.least_tolerance(rows=wish.rows, queries=wish.queries, charges=charges)
-            nearest["tolerance"] = math.inf if tolerance is None else round_up(tolerance * self.span)
-        if wish.rows and wish.queries and wish.tolerance and wish.charges:
-            fewer = wish.most_charges(rows=wish.rows, queries=wish.queries, tolerance=wish.tolerance)
-            nearest["charges"] = math.inf if fewer is None else fewer
-        nearest = {name: value for name, value in nearest.items() if math.isfinite(value)}
-        words = {
-            "rows": "{:,.0f} rows",
-            "tolerance": "a tolerance of {:g}",
-            "charges": "at most {:,.0f} charges",
-        }
-        needs = " or ".join(words[name].format(value) for name, value in nearest.items())
-        raise PlanError(f"no plan keeps {self._stated()}; it needs {needs or 'other numbers'}", nearest)
-
-    def _stated(self) -> str:
-        wish = self._wish
-        words = [
-            f"{wish.rows:,} rows" if wish.rows else "",
-            f"{wish.queries:,} queries" if wish.queries else "",
-        ]
-        words += [f"{wish.charges:,} charges" if wish.charges else ""]
-        words += [f"a tolerance of {wish.tolerance * self.span:g}" if wish.tolerance else ""]
-        words += [f"confidence {self.confidence:g}"]
-        return ", ".join(word for word in words if word)
+        numbers = solved(self._wish, span=self.span)
+        self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
+        self.tolerance = stated_tolerance or round_up(numbers.tolerance * self.span)
 
     # ---- what follows
 
@@ -270,6 +226,22 @@ class Plan:
             least_threshold=self._least_threshold,
             greater_is_better=greater_is_better,
             mechanism=self.mechanism,
+        )
+
+    def paired_certificate(self, *, greater_is_better: bool = True) -> Certificate:
+        """Intervals and thresholds of differences of two models, on the same budget.
+
+        The noise is twice as large as a score's, for one row can change a difference by twice as much.
+        """
+        wish = replace(self._wish, family="paired")
+        span = self.span
+        return replace(
+            self.certificate(greater_is_better=greater_is_better),
+            bound=PairedBound(rows=self.rows, disagreement=self.disagreement),
+            noise_scale=2.0 * self.noise_scale,
+            lower=-span,
+            upper=span,
+            least_threshold=min(wish.deviation_sd(self.rows), 1.0) * 2.0 * span,
         )
 
     @cached_property
@@ -360,6 +332,21 @@ class Plan:
             sensitivity=self.influence / self.rows * self.span,
         )
 
+    @cached_property
+    def other_half_widths(self) -> dict[str, float]:
+        """Half-widths that others give for as many adaptive queries on as many rows, in the metric's unit.
+
+        A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
+        theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
+        """
+        return other_half_widths(
+            self.certificate().bound,
+            queries=self.queries,
+            beta=self._wish.beta,
+            estimate=(self.estimate - self.lower) / self.span,
+            span=self.span,
+        )
+
     @property
     def privacy_is_vacuous(self) -> bool:
         """Whether ``exp(epsilon) - 1``, what privacy alone would say about the error, is half the range or more."""
@@ -407,6 +394,7 @@ class Plan:
             "family": self.family,
             "influence": self.influence,
             "variation": self.variation,
+            "disagreement": self.disagreement,
         }
 
     @classmethod

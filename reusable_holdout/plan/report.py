@@ -5,11 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from reusable_holdout.validity import (
-    fixed_queries_half_width,
-    majority_attack_gain,
-    sample_splitting_half_width,
-)
+from reusable_holdout.validity import fixed_queries_half_width, majority_attack_gain
 
 if TYPE_CHECKING:
     from reusable_holdout.plan.plan import Plan
@@ -85,10 +81,19 @@ def _otherwise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
     bound = plan.certificate().bound
     beta, estimate = 1.0 - plan.confidence, (plan.estimate - plan.lower) / plan.span
     fixed = fixed_queries_half_width(bound, queries=plan.queries, beta=beta, estimate=estimate) * plan.span
-    split = sample_splitting_half_width(bound, queries=plan.queries, beta=beta, estimate=estimate) * plan.span
-    fake = majority_attack_gain(rows=plan.rows, queries=plan.queries)
-    return "The same rows otherwise", [
+    widths = plan.other_half_widths
+    rows = [
         ("fixed queries", f"+-{fixed:.4f}: all written down before the first answer (an oracle)"),
-        ("a fresh share per query", f"+-{split:.4f}" if math.isfinite(split) else "fewer rows than queries"),
-        ("naive reuse", f"no guarantee; the majority attack alone fakes {fake:.3f} of accuracy"),
+        *(
+            (name, f"+-{width:.4f}" if math.isfinite(width) else "impossible")
+            for name, width in widths.items()
+        ),
     ]
+    best = min(widths, key=widths.__getitem__)
+    if widths[best] < plan.tolerance:
+        rows.append(("narrowest", f"{best}, which tells every answer; this plan tells its tolerance at most"))
+    else:
+        rows.append(("narrowest", "this plan's transcript code"))
+    fake = majority_attack_gain(rows=plan.rows, queries=plan.queries)
+    rows.append(("naive reuse", f"no guarantee; the majority attack alone fakes {fake:.3f} of accuracy"))
+    return "The same rows otherwise", rows

@@ -10,6 +10,7 @@ from reusable_holdout.validity import (
     Certificate,
     ConfidenceBound,
     NoiseTails,
+    PairedBound,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _NOISE_SHARE = 0.1  # of the tolerance: the reach of the comparison's noise, whe
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
-Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference"]
+Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference", "paired"]
 MechanismChoice: TypeAlias = Literal[
     "numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"
 ]
@@ -53,6 +54,7 @@ class Wish:
     family: Family
     influence: float
     variation: float
+    disagreement: float
     mechanism: GuardMechanism
 
     def deviation_sd(self, rows: int) -> float:
@@ -61,6 +63,8 @@ class Wish:
             variance = (
                 self.variation / 4.0
             )  # Efron and Stein: at most a quarter of the sum of squared differences
+        elif self.family == "paired":
+            variance = self.disagreement / 4.0
         else:
             variance = self.estimate * (1.0 - self.estimate)
         return math.sqrt(2.0 * max(variance, 1.0 / rows) / rows)
@@ -87,7 +91,7 @@ class Wish:
     ) -> Certificate:
         """Certificate of a metric with bounds 0 and 1."""
         return Certificate(
-            bound=ConfidenceBound(self.family, rows=rows, sum_of_squares=self.variation / rows),
+            bound=self._bound(rows),
             queries=queries,
             charges=charges,
             beta=self.beta,
@@ -100,6 +104,11 @@ class Wish:
             least_threshold=least_threshold,
             mechanism=self.mechanism,
         )
+
+    def _bound(self, rows: int) -> ConfidenceBound | PairedBound:
+        if self.family == "paired":
+            return PairedBound(rows=rows, disagreement=self.disagreement)
+        return ConfidenceBound(self.family, rows=rows, sum_of_squares=self.variation / rows)
 
     def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under the stated threshold."""

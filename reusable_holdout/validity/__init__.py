@@ -1,10 +1,14 @@
 """What the analyst may believe: confidence bounds, the transcript code, certificates. Numbers only."""
 
-from reusable_holdout.validity.alternatives import fixed_queries_half_width, sample_splitting_half_width
+from reusable_holdout.validity.alternatives.fixed_queries import (
+    fixed_queries_half_width,
+    sample_splitting_half_width,
+)
+from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, nice_step
 from reusable_holdout.validity.confidence import ConfidenceBound
-from reusable_holdout.validity.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.one_sided import GateCertificate, LadderCertificate, Policy, certificate_of
+from reusable_holdout.validity.paired import PairedBound, paired_rate
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import (
     FAILURE_NATS,
@@ -22,6 +26,7 @@ __all__ = [
     "Interval",
     "LadderCertificate",
     "NoiseTails",
+    "PairedBound",
     "Policy",
     "ThresholdTable",
     "TranscriptCode",
@@ -30,5 +35,6 @@ __all__ = [
     "fixed_queries_half_width",
     "majority_attack_gain",
     "nice_step",
+    "paired_rate",
     "sample_splitting_half_width",
 ]

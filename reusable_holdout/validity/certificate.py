@@ -20,6 +20,7 @@ from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, T
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
     from reusable_holdout.validity.confidence import ConfidenceBound
+    from reusable_holdout.validity.paired import PairedBound
 
 __all__ = ["Certificate", "Interval", "NoiseTails", "nice_step"]
 
@@ -109,7 +110,7 @@ class Certificate:
 
     Parameters
     ----------
-    bound : ConfidenceBound
+    bound : ConfidenceBound or PairedBound
         The confidence bound of the statistic, normalised to [0, 1].
     queries, charges : int
         Declared questions K and affordable charges C.
@@ -133,7 +134,7 @@ class Certificate:
         What the guard runs on.
     """
 
-    bound: ConfidenceBound
+    bound: ConfidenceBound | PairedBound
     queries: int
     charges: int
     beta: float

@@ -22,6 +22,7 @@ def make_row(query, *, charged=0, nats=0.0, before=None, batch=None, name=""):
         nats=nats,
         charges=charges,
         spent_nats=spent,
+        paired=0,
         asked_at=1.7e9,
         name=name,
     )

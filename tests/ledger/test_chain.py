@@ -42,6 +42,7 @@ CHANGES = {
     "nats": 0.5,
     "charges": 3,
     "spent_nats": 9.0,
+    "paired": 1,
     "asked_at": 0.0,
     "name": "other",
 }
@@ -178,6 +179,7 @@ rows_of_any_kind = st.builds(
     high=floats,
     nats=floats,
     charges=st.integers(0, 2**62),
+    paired=st.integers(0, 1),
     spent_nats=floats,
     asked_at=floats,
     name=st.text(max_size=20),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 from reusable_holdout.validity.confidence import ConfidenceBound
+from reusable_holdout.validity.paired import PairedBound
 
 __all__ = ["fixed_queries_half_width", "sample_splitting_half_width"]
 
+Bound: TypeAlias = ConfidenceBound | PairedBound
 
-def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: float, estimate: float) -> float:
+
+def fixed_queries_half_width(bound: Bound, *, queries: int, beta: float, estimate: float) -> float:
     """Half-width if all questions had been written down before anyone saw the holdout (union bound).
 
     Valid for fixed questions only: an oracle's figure. An analyst who adapts has no guarantee from it.
 
     Parameters
     ----------
-    bound : ConfidenceBound
+    bound : ConfidenceBound or PairedBound
         Bound of the normalised statistic.
     queries : int
         Number of questions, >= 1.
@@ -32,12 +36,10 @@ def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: floa
     0.0122
     """
     level = math.log(beta / (2.0 * queries))
-    return (bound.upper(estimate, log_level=level) - bound.lower(estimate, log_level=level)) / 2.0
+    return float(bound.upper(estimate, log_level=level) - bound.lower(estimate, log_level=level)) / 2.0
 
 
-def sample_splitting_half_width(
-    bound: ConfidenceBound, *, queries: int, beta: float, estimate: float
-) -> float:
+def sample_splitting_half_width(bound: Bound, *, queries: int, beta: float, estimate: float) -> float:
     """Half-width if every question got a fresh share of the rows; valid for adaptive questions.
 
     Parameters are those of :func:`fixed_queries_half_width`; infinite when there are fewer rows than questions. Exact
@@ -52,5 +54,10 @@ def sample_splitting_half_width(
     rows = bound.rows // queries
     if rows < 1:
         return math.inf
-    share = ConfidenceBound(bound.family, rows=rows, sum_of_squares=bound.sum_of_squares * bound.rows / rows)
+    share: Bound
+    if isinstance(bound, PairedBound):
+        share = PairedBound(rows=rows, disagreement=bound.disagreement)
+    else:
+        squares = bound.sum_of_squares * bound.rows / rows
+        share = ConfidenceBound(bound.family, rows=rows, sum_of_squares=squares)
     return fixed_queries_half_width(share, queries=queries, beta=beta, estimate=estimate)

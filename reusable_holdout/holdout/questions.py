@@ -1,0 +1,394 @@
+"""The questions a guard can be asked: about one model, about predictions, about many, about two models."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import Halted, InputError, ModelError
+from reusable_holdout.holdout.boundary import attempt, sealed
+from reusable_holdout.holdout.inputs import PrivateData, checked_names
+from reusable_holdout.holdout.models import check_model, fitted, predictions_of, training_estimate
+from reusable_holdout.queries import GRID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.holdout.answer import Answer
+    from reusable_holdout.holdout.content import ContentKey
+    from reusable_holdout.holdout.models import PriorMethod
+    from reusable_holdout.holdout.thresholdout import Asked, Thresholdout
+    from reusable_holdout.holdout.transcript import Transcript
+    from reusable_holdout.queries import Metric
+    from reusable_holdout.validity import Policy
+
+    Listener = Callable[[Sequence[Answer]], None]
+
+__all__ = ["Questions"]
+
+
+class Questions:
+    """What a guard is asked; the guard itself is made, and lives, in its subclass."""
+
+    metric: Metric
+    policy: Policy
+    _holdout: PrivateData
+    _content: ContentKey
+    _policy: Thresholdout
+    _transcript: Transcript
+    _comparisons: Transcript
+    _listeners: list[Listener]
+
+    # ---- one model
+
+    def evaluate(
+        self,
+        model: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: float | PriorMethod | None = None,
+        tolerance: float | None = None,
+        cv: Any = 5,
+        name: str | None = None,
+    ) -> Answer:
+        """Ask how good a model really is.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted; or not, and then a clone is fitted on the training data.
+        X_train, y_train : array-like, optional
+            Training data, disjoint from the holdout; needed unless a prior is stated.
+        prior : float, "cross-validation" or "in-sample", optional
+            The analyst's own estimate, by default cross-validated. Stated as a number, it is taken as given. A bad
+            prior costs charges, never validity. A gate's must be stated; a ladder has its own.
+        tolerance : float, optional
+            For guess-and-check: how far the answer may be from the population value; the guard's by default.
+        cv : int or cross-validation splitter
+            Folds of the cross-validated prior.
+        name : str, optional
+            What history calls the question; by default the model's type.
+
+        Returns
+        -------
+        Answer
+            The same fitted model with the same prior gets the recorded answer. Another model is another question, even
+            if both predict the same: that they do is a fact about the private rows.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        ModelError
+            If the model fails on the holdout. That it does is a fact about the holdout: it takes a charge.
+        """
+        if self._holdout.X is None:
+            raise InputError("this guard holds labels only; ask with evaluate_predictions, or give it X")
+        ready = fitted(model, X_train, y_train)
+        stated = prior
+        if stated is None and self.policy in {"thresholdout", "guess-and-check"}:
+            stated = "cross-validation"
+        if isinstance(stated, str):
+            stated = self._estimate(ready, X_train, y_train, method=stated, cv=cv)
+        return self._evaluate_model(ready, stated, tolerance, type(model).__name__ if name is None else name)
+
+    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
+        if X_train is None or y_train is None:
+            raise InputError(
+                "a prior must be stated, or come from X_train and y_train; got neither; pass prior="
+            )
+        return training_estimate(
+            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
+        )
+
+    @sealed
+    def _evaluate_model(self, model: Any, prior: float | None, tolerance: float | None, name: str) -> Answer:
+        holdout, bound = self._holdout, self._holdout.bound
+        check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
+        asked = self._policy.asked(prior, tolerance, self.metric.name)
+        question = self._content.model_question(model, asked.unit)
+        prepared = attempt(
+            lambda: bound.prepare(
+                predictions_of(model, holdout.copied(), response=self.metric.response, classes=bound.classes)
+            )
+        )
+        return self._ask(prepared, asked, question, name)
+
+    @sealed
+    def evaluate_predictions(
+        self,
+        predictions: Any,
+        *,
+        prior: float | None = None,
+        tolerance: float | None = None,
+        name: str = "",
+    ) -> Answer:
+        """Ask about predictions for the holdout's rows, in their order.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,) or (rows, classes)
+            Labels, probabilities, scores or values, as the metric needs.
+        prior : float
+            The analyst's own estimate of the score, in the metric's unit and within its bounds; left out for a ladder.
+        tolerance : float, optional
+            For guess-and-check: how far the answer may be from the population value; the guard's by default.
+        name : str
+            What history calls the question.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        """
+        asked = self._policy.asked(prior, tolerance, self.metric.name)
+        prepared = self._holdout.bound.prepare(predictions)
+        question = self._content.question(prepared, asked.unit)
+        return self._ask(prepared, asked, question, name)
+
+    @sealed
+    def evaluate_many(
+        self,
+        predictions: Any,
+        priors: ArrayLike | None = None,
+        *,
+        tolerances: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> list[Answer]:
+        """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (queries, rows) or list of arrays
+            One question per entry.
+        priors : array-like of shape (queries,)
+            The analyst's own estimates; left out for a ladder.
+        tolerances : array-like of shape (queries,), optional
+            For guess-and-check.
+        names : sequence of str, optional
+            What history calls the questions.
+
+        Returns
+        -------
+        list of Answer
+            In the order of the questions; repeated questions are replays.
+
+        Raises
+        ------
+        Halted
+            If a budget runs out on the way; the answers before that are in its `answers` and stay valid.
+        BudgetError
+            If more is asked than queries are left; nothing was answered and nothing was charged.
+        InputError
+            If one question does not fit; nothing was asked and nothing was charged.
+        """
+        bound = self._holdout.bound
+        prepared = bound.prepare_many(predictions)
+        stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric.name)
+        labels = checked_names(names, len(prepared))
+        questions = self._content.questions(prepared, units)
+        scores = self._score(prepared)
+        failure = self._content.failed_batch(questions) if scores is None else None
+        try:
+            answers = self._transcript.ask_many(
+                scores, stated, questions, labels, failure=failure, tolerances=limits
+            )
+        except Halted as halt:
+            self._tell([answer for answer in halt.answers if not answer.replayed])
+            raise
+        self._tell([answer for answer in answers if not answer.replayed])
+        return answers
+
+    # ---- two models
+
+    @sealed
+    def compare_predictions(
+        self,
+        predictions: Any,
+        incumbent: Any,
+        *,
+        prior: float | None = None,
+        tolerance: float | None = None,
+        name: str = "",
+    ) -> Answer:
+        """Ask how much better predictions are than others for the same rows.
+
+        On the budget of all questions; narrower than the difference of two answers, because rows on which the two agree
+        do not count. The interval holds if the losses differ with at most the guard's `disagreement`.
+
+        Parameters
+        ----------
+        predictions, incumbent : array-like of shape (rows,) or (rows, classes)
+            Labels, probabilities, scores or values, as the metric needs.
+        prior : float
+            The analyst's own estimate of the difference, new less old, in the metric's unit. A gate answers whether the
+            difference is at least this.
+        tolerance : float, optional
+            For guess-and-check.
+        name : str
+            What history calls the question.
+
+        Returns
+        -------
+        Answer
+            Its value, prior and interval are differences.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit, the metric is no mean over rows, or the policy is a ladder; nothing was asked and
+            nothing was charged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from reusable_holdout import ReusableHoldout
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, tolerance=0.05, disagreement=0.1, seed=1)
+        >>> better, worse = labels, np.where(np.arange(10_000) % 20, labels, 0)
+        >>> answer = guard.compare_predictions(better, worse, prior=0.025)
+        >>> answer.value, answer.low < 0.025 < answer.high
+        (0.025, True)
+        """
+        asked = self._comparison(prior, tolerance)
+        bound = self._holdout.bound
+        both = bound.prepare_many([predictions, incumbent])
+        question = self._content.comparison(both, asked.unit)
+        return self._ask_difference(both, asked, question, name)
+
+    def compare(
+        self,
+        model: Any,
+        incumbent: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: float | PriorMethod | None = None,
+        tolerance: float | None = None,
+        cv: Any = 5,
+        name: str | None = None,
+    ) -> Answer:
+        """Ask how much better a model is than another: the question of every release gate.
+
+        Parameters
+        ----------
+        model, incumbent : estimator
+            As for :meth:`evaluate`.
+        X_train, y_train, prior, tolerance, cv, name
+            As for :meth:`evaluate`; the prior is the difference of the two models' estimates.
+
+        Returns
+        -------
+        Answer
+            Its value, prior and interval are differences, new less old, in the metric's unit.
+
+        Raises
+        ------
+        Halted, InputError, ModelError
+            As for :meth:`evaluate` and :meth:`compare_predictions`.
+        """
+        if self._holdout.X is None:
+            raise InputError("this guard holds labels only; ask with compare_predictions, or give it X")
+        pair = [fitted(one, X_train, y_train) for one in (model, incumbent)]
+        if prior is None and self.policy != "gate":
+            prior = "cross-validation"
+        if isinstance(prior, str):
+            ours, theirs = (self._estimate(one, X_train, y_train, method=prior, cv=cv) for one in pair)
+            prior = ours - theirs
+        called = f"{type(model).__name__} less {type(incumbent).__name__}" if name is None else name
+        return self._compare_models(pair, prior, tolerance, called)
+
+    @sealed
+    def _compare_models(
+        self, pair: list[Any], prior: float | None, tolerance: float | None, name: str
+    ) -> Answer:
+        holdout, bound = self._holdout, self._holdout.bound
+        for one in pair:
+            check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
+        asked = self._comparison(prior, tolerance)
+        question = self._content.model_question(pair, asked.unit)
+
+        def predicted() -> NDArray[Any]:
+            response, classes = self.metric.response, bound.classes
+            return bound.prepare_many(
+                [predictions_of(one, holdout.copied(), response=response, classes=classes) for one in pair]
+            )
+
+        return self._ask_difference(attempt(predicted), asked, question, name)
+
+    def _comparison(self, prior: float | None, tolerance: float | None) -> Asked:
+        if self.policy == "ladder":
+            raise InputError(
+                "a ladder compares with the best so far by itself; use another policy to compare two models"
+            )
+        bound = self._holdout.bound
+        if bound.sensitivity * bound.effective_rows != 1 or bound.family == "bounded-difference":
+            raise InputError(
+                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
+                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
+            )
+        return self._comparisons.policy.asked(prior, tolerance, self.metric.name)
+
+    def _ask_difference(self, both: NDArray[Any] | None, asked: Asked, question: bytes, name: str) -> Answer:
+        (label,) = checked_names([name], 1)
+        scores = None if both is None else self._score(both)
+        difference = None if scores is None else (int(scores[0]) - int(scores[1]) + GRID) >> 1
+        answer = self._comparisons.ask(difference, asked.prior, question, label, asked.tolerance)
+        if not answer.replayed and self._listeners:
+            self._tell([answer])
+        return answer
+
+    def _ask(self, prepared: NDArray[Any] | None, asked: Asked, question: bytes, name: str) -> Answer:
+        """Ask with predictions, or with None if the model failed to make them."""
+        (label,) = checked_names([name], 1)
+        score = None if prepared is None else self._score(prepared[None])
+        answer = self._transcript.ask(
+            None if score is None else int(score[0]), asked.prior, question, label, asked.tolerance
+        )
+        if not answer.replayed and self._listeners:
+            self._tell([answer])
+        return answer
+
+    def _score(self, prepared: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Scores on the grid, or None if a metric of the user's own fails on the holdout."""
+        try:
+            return self._holdout.bound.score(prepared)
+        except ModelError:
+            return None
+
+    # ---- who else is told
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call a function with the new answers after each commit; returns a function that ends it.
+
+        What it raises becomes a warning: the answers are released already.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def _tell(self, answers: Sequence[Answer]) -> None:
+        if not answers:
+            return
+        for listener in list(self._listeners):
+            try:
+                listener(answers)
+            except Exception as error:
+                warnings.warn(
+                    f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )

@@ -1,0 +1,36 @@
+"""The comparison of bounds runs, and says what it found rather than what it hoped."""
+
+import pandas as pd
+from examples.test_examples import run
+
+
+def test_the_quick_table_is_written_and_ours_is_the_narrowest(tmp_path):
+    text = run("which_bound.py", "--quick", "--output", "here", folder=tmp_path)
+    table = pd.read_csv(tmp_path / "here" / "which_bound.csv")
+    assert (tmp_path / "here" / "which_bound.png").stat().st_size > 10_000
+    rivals = table[["splitting", "splitting (Hoeffding)", "Gaussian", "Jung", "Bassily", "rounding"]].min(
+        axis=1
+    )
+    many = table["queries"] > 30
+    assert (table["ours"] < rivals)[many].all()
+    assert "narrower in every cell with more than 30 queries: yes" in text
+    assert table.loc[table["charges"] == 10, "ratio to fixed"].max() <= 3.4
+    assert "(within 3.4)" in text
+
+
+def test_widths_of_the_table_are_ordered_as_they_must_be(tmp_path):
+    run("which_bound.py", "--quick", "--output", ".", folder=tmp_path)
+    table = pd.read_csv(tmp_path / "which_bound.csv")
+    assert (table["fixed queries"] <= table["ours"]).all()
+    assert (table["ours"] < table["promise"]).all()
+    assert (table["splitting"] <= table["splitting (Hoeffding)"]).all()
+    assert (table["Gaussian"] <= table["Jung"]).all()
+    assert (table["Jung"] <= table["Bassily"]).all()
+    by_charges = table.pivot_table(
+        index=["estimate", "rows", "queries"], columns="charges", values="ours"
+    ).dropna()
+    assert (by_charges[0] < by_charges[10]).all()
+
+
+def test_the_options_are_explained(tmp_path):
+    assert "--quick" in run("which_bound.py", "--help", folder=tmp_path)

@@ -1,0 +1,277 @@
+"""Transfer theorems and the widths they give: published figures, the optimisation, limits, refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.validity.alternatives.gaussian_width import gaussian_delta, gaussian_width
+from reusable_holdout.validity.alternatives.hoeffding_widths import (
+    hoeffding_splitting_half_width,
+    naive_union_half_width,
+    rounded_answers_half_width,
+)
+from reusable_holdout.validity.alternatives.transfer import (
+    bassily_error,
+    expected_error,
+    transfer_error,
+    transfer_failure,
+    transfer_slack,
+)
+
+MECHANISM = {"sample_error": 0.02, "sample_beta": 1e-6, "epsilon": 0.05, "delta": 1e-7}
+ANALYSES = [
+    "bassily",
+    "transfer",
+    "transfer-published",
+    "information",
+    "information-published",
+    "conditional",
+]
+
+probabilities = st.floats(1e-12, 0.5)
+
+
+# ---- the theorems
+
+
+@given(sample_beta=probabilities, delta=probabilities, beta=st.floats(1e-6, 0.9), factor=st.floats(1e-3, 1e3))
+def test_no_other_slack_of_the_same_failure_probability_costs_less(sample_beta, delta, beta, factor):
+    best = transfer_slack(sample_beta=sample_beta, delta=delta, beta=beta)
+    assert sample_beta / best.c + delta / best.d == pytest.approx(beta)
+    least = (math.sqrt(sample_beta) + math.sqrt(2.0 * delta)) ** 2 / beta
+    assert best.c + 2.0 * best.d == pytest.approx(least)
+    c = sample_beta / beta * (1.0 + factor)  # any c above sample_beta / beta leaves room for delta
+    d = delta / (beta - sample_beta / c)
+    assert c + 2.0 * d >= least * (1.0 - 1e-9)
+
+
+@given(
+    sample_error=st.floats(0.0, 0.3),
+    sample_beta=probabilities,
+    epsilon=st.floats(0.0, 1.0),
+    delta=probabilities,
+    beta=st.floats(1e-3, 0.9),
+)
+def test_error_and_failure_probability_are_inverse_to_each_other(
+    sample_error, sample_beta, epsilon, delta, beta
+):
+    given_numbers = {
+        "sample_error": sample_error,
+        "sample_beta": sample_beta,
+        "epsilon": epsilon,
+        "delta": delta,
+    }
+    error = transfer_error(**given_numbers, beta=beta)
+    assert transfer_failure(**given_numbers, error=error) == pytest.approx(beta, rel=1e-3)
+
+
+def test_the_transfer_theorem_is_the_stated_formula_at_its_slack():
+    slack = transfer_slack(sample_beta=1e-6, delta=1e-7, beta=0.05)
+    expected = 0.02 + math.expm1(0.05) + slack.c + 2.0 * slack.d
+    assert transfer_error(**MECHANISM, beta=0.05) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("theorem", [transfer_error, bassily_error])
+@pytest.mark.parametrize("name", MECHANISM)
+def test_worse_mechanisms_have_larger_errors(theorem, name):
+    numbers = [MECHANISM[name] * factor for factor in (0.5, 1.0, 2.0, 10.0)]
+    errors = [theorem(**{**MECHANISM, name: number}, beta=0.05) for number in numbers]
+    assert errors == sorted(errors)
+    assert errors[0] < errors[-1]
+
+
+def test_a_perfectly_private_and_accurate_mechanism_has_its_sample_error_on_the_population():
+    perfect = {"sample_error": 0.01, "sample_beta": 0.0, "epsilon": 0.0, "delta": 0.0}
+    assert transfer_error(**perfect, beta=1e-9) == 0.01
+    assert transfer_failure(**perfect, error=0.011) == 0.0
+    assert bassily_error(**perfect, beta=0.05) > 0.01  # the monitor argument loses a factor
+
+
+def test_the_theorem_says_nothing_below_the_sample_error_and_at_enormous_epsilon():
+    assert transfer_failure(**MECHANISM, error=0.02) == 1.0
+    assert transfer_error(**{**MECHANISM, "epsilon": 1e4}, beta=0.05) == math.inf
+
+
+def test_jungs_theorem_improves_on_bassilys_at_every_usual_beta():
+    for beta in (0.5, 0.1, 0.05, 0.01, 1e-4):
+        mechanism = {**MECHANISM, "sample_beta": 1e-9, "delta": 1e-9}
+        assert transfer_error(**mechanism, beta=beta) < bassily_error(**mechanism, beta=beta)
+
+
+def test_the_expected_error_is_mcsherrys_and_randomised_response_stays_below_it():
+    assert expected_error(epsilon=0.0, delta=0.0) == 0.0
+    assert expected_error(epsilon=0.3, delta=0.01) == math.expm1(0.3) + 0.01
+    # one fair bit, released truthfully with odds exp(e), then asked about: "is the row's bit the released one?"
+    epsilon = 0.3
+    bias = math.exp(epsilon) / (1.0 + math.exp(epsilon)) - 0.5
+    assert 0.0 < bias <= expected_error(epsilon=epsilon, delta=0.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sample_error": -0.1},
+        {"sample_error": math.nan},
+        {"sample_beta": 1.0},
+        {"sample_beta": -1e-9},
+        {"epsilon": -0.1},
+        {"epsilon": math.inf},
+        {"delta": 1.0},
+        {"delta": math.nan},
+        {"beta": 0.0},
+        {"beta": 1.0},
+    ],
+)
+@pytest.mark.parametrize("theorem", [transfer_error, bassily_error])
+def test_numbers_out_of_range_are_refused(theorem, wrong):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} "):
+        theorem(**{**MECHANISM, "beta": 0.05, **wrong})
+
+
+def test_the_other_functions_refuse_too():
+    with pytest.raises(InputError):
+        transfer_failure(**MECHANISM, error=0.0)
+    with pytest.raises(InputError):
+        expected_error(epsilon=0.1, delta=1.5)
+    with pytest.raises(InputError):
+        transfer_slack(sample_beta=0.1, delta=0.1, beta=1.0)
+
+
+# ---- Gaussian noise
+
+
+@pytest.mark.parametrize(
+    ("analysis", "published"),
+    [("information-published", [0.108, 0.182, 0.322]), ("transfer-published", [0.150, 0.281, 0.529])],
+)
+def test_published_widths_at_ten_thousand_rows(analysis, published):
+    widths = [
+        gaussian_width(rows=10_000, queries=k, beta=0.05, analysis=analysis).half_width
+        for k in (10, 100, 1000)
+    ]
+    assert widths == pytest.approx(published, abs=5e-4)
+
+
+@pytest.mark.parametrize("rows", [1000, 10_000, 10**6])
+@pytest.mark.parametrize("beta", [0.05, 1e-4])
+def test_the_best_analysis_is_the_narrowest_and_tightened_forms_are_narrower_than_published(rows, beta):
+    for queries in (1, 30, 1000):
+        at = {"rows": rows, "queries": queries, "beta": beta}
+        widths = {way: gaussian_width(**at, analysis=way).half_width for way in ANALYSES}
+        assert gaussian_width(**at).half_width == min(widths.values())
+        assert widths["information"] <= widths["information-published"]
+        assert widths["transfer"] <= widths["transfer-published"]
+        assert widths["transfer"] <= widths["bassily"]
+        assert widths["conditional"] <= widths["transfer"]  # the same argument with nothing given away
+
+
+@pytest.mark.parametrize("analysis", ANALYSES)
+def test_widths_grow_with_queries_and_shrink_with_rows_and_beta(analysis):
+    def width(rows=10_000, queries=100, beta=0.05):
+        return gaussian_width(rows=rows, queries=queries, beta=beta, analysis=analysis).half_width
+
+    by_queries = [width(queries=k) for k in (1, 10, 100, 1000, 10**6)]
+    by_rows = [width(rows=n) for n in (10, 1000, 10**4, 10**6)]
+    by_beta = [width(beta=b) for b in (1e-8, 1e-4, 0.05, 0.3)]
+    assert by_queries == sorted(by_queries)
+    assert by_rows == sorted(by_rows, reverse=True)
+    assert by_beta == sorted(by_beta, reverse=True)
+    assert by_queries[-1] <= 1.0
+
+
+def test_the_information_width_is_minimal_over_noise_and_share_on_a_grid():
+    rows, queries, beta = 10_000, 100, 0.05
+    best = gaussian_width(rows=rows, queries=queries, beta=beta, analysis="information").half_width
+    for noise in np.geomspace(1e-3, 0.1, 60):
+        information = queries / (8.0 * rows * noise**2)
+        for share in np.linspace(0.2, 0.999, 60) * beta:
+            exponents = np.linspace(-math.log(share), (information + 1.0) / share + 10.0, 4000)[1:]
+            rest = math.log1p(-share) - np.log1p(-np.exp(-exponents))
+            divergence = share * (math.log(share) + exponents) + (1.0 - share) * rest
+            exponent = exponents[np.searchsorted(divergence, information)]  # from above
+            reach = stats.norm.isf((beta - share) / (2.0 * queries))
+            assert math.sqrt(exponent / (2.0 * rows)) + noise * reach >= best - 1e-9
+
+
+def test_an_analyst_who_overfits_stays_within_the_information_and_conditional_widths():
+    # asks for every bit column, keeps those above one half, and asks for their majority
+    rng = np.random.default_rng(5)
+    rows, columns, runs, beta = 400, 60, 200, 0.05
+    for analysis in ("information", "conditional"):
+        width, noise, _ = gaussian_width(rows=rows, queries=columns + 1, beta=beta, analysis=analysis)
+        missed = 0
+        for _ in range(runs):
+            bits = rng.random((rows, columns)) < 0.5
+            answers = bits.mean(axis=0) + noise * rng.standard_normal(columns)
+            votes = np.where(answers > 0.5, bits, ~bits).sum(axis=1)
+            final = float((votes > columns / 2).mean() + 0.5 * (votes == columns / 2).mean())
+            last = final + noise * rng.standard_normal()
+            missed += max(abs(answers - 0.5).max(), abs(last - 0.5)) > width
+        assert missed <= stats.binom.isf(1e-9, runs, beta)
+
+
+def test_the_gaussian_delta_agrees_with_numerical_integration():
+    x = np.linspace(-12.0, 14.0, 400_001)
+    for privacy, epsilon in ((0.3, 0.2), (1.0, 1.0), (2.0, 0.0)):
+        excess = stats.norm.pdf(x, privacy) - math.exp(epsilon) * stats.norm.pdf(x)
+        expected = float(np.sum(np.maximum(excess, 0.0)) * (x[1] - x[0]))
+        assert gaussian_delta(privacy=privacy, epsilon=epsilon) == pytest.approx(expected, rel=1e-6)
+    assert gaussian_delta(privacy=0.01, epsilon=5.0) == 0.0
+
+
+def test_gaussian_widths_refuse_wrong_input():
+    good = {"rows": 100, "queries": 10, "beta": 0.05}
+    for wrong in ({"rows": 0}, {"queries": 0}, {"beta": 0.0}, {"beta": 1.0}, {"analysis": "guess"}):
+        with pytest.raises(InputError):
+            gaussian_width(**{**good, **wrong})
+    for privacy, epsilon in ((0.0, 1.0), (1.0, -1.0), (math.inf, 1.0)):
+        with pytest.raises(InputError):
+            gaussian_delta(privacy=privacy, epsilon=epsilon)
+
+
+# ---- without noise
+
+
+def test_splitting_and_rounding_have_the_widths_of_the_design():
+    splitting = [
+        hoeffding_splitting_half_width(rows=10_000, queries=k, beta=0.05) for k in (10, 100, 1000, 10**5)
+    ]
+    assert splitting == pytest.approx([0.055, 0.204, 0.728, math.inf], abs=5e-4)
+    for rows, queries in ((1000, 100), (10_000, 1000), (100_000, 10_000)):
+        width = rounded_answers_half_width(rows=rows, queries=queries, beta=0.05, levels=101)
+        assert width - 0.5 / 101 == pytest.approx(0.48, abs=5e-3)
+
+
+def test_the_best_number_of_levels_is_the_best_and_one_query_is_a_plain_interval():
+    best = rounded_answers_half_width(rows=1000, queries=50, beta=0.05)
+    tried = [rounded_answers_half_width(rows=1000, queries=50, beta=0.05, levels=m) for m in range(2, 200)]
+    assert best == min(tried)
+    plain = naive_union_half_width(rows=1000, queries=1, beta=0.05)
+    assert plain == math.sqrt(math.log(40.0) / 2000.0)
+    assert hoeffding_splitting_half_width(rows=1000, queries=1, beta=0.05) == plain
+    assert rounded_answers_half_width(rows=1000, queries=1, beta=0.05) == pytest.approx(plain + 0.5e-4)
+
+
+@pytest.mark.parametrize(
+    "width", [hoeffding_splitting_half_width, naive_union_half_width, rounded_answers_half_width]
+)
+def test_widths_without_noise_are_monotone_and_refuse_wrong_input(width):
+    by_queries = [width(rows=1000, queries=k, beta=0.05) for k in (1, 5, 50, 500)]
+    by_rows = [width(rows=n, queries=10, beta=0.05) for n in (10, 100, 1000)]
+    assert by_queries == sorted(by_queries)
+    assert by_rows == sorted(by_rows, reverse=True)
+    for wrong in ({"rows": 0}, {"queries": 0}, {"beta": 0.0}, {"beta": 2.0}):
+        with pytest.raises(InputError):
+            width(**{"rows": 100, "queries": 10, "beta": 0.05, **wrong})
+
+
+def test_a_single_level_is_refused():
+    with pytest.raises(InputError, match="levels"):
+        rounded_answers_half_width(rows=100, queries=10, beta=0.05, levels=1)
