@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import described_metric
-from reusable_holdout.validity import Policy, certificate_of
 
 if TYPE_CHECKING:
     from reusable_holdout.queries import Metric
@@ -27,11 +26,9 @@ class Configuration:
     Attributes
     ----------
     plan : dict
-        :meth:`Plan.record`; it names the mechanism.
+        :meth:`Plan.record`; it names mechanism and policy.
     metric : dict
         :meth:`BoundMetric.describe`.
-    policy : str
-        "thresholdout", "ladder", "guess-and-check" or "gate".
     holdout : str
         Keyed digest of the data.
     key : str
@@ -45,7 +42,6 @@ class Configuration:
     holdout: str
     key: str
     classes: list[Any] | None
-    policy: Policy = "thresholdout"
 
     def text(self) -> str:
         """Canonical JSON."""
@@ -61,21 +57,18 @@ class Configuration:
             If it is something else.
         """
         try:
-            configuration = cls(**json.loads(text))
-            if configuration.policy not in get_args(Policy):
-                raise ValueError
+            return cls(**json.loads(text))
         except (ValueError, TypeError):
             raise LedgerMismatchError(
                 "the ledger's configuration must be one this version knows; got another; "
                 "use the version of the library that wrote it"
             ) from None
-        return configuration
 
     def certificate(self, *, paired: bool = False) -> Certificate:
         """Intervals and thresholds, of scores or of differences: all that verification needs."""
         plan = Plan.from_record(self.plan)
         make = plan.paired_certificate if paired else plan.certificate
-        return certificate_of(self.policy, make(greater_is_better=self.metric["greater_is_better"]))
+        return make(greater_is_better=self.metric["greater_is_better"])
 
     def check_same(self, stored: Self) -> None:
         """Refuse to go on with a ledger that belongs to something else.
@@ -109,8 +102,6 @@ class Configuration:
                 f"the classes must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
                 "classes="
             )
-        if mine != theirs:
-            raise LedgerMismatchError(f"the ledger belongs to another policy; {_MISMATCH}")
 
 
 def metric_of(description: dict[str, Any]) -> Metric:

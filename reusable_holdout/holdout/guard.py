@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import HandleError, HoldoutError, InputError, LedgerError
+from reusable_holdout.errors import HandleError, HoldoutError, LedgerError
 from reusable_holdout.holdout.boundary import sealed
 from reusable_holdout.holdout.configuration import Configuration, metric_of
 from reusable_holdout.holdout.content import ContentKey
 from reusable_holdout.holdout.handle import Handle, write_private
 from reusable_holdout.holdout.inputs import PrivateData
 from reusable_holdout.holdout.keys import find_key
-from reusable_holdout.holdout.policies import POLICIES, make_policy
+from reusable_holdout.holdout.policies import POLICIES
 from reusable_holdout.holdout.questions import Questions
 from reusable_holdout.holdout.transcript import Transcript
 from reusable_holdout.ledger import MemoryLedger, SqlLedger, key_commitment
@@ -156,17 +156,16 @@ class ReusableHoldout(Questions):
             estimate=estimate,
             delta=delta,
             mechanism=mechanism,
+            policy=policy,
             disagreement=disagreement,
             bounds=(bound.metric.lower, bound.metric.upper),
             family=bound.family,
             influence=float(bound.sensitivity * bound.effective_rows),
             variation=bound.sum_of_squares * bound.effective_rows,
         )
-        if policy not in POLICIES:
-            raise InputError(f"policy is one of {', '.join(POLICIES)}; got {policy!r}")
         store = MemoryLedger() if ledger is None else SqlLedger(ledger)
         data = PrivateData(X, y, bound, classes, sample_weight)
-        self._begin(data, plan, store, policy=policy, key=key, seed=seed)
+        self._begin(data, plan, store, key=key, seed=seed)
 
     @classmethod
     @sealed
@@ -228,7 +227,7 @@ class ReusableHoldout(Questions):
         bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
         plan = Plan.from_record(configuration.plan)
         data = PrivateData(X, y, bound, classes, sample_weight)
-        self._begin(data, plan, store, policy=configuration.policy, key=key, seed=seed)
+        self._begin(data, plan, store, key=key, seed=seed)
 
     def _begin(
         self,
@@ -236,7 +235,6 @@ class ReusableHoldout(Questions):
         plan: Plan,
         ledger: Ledger,
         *,
-        policy: Policy,
         key: bytes | Path | None,
         seed: int | None,
     ) -> None:
@@ -249,20 +247,17 @@ class ReusableHoldout(Questions):
             holdout=content.holdout(holdout.X, holdout.y),
             key=key_commitment(secret),
             classes=None if holdout.bound.classes is None else holdout.bound.classes.tolist(),
-            policy=policy,
         )
         stored = Configuration.parse(ledger.create(configuration.text()))
         configuration.check_same(stored)
-        self.plan, self.metric, self.policy = plan, metric, policy
+        self.plan, self.metric, self.policy = plan, metric, plan.policy
         self._holdout, self._content, self._ledger = holdout, content, ledger
-        self._policy = make_policy(
-            policy, plan.certificate(greater_is_better=metric.greater_is_better), KeyedNoise(secret)
-        )
+        make = POLICIES[plan.policy]
+        scores = plan.certificate(greater_is_better=metric.greater_is_better)
+        self._policy = make(scores, KeyedNoise(secret))
         self._transcript = Transcript(self._policy, ledger)
         differences = plan.paired_certificate(greater_is_better=metric.greater_is_better)
-        self._comparisons = Transcript(
-            make_policy(policy, differences, KeyedNoise(secret), paired=True), ledger
-        )
+        self._comparisons = Transcript(make(differences, KeyedNoise(secret), paired=True), ledger)
         self._listeners: list[Listener] = []
         self._handle: Handle | None = None
 

@@ -9,16 +9,16 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.holdout.thresholdout import Asked, Thresholdout
-from reusable_holdout.validity import certificate_of
+from reusable_holdout.plan import round_up
+from reusable_holdout.queries import GRID
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.holdout.thresholdout import State
-    from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.validity import Certificate, Policy
+    from reusable_holdout.validity import Policy
 
-__all__ = ["POLICIES", "GuessAndCheck", "Ladder", "make_policy"]
+__all__ = ["POLICIES", "Gate", "GuessAndCheck", "Ladder"]
 
 _TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
 
@@ -74,7 +74,7 @@ class GuessAndCheck(Thresholdout):
         stated = super().asked(prior, None, metric)
         if tolerance is None:
             return stated
-        (limit,) = self._checked(np.asarray(tolerance).reshape(-1)[:1], 1).tolist()
+        (limit,) = self._checked(np.array([tolerance], dtype=object), 1).tolist()
         return Asked(stated.prior, limit, self._unit(stated.unit, limit))
 
     def asked_many(
@@ -96,34 +96,45 @@ class GuessAndCheck(Thresholdout):
             limits = np.asarray(tolerances, dtype=np.float64)
         except (TypeError, ValueError):
             limits = np.zeros(0)
-        if limits.shape != (count,) or not ((limits > 0) & (limits <= span)).all():
+        if limits.shape != (count,) or not ((limits >= span / _TOLERANCE_GRID) & (limits <= span)).all():
             raise InputError(
                 f"tolerances must be {count} numbers in (0, {span:g}], one for each question; got {tolerances!r}; "
                 "nothing was asked and nothing was charged"
             )
         return limits
 
-    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
-        """Threshold that keeps this tolerance.
+    def check_room(
+        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
+    ) -> None:
+        """Refuse tolerances that cannot be kept now, before anything is decided.
 
         Raises
         ------
         InputError
-            If the tolerance cannot be kept now; nothing is asked.
+            Naming a tolerance that can be kept.
+        """
+        if tolerances is None:
+            return
+        least = self.certificate.least_threshold
+        for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
+            if self._exact(prior, state, tolerance) < least:
+                wider = tolerance
+                while self._exact(prior, state, wider) < least:
+                    wider = round_up(wider * 1.001)
+                raise InputError(
+                    f"a tolerance must be at least {wider:g} at this prior after {state.charges} charges; got "
+                    f"{tolerance:g}; nothing was asked and nothing was charged; widen it"
+                )
+
+    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Threshold that keeps this tolerance, or the least there is.
+
+        Inside a batch an earlier charge may have made the tolerance too narrow. Refusing it then would tell that there
+        was a charge and take it back; so the least threshold serves, and the interval says how wide it has become.
         """
         if tolerance is None:
             return super().threshold(prior, state, tolerance)
-        certificate = self.certificate
-        length = certificate.last_length(charges=state.charges, nats=state.nats)
-        threshold = float(certificate.threshold_of_length(prior, length, tolerance=tolerance, least=-np.inf))
-        least = certificate.least_threshold
-        if threshold < least:
-            low, high = certificate.agreed(prior, least, length)
-            raise InputError(
-                f"a tolerance must be at least {max(prior - low, high - prior):.4g} at this prior after "
-                f"{state.charges} charges; got {tolerance:g}; nothing was asked and nothing was charged; widen it"
-            )
-        return threshold
+        return max(self._exact(prior, state, tolerance), self.certificate.least_threshold)
 
     def thresholds(
         self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
@@ -133,6 +144,29 @@ class GuessAndCheck(Thresholdout):
             return super().thresholds(priors, state, tolerances)
         pairs = zip(priors.tolist(), tolerances.tolist(), strict=True)
         return np.array([self.threshold(prior, state, tolerance) for prior, tolerance in pairs])
+
+    def _exact(self, prior: float, state: State, tolerance: float) -> float:
+        certificate = self.certificate
+        length = certificate.last_length(charges=state.charges, nats=state.nats)
+        return float(certificate.threshold_of_length(prior, length, tolerance=tolerance, least=-np.inf))
+
+
+class Gate(Thresholdout):
+    """Say whether the score is at least what was named, and nothing else.
+
+    References
+    ----------
+    .. [1] Renggli et al. (2019), "Continuous integration of machine learning models with ease.ml/ci", MLSys.
+    """
+
+    def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Named scores on the integer grid, rounded down as scores are: one that is exactly as named passes."""
+        unit = (priors - self.certificate.lower) / self.certificate.span
+        return np.floor(unit * GRID).astype(np.int64)
+
+    def grid_unit(self, prior: float) -> int:
+        """One named score on the integer grid."""
+        return math.floor((prior - self.certificate.lower) / self.certificate.span * GRID)
 
 
 def _refuse_prior(prior: object) -> None:
@@ -146,12 +180,5 @@ POLICIES: dict[Policy, type[Thresholdout]] = {
     "thresholdout": Thresholdout,
     "ladder": Ladder,
     "guess-and-check": GuessAndCheck,
-    "gate": Thresholdout,
+    "gate": Gate,
 }
-
-
-def make_policy(
-    name: Policy, certificate: Certificate, noise: KeyedNoise, *, paired: bool = False
-) -> Thresholdout:
-    """Policy of a name, on the certificate of a plan; `paired` if it compares two models."""
-    return POLICIES[name](certificate_of(name, certificate), noise, paired=paired)

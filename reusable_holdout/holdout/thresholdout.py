@@ -165,6 +165,11 @@ class Thresholdout:
         """Priors of several questions in the same state."""
         return stated
 
+    def check_room(
+        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
+    ) -> None:
+        """Refuse what cannot be kept in this state, before anything is decided; here nothing."""
+
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Threshold of a question."""
         return self.table(state.charges, state.nats).at(prior)

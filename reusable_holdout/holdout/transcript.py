@@ -91,6 +91,8 @@ class Transcript:
                 return self._answer(known, state, replayed=True)
             reason = self._policy.halt_reason(state)
             if reason is None:
+                if tolerance is not None:
+                    self._policy.check_room(np.array([prior]), np.array([tolerance]), state)
                 if score is None:
                     decision = self._policy.fail(prior, state, tolerance)
                 else:
@@ -138,6 +140,7 @@ class Transcript:
             failed: Row | None = None
             if new and reason is None:
                 self._check_room(len(new), state)
+                self._policy.check_room(priors[new], None if tolerances is None else tolerances[new], state)
             if new and reason is None and (scores is None or failure is not None):
                 question = failure or questions[0]
                 failed = transaction.find([question]).get(question)

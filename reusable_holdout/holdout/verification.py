@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -121,6 +122,7 @@ def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
     try:
         configuration = Configuration.parse(text)
         certificate, states = configuration.certificate(), _States.before(rows)
+        policy = configuration.plan.get("policy", "thresholdout")
         problems = list(_budget_problems(certificate, states))
         lengths = _lengths(certificate, states)
         paired = np.array([row.paired for row in rows])
@@ -128,11 +130,11 @@ def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
             places = np.flatnonzero(paired == kind)
             if len(places):
                 asked = configuration.certificate(paired=bool(kind))
-                named = configuration.policy == "guess-and-check"
+                named = policy == "guess-and-check"
                 problems += _content_problems(asked, rows, states, lengths, places, named=named)
         if not np.isin(paired, (0, 1)).all():
             problems.append("a row is neither a question about one model nor a comparison of two")
-        if configuration.policy == "ladder":
+        if policy == "ladder":
             problems += _ladder_problems(certificate.start, rows)
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
@@ -205,7 +207,8 @@ def _content_problems(
         return _different(what, expected, columns[name], places)
 
     if named:
-        expected = np.maximum(threshold, certificate.least_threshold)
+        least = min(certificate.least_threshold, certificate.fixed_threshold or math.inf)
+        expected = np.maximum(threshold, least)
     else:
         expected = _thresholds(certificate, prior, states.charges[places], states.nats[places])
     yield from different("threshold", expected, "threshold")

@@ -1,6 +1,6 @@
 """What can be promised, computed from the wish before any data is read."""
 
 from reusable_holdout.plan.plan import Plan
-from reusable_holdout.plan.wish import MechanismChoice
+from reusable_holdout.plan.wish import MechanismChoice, round_up
 
-__all__ = ["MechanismChoice", "Plan"]
+__all__ = ["MechanismChoice", "Plan", "round_up"]

@@ -24,6 +24,8 @@ from reusable_holdout.validity import (
     PLANNED_NATS_PER_CHARGE,
     Certificate,
     PairedBound,
+    Policy,
+    certificate_of,
     nice_step,
 )
 
@@ -61,6 +63,8 @@ class Plan:
         differential privacy does.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"}
         What the guard runs on. "tightest" stands for the one with the smallest epsilon.
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate"}
+        What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold.
     resolution : float, optional
         Step g of the grid that charged answers are rounded to, in the metric's unit. By default about as coarse as the
         threshold in force, at which an answer costs least.
@@ -138,6 +142,7 @@ class Plan:
         estimate: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
+        policy: Policy = "thresholdout",
         bounds: tuple[float, float] = (0.0, 1.0),
         family: Family = "binomial",
         influence: float = 1.0,
@@ -160,9 +165,14 @@ class Plan:
             raise InputError(f"mechanism is one of {', '.join(get_args(MechanismChoice))}; got {mechanism!r}")
         if mechanism == "noiseless" and stated_noise:
             raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
-        self._stated_threshold = real_or_none("threshold", threshold, above=0.0)
+        if policy not in get_args(Policy):
+            raise InputError(f"policy is one of {', '.join(get_args(Policy))}; got {policy!r}")
+        if policy == "gate" and threshold is not None:
+            raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+        self.policy: Policy = policy
+        self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
         stated_resolution = real_or_none("resolution", resolution, above=0.0)
-        if stated_resolution is None and self._stated_threshold is not None:
+        if stated_resolution is None and self._stated_threshold and policy != "ladder":
             stated_resolution = nice_step(self._stated_threshold / 4.0)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0)
         stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
@@ -181,6 +191,7 @@ class Plan:
             variation=self.variation,
             disagreement=self.disagreement,
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
+            policy=policy,
         )
         self._solve(stated_tolerance)
         self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
@@ -212,7 +223,7 @@ class Plan:
         normalised = wish.certificate(
             rows=self.rows, queries=self.queries, charges=self.charges, tolerance=self.tolerance / self.span
         )
-        return Certificate(
+        certificate = Certificate(
             bound=normalised.bound,
             queries=self.queries,
             charges=self.charges,
@@ -227,6 +238,7 @@ class Plan:
             greater_is_better=greater_is_better,
             mechanism=self.mechanism,
         )
+        return certificate_of(self.policy, certificate)
 
     def paired_certificate(self, *, greater_is_better: bool = True) -> Certificate:
         """Intervals and thresholds of differences of two models, on the same budget.
@@ -383,13 +395,14 @@ class Plan:
             "queries": self.queries,
             "tolerance": self.tolerance,
             "charges": self.charges,
-            "threshold": self._stated_threshold,
+            "threshold": self._stated_threshold or None,
             "noise_scale": self.noise_scale,
             "resolution": self._stated_resolution,
             "confidence": self.confidence,
             "estimate": self.estimate,
             "delta": self.delta,
             "mechanism": self.mechanism,
+            "policy": self.policy,
             "bounds": [self.lower, self.upper],
             "family": self.family,
             "influence": self.influence,

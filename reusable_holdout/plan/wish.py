@@ -11,6 +11,8 @@ from reusable_holdout.validity import (
     ConfidenceBound,
     NoiseTails,
     PairedBound,
+    Policy,
+    certificate_of,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Wish:
     variation: float
     disagreement: float
     mechanism: GuardMechanism
+    policy: Policy
 
     def deviation_sd(self, rows: int) -> float:
         """Standard deviation of holdout value minus an honest prior that comes from as many rows."""
@@ -76,7 +79,7 @@ class Wish:
         if self.noise_scale is not None:
             return self.noise_scale
         tails = NoiseTails(queries=queries, charges=charges, beta=self.beta, mechanism=self.mechanism)
-        room = _NOISE_SHARE * tolerance if self.threshold is None else _FIXED_NOISE_SHARE * self.threshold
+        room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * tolerance
         return room / tails.comparison
 
     def certificate(
@@ -90,7 +93,7 @@ class Wish:
         least_threshold: float = -math.inf,
     ) -> Certificate:
         """Certificate of a metric with bounds 0 and 1."""
-        return Certificate(
+        certificate = Certificate(
             bound=self._bound(rows),
             queries=queries,
             charges=charges,
@@ -104,6 +107,7 @@ class Wish:
             least_threshold=least_threshold,
             mechanism=self.mechanism,
         )
+        return certificate_of(self.policy, certificate)
 
     def _bound(self, rows: int) -> ConfidenceBound | PairedBound:
         if self.family == "paired":
@@ -120,7 +124,8 @@ class Wish:
             resolution=self.resolution,
         )
         threshold = math.nan if self.threshold is None else self.threshold
-        low, high = certificate.agreed(self.estimate, threshold, certificate.affordable_length)
+        # both ends, also of a policy that leaves one open: which one depends on the metric
+        low, high = Certificate.agreed(certificate, self.estimate, threshold, certificate.affordable_length)
         return float(max(self.estimate - low, high - self.estimate))
 
     def holds(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:

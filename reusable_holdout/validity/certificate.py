@@ -184,11 +184,14 @@ class Certificate:
 
     def answer_reach(self, threshold: Numbers) -> Numbers:
         """Reach of a charged value's noise and rounding to the answer grid; fraction of the metric's range."""
+        noise = self.tails.answer * self.noise_scale
+        return (noise + self._steps(threshold) / 2.0) / self.span + GRID_SLACK
+
+    def _steps(self, threshold: Numbers) -> Numbers:
+        """Steps of the answer grid at each threshold."""
         if isinstance(threshold, np.ndarray):
-            steps: Numbers = np.array([self.resolution_at(each) for each in threshold.tolist()])
-        else:
-            steps = self.resolution_at(threshold)
-        return (self.tails.answer * self.noise_scale + steps / 2.0) / self.span + GRID_SLACK
+            return np.array([self.resolution_at(each) for each in threshold.tolist()])
+        return self.resolution_at(threshold)
 
     def log_level(self, length: Numbers) -> Numbers:
         """One-sided log failure probability spent at a node of the given description length."""
@@ -207,6 +210,10 @@ class Certificate:
         cost = self.value_code(self.fixed_threshold).nats(-steps if self.greater_is_better else steps)
         return max(PLANNED_NATS_PER_CHARGE, cost)
 
+    def planned(self, charges: int) -> float:
+        """Nats set aside for so many charged values together."""
+        return self.planned_nats * charges
+
     @cached_property
     def affordable_length(self) -> float:
         """Description length at which the plan's promise ends: the dearest state before the last charge."""
@@ -214,7 +221,7 @@ class Certificate:
         # with more charges than half the questions the last positions cost less than some before
         first = last if last < self.queries // 2 else 0
         return max(
-            self.last_length(charges=charges, nats=self.planned_nats * charges)
+            self.last_length(charges=charges, nats=self.planned(charges))
             for charges in range(first, last + 1)
         )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from reusable_holdout.validity.certificate import Certificate, Interval
+from reusable_holdout.validity.certificate import GRID_SLACK, Certificate, Interval
 from reusable_holdout.validity.transcript_code import FAILURE_NATS
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = ["GateCertificate", "LadderCertificate", "Policy", "certificate_of"]
 
 Policy: TypeAlias = Literal["thresholdout", "ladder", "guess-and-check", "gate"]
 
+_GRID_ROUNDING = 1e-6  # of a step: a score on the grid of scores may lie just below a whole number of steps
 _NO_FAILURE_NATS = -math.log(-math.expm1(-FAILURE_NATS))  # of "it did not fail"
 
 
@@ -58,7 +60,7 @@ class LadderCertificate(Certificate):
     The prior is the best score so far, a function of the transcript. A submission that is not charged has a holdout
     score below ``best + T + t``, t the reach of the noise; how far below is not told, so its interval is open to the
     bad side. A charged answer is the best score and a whole number k >= 1 of steps; k costs ``ln k (k + 1)`` nats,
-    whose weights sum to one.
+    whose weights sum to one. The first best costs the logarithm of the number of places it can have.
 
     References
     ----------
@@ -70,10 +72,22 @@ class LadderCertificate(Certificate):
         """1 if a larger score is better, else -1."""
         return 1 if self.greater_is_better else -1
 
-    @property
+    @cached_property
     def planned_nats(self) -> float:
-        """Nats set aside for a new best: two steps or three."""
-        return math.log(2.5 * 3.5) + _NO_FAILURE_NATS
+        """Nats set aside for a new best: two thresholds, or three, in steps of the answers."""
+        largest = self.tolerance if self.fixed_threshold is None else self.fixed_threshold
+        steps = 2.5 if self.resolution is None else max(2.5, 2.0 * largest / self.resolution)
+        return math.log(steps) + math.log(steps + 1.0) + _NO_FAILURE_NATS
+
+    @cached_property
+    def first_nats(self) -> float:
+        """Nats of the first best, which may be any: all places of the answers' grid cost the same."""
+        step = self.resolution_at(float(self.threshold(self.start, charges=0, nats=0.0)))
+        return math.log(math.ceil(self.span / max(step, GRID_SLACK * self.span))) + _NO_FAILURE_NATS
+
+    def planned(self, charges: int) -> float:
+        """Nats set aside for so many new bests together."""
+        return self.first_nats + self.planned_nats * (charges - 1) if charges else 0.0
 
     def resolution_at(self, threshold: float) -> float:
         """Step of the answers: the threshold, or a stated resolution that is finer."""
@@ -85,14 +99,21 @@ class LadderCertificate(Certificate):
         return self._open_to_worse(interval)
 
     def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
-        """Interval of a new best; at least one step is told, though the noise may have made it less."""
-        return self._around(value, np.maximum(self.answer_reach(threshold), self.comparison_tail), length)
+        """Interval of a new best.
+
+        It is rounded to the worse side, but told as one step at least, though the noise may have made it less.
+        """
+        step = self._steps(threshold) / self.span
+        noise = self.tails.answer * self.noise_scale / self.span + GRID_SLACK
+        worse, better = np.maximum(noise, self.comparison_tail), step + noise
+        low, high = (worse, better) if self.greater_is_better else (better, worse)
+        return Interval(self._around(value, low, length).low, self._around(value, high, length).high)
 
     def rounded(self, noisy: float, prior: float, threshold: float) -> float:
         """Value that is released for a noisy score: a whole number of steps better than the best."""
         step = self.resolution_at(threshold)
         improvement = self.direction * (noisy - prior)
-        value = prior + self.direction * step * max(1, round(improvement / step))
+        value = prior + self.direction * step * max(1, math.floor(improvement / step + _GRID_ROUNDING))
         return self._tidy(value)
 
     def is_answer(self, value: float, *, prior: float, threshold: float) -> bool:
@@ -104,6 +125,8 @@ class LadderCertificate(Certificate):
 
     def value_nats(self, value: float, *, prior: float, threshold: float) -> float:
         """Description length of a new best."""
+        if prior == self.start:
+            return math.log(math.ceil(self.span / self.resolution_at(threshold))) + _NO_FAILURE_NATS
         steps = max(1, math.ceil(self.direction * (value - prior) / self.resolution_at(threshold) - 1e-6))
         return math.log(steps) + math.log(steps + 1) + _NO_FAILURE_NATS
 
@@ -139,10 +162,14 @@ class GateCertificate(LadderCertificate):
     .. [1] Renggli et al. (2019), "Continuous integration of machine learning models with ease.ml/ci", MLSys.
     """
 
-    @property
+    @cached_property
     def planned_nats(self) -> float:
         """Nats of a "yes"; its place is paid for by the transcript code."""
         return _NO_FAILURE_NATS
+
+    def planned(self, charges: int) -> float:
+        """Nats set aside for so many times "yes"."""
+        return self.planned_nats * charges
 
     def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
         """Interval of what was accepted."""

@@ -46,6 +46,8 @@ def make_guard(labels):
     made = []
 
     def make(ledger=None, *, X=None, y=labels, **changes):
+        if changes.get("policy") == "gate":  # it has no threshold
+            changes = {**changes, "threshold": None, "resolution": None}
         guard = ReusableHoldout(X, y, ledger=ledger, **{**SETTINGS, **changes})
         made.append(guard)
         return guard
