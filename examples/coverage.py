@@ -1,0 +1,318 @@
+"""Do the intervals hold? Every attack, on every policy and several metrics, a thousand times each.
+
+A run misses if one interval of one of its answers does not contain the population value, which is known exactly: labels
+are coins, or the models are linear and the features normal. At confidence 0.95 at most one run in twenty may miss.
+
+    python examples/coverage.py                        # 1,000 runs a cell; a few minutes on two cores
+    python examples/coverage.py --quick                # 100 runs a cell
+    python examples/coverage.py --runs 10000 --policies thresholdout --metrics accuracy
+
+Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
+threshold is less than two standard deviations, it has next to no noise, a fine grid and many charges, so that an
+attacker learns as much as she can, and only the certificate stands in her way.
+
+Beside them stand plain holdouts with the textbook's interval for so many questions (normal, Bonferroni), which is valid
+for questions that were fixed in advance: the attacks break it.
+
+The exit status is 1 if a guard's cell misses more often than promised and that is no chance: a probability below one in
+a million for all cells together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from scipy.stats import beta, binom
+from tqdm import tqdm
+
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.attacks import (
+    PlainHoldout,
+    SearchProblem,
+    boosting_attack,
+    budget_burning_attack,
+    coin_truth,
+    flip_attack,
+    freedman_attack,
+    hyperparameter_search,
+    log_loss_attack,
+    threshold_probing_attack,
+)
+from reusable_holdout.plotting import INK, pyplot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reusable_holdout.attacks import AttackResult, GuardLike
+
+TEXTBOOK = "none (textbook)"
+POLICIES = ("thresholdout", "ladder", "guess-and-check", TEXTBOOK)
+METRICS = {"accuracy": "binomial", "brier": "bounded", "roc_auc": "bounded-difference", "log_loss": "bounded"}
+CONFIDENCE = 0.95
+FALSE_ALARM = 1e-6  # of all cells together
+ROWS, QUESTIONS = 1_000, 60
+DEVIATION = {
+    "accuracy": 0.5,
+    "brier": 0.25,
+    "roc_auc": 0.577,
+    "log_loss": 0.55,
+}  # times sqrt(rows), of random votes
+
+
+class TextbookAnswer(NamedTuple):
+    """Score with the interval of a question that was fixed in advance."""
+
+    value: float
+    low: float
+    high: float
+    charged: bool = False
+
+
+class TextbookHoldout:
+    """A plain holdout with an interval that is valid for so many questions, if they do not depend on its answers."""
+
+    def __init__(self, labels: Any, metric: str) -> None:
+        self._holdout = PlainHoldout(labels, metric)
+        quantile = NormalDist().inv_cdf(1.0 - (1.0 - CONFIDENCE) / (2.0 * (QUESTIONS + 1)))
+        self._width = quantile * DEVIATION[metric] / math.sqrt(ROWS)
+
+    def evaluate_predictions(self, predictions: Any, *, prior: float) -> TextbookAnswer:
+        """Score, give or take the width."""
+        value = self._holdout.evaluate_predictions(predictions, prior=prior).value
+        return TextbookAnswer(value, value - self._width, value + self._width)
+
+
+class Setup(NamedTuple):
+    """One run: which guard is attacked, and how."""
+
+    policy: str
+    metric: str
+    seed: int
+
+    @property
+    def talkative(self) -> bool:
+        """Whether the guard is one that talks."""
+        return self.seed % 2 == 1
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the score of random votes."""
+        return DEVIATION[self.metric] / math.sqrt(ROWS)
+
+    def guard(self, labels: Any) -> GuardLike:
+        """Guard of these labels; there are questions enough for all attacks."""
+        if self.policy == TEXTBOOK:
+            return TextbookHoldout(labels, self.metric)
+        chosen: dict[str, Any] = {"policy": self.policy}
+        if self.talkative:
+            chosen |= {"threshold": 1.6 * self.deviation, "charges": 40, "noise_scale": 1e-5}
+            chosen |= {"resolution": 0.5 * self.deviation}
+        else:
+            chosen |= {"threshold": 4.0 * self.deviation, "charges": 4}
+        return ReusableHoldout(
+            None,
+            labels,
+            metric=self.metric,
+            queries=2 * QUESTIONS,
+            confidence=CONFIDENCE,
+            seed=self.seed,
+            classes=[0, 1],
+            **chosen,
+        )
+
+
+def on_coins(attack: Callable[..., AttackResult]) -> Callable[[Setup], AttackResult]:
+    """Run of an attack on a guard of coins; each seed has its own variant of the attack."""
+
+    def run(setup: Setup) -> AttackResult:
+        labels = np.random.default_rng([2016, setup.seed]).integers(0, 2, ROWS)
+        variant = VARIANTS[attack](setup) if attack in VARIANTS else {"questions": QUESTIONS}
+        return attack(
+            setup.guard(labels),
+            rows=ROWS,
+            truth=coin_truth(ROWS, setup.metric),
+            metric=setup.metric,
+            seed=setup.seed,
+            **variant,
+        )
+
+    return run
+
+
+def boosting_variant(setup: Setup) -> dict[str, Any]:
+    """Votes that scored worse join reversed; the prior of the majority is hopeful in every other pair of runs."""
+    hope = (
+        2.0
+        * math.sqrt(QUESTIONS)
+        * setup.deviation
+        * (-1.0 if setup.metric in {"brier", "log_loss"} else 1.0)
+    )
+    base = {"accuracy": 0.5, "roc_auc": 0.5, "brier": 0.3125, "log_loss": 0.837}[setup.metric]
+    return {
+        "questions": QUESTIONS,
+        "reverse": True,
+        "claim": base + hope / 4.0 if setup.seed % 4 < 2 else None,
+    }
+
+
+VARIANTS: dict[Callable[..., AttackResult], Callable[[Setup], dict[str, Any]]] = {
+    boosting_attack: boosting_variant,
+    flip_attack: lambda setup: {
+        "questions": QUESTIONS,
+        "flips": 1 + setup.seed // 2 % 2,
+        "settle": False,
+        "lead": (0.0, 0.5, 1.0, 1.5)[setup.seed // 4 % 4] * setup.deviation,
+    },
+    threshold_probing_attack: lambda setup: {
+        "questions": QUESTIONS,
+        "margin": (0.0, 0.5, 1.0, 1.5)[setup.seed // 2 % 4] * setup.deviation,
+        "edge": (0.0, 0.9)[setup.seed // 8 % 2],
+    },
+    freedman_attack: lambda _: {"features": QUESTIONS},
+    log_loss_attack: lambda _: {},
+}
+
+
+def search(setup: Setup) -> AttackResult:
+    """Run of the natural search."""
+    problem = SearchProblem.draw(rows=ROWS, features=30, seed=setup.seed)
+    return hyperparameter_search(setup.guard(problem.y), problem, metric=setup.metric, questions=QUESTIONS)
+
+
+ATTACKS: dict[str, Callable[[Setup], AttackResult]] = {
+    "boosting": on_coins(boosting_attack),
+    "flips": on_coins(flip_attack),
+    "threshold probing": on_coins(threshold_probing_attack),
+    "budget burning": on_coins(budget_burning_attack),
+    "log-loss oracle": on_coins(log_loss_attack),
+    "Freedman selection": on_coins(freedman_attack),
+    "hyperparameter search": search,
+}
+
+
+def applies(attack: str, metric: str) -> bool:
+    """Whether an attack can be made on a metric."""
+    if attack == "log-loss oracle":
+        return metric == "log_loss"
+    return not (attack == "hyperparameter search" and metric == "log_loss")
+
+
+def count(attack: str, policy: str, metric: str, seeds: range) -> tuple[int, int, int, int]:
+    """Runs that miss, answers, charges and halts of so many runs."""
+    results = [ATTACKS[attack](Setup(policy, metric, seed)) for seed in seeds]
+    return (
+        sum(result.covered is not True for result in results),
+        sum(result.questions for result in results),
+        sum(result.charges for result in results),
+        sum(result.halted is not None for result in results),
+    )
+
+
+def table(cells: list[tuple[str, str, str]], runs: int, *, jobs: int) -> pd.DataFrame:
+    """One row a cell: its coverage, and how surprising it would be if the promise held."""
+    step = max(1, runs // 4)
+    parts = [
+        (cell, range(start, min(start + step, runs))) for cell in cells for start in range(0, runs, step)
+    ]
+    done = Parallel(n_jobs=jobs, return_as="generator")(delayed(count)(*cell, seeds) for cell, seeds in parts)
+    totals = {cell: np.zeros(4, dtype=np.int64) for cell in cells}
+    for (cell, _), counted in zip(
+        parts, tqdm(done, total=len(parts), leave=False, disable=None), strict=True
+    ):
+        totals[cell] += np.array(counted)
+    rows = []
+    for (attack, policy, metric), (missed, answers, charges, halts) in totals.items():
+        rows.append(
+            {
+                "attack": attack,
+                "policy": policy,
+                "metric": metric,
+                "runs": runs,
+                "coverage": 1.0 - missed / runs,
+                "low": float(beta.ppf(0.005, runs - missed, missed + 1)) if missed < runs else 0.0,
+                "high": float(beta.ppf(0.995, runs - missed + 1, missed)) if missed else 1.0,
+                "chance": float(binom.sf(missed - 1, runs, 1.0 - CONFIDENCE)),
+                "answers": answers / runs,
+                "charges": charges / runs,
+                "halted": halts / runs,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def failures(results: pd.DataFrame) -> pd.DataFrame:
+    """Guards' cells that miss more often than chance explains."""
+    promised = results[results["policy"] != TEXTBOOK]
+    return promised[promised["chance"] < FALSE_ALARM / max(1, len(promised))]
+
+
+def picture(results: pd.DataFrame, path: Path) -> None:
+    """Draw the coverage of each cell with its 99% interval, and the promise."""
+    figure, ax = pyplot().subplots(figsize=(9, 1.5 + 0.22 * len(results)), layout="constrained")
+    places = np.arange(len(results))[::-1]
+    ax.hlines(places, results["low"], results["high"], color=INK["interval"], lw=4, label="99% interval")
+    ax.plot(results["coverage"], places, ".", color=INK["answer"], label="coverage")
+    ax.axvline(CONFIDENCE, color=INK["charge"], ls="--", label="promise")
+    names = results["attack"] + ", " + results["policy"] + ", " + results["metric"]
+    ax.set_yticks(places, names, fontsize=8)
+    ax.set_xlim(min(0.94, float(results["low"].min()) - 0.005), 1.005)
+    ax.set_xlabel("runs in which every interval contains the population value")
+    ax.grid(alpha=0.2)
+    ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0.0, 1.12), ncols=3)
+    figure.savefig(path, dpi=120)
+    pyplot().close(figure)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run every cell, print the table, draw the picture; 1 if a promise is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=1_000, help="runs of each cell (default 1,000)")
+    parser.add_argument("--quick", action="store_true", help="100 runs of each cell")
+    parser.add_argument("--attacks", nargs="+", choices=list(ATTACKS), default=list(ATTACKS))
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
+    parser.add_argument("--metrics", nargs="+", choices=list(METRICS), default=list(METRICS))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--output", type=Path, default=Path("coverage.png"))
+    options = parser.parse_args(argv)
+    if options.runs < 1:
+        parser.error("--runs must be at least 1")
+    cells = [
+        (attack, policy, metric)
+        for attack in options.attacks
+        for policy in options.policies
+        for metric in options.metrics
+        if applies(attack, metric)
+    ]
+    if not cells:
+        parser.error("no such attack can be made on such a guard")
+    results = table(cells, min(100, options.runs) if options.quick else options.runs, jobs=options.jobs)
+    formats = {
+        "coverage": "{:.4f}",
+        "chance": "{:.3g}",
+        "answers": "{:.1f}",
+        "charges": "{:.1f}",
+        "halted": "{:.2f}",
+    }
+    shown = results.drop(columns=["low", "high"])
+    print(shown.to_string(index=False, formatters={name: form.format for name, form in formats.items()}))
+    picture(results, options.output)
+    broken = failures(results)
+    guards = results.loc[results["policy"] != TEXTBOOK, "coverage"]
+    if len(guards):
+        print(f"least coverage of a guard: {guards.min():.4f}, promised {CONFIDENCE}")
+    print(f"picture: {options.output}")
+    for row in broken.itertuples():
+        print(f"PROMISE BROKEN: {row.attack}, {row.policy}, {row.metric}: coverage {row.coverage:.4f}")
+    return 1 if len(broken) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
