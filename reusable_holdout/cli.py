@@ -163,6 +163,7 @@ def _add_plan(commands: Any) -> None:
     for name, text in real.items():
         parser.add_argument(f"--{name}", type=float, help=text)
     parser.add_argument("--mechanism", help="what the guard runs on (default numeric-sparse; or tightest)")
+    parser.add_argument("--policy", help="what a question is compared with (default thresholdout)")
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -178,7 +179,7 @@ def _plan(options: argparse.Namespace) -> int:
         "resolution",
         "confidence",
     )
-    stated = {name: getattr(options, name) for name in (*names, "estimate", "delta", "mechanism")}
+    stated = {name: getattr(options, name) for name in (*names, "estimate", "delta", "mechanism", "policy")}
     plan = Plan(**{name: value for name, value in stated.items() if value is not None})
     record = plan.record() | {
         "threshold": plan.threshold,

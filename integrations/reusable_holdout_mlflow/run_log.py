@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["RunLog"]
 
 _METRICS_OF_A_CALL = 1_000  # MLflow's limit
+_KINDS = ("holdout", "difference")  # of scores, and of comparisons of two models
 _METRICS_OF_AN_ANSWER = 8
 _PREFIX = "reusable_holdout"
 _NOTE = "mlflow.note.content"
@@ -136,7 +137,7 @@ class RunLog:
         if self._opened:
             return
         params = self._params()
-        tags = {"policy": "thresholdout", "mechanism": self._guard.plan.mechanism}
+        tags: dict[str, str] = {"policy": self._guard.policy, "mechanism": self._guard.plan.mechanism}
         if self.run_id is None:
             self.run_id = self._new_run()
         elif not self._owned:
@@ -204,7 +205,11 @@ class RunLog:
         history = self._guard.history()
         rows = history[history["query"] >= self._first]
         if len(rows):
-            steps = {metric.step for metric in self._client.get_metric_history(self.run_id, "holdout_answer")}
+            steps = {
+                metric.step
+                for kind in _KINDS
+                for metric in self._client.get_metric_history(self.run_id, f"{kind}_answer")
+            }
             missing: Iterable[Any] = rows[~rows["query"].isin(steps)].itertuples(index=False)
             self._log((row, _milliseconds(row.asked_at.timestamp())) for row in missing)
         self._log_halt()
@@ -218,17 +223,18 @@ class RunLog:
 
     def _metrics(self, answer: Any, when: int) -> list[Metric]:
         query = int(answer.query)
+        kind = _KINDS[answer.paired]
         values = {
-            "answer": answer.value,
-            "prior": answer.prior,
-            "gap": answer.prior - answer.value,
-            "low": answer.low,
-            "high": answer.high,
-            "charged": answer.charged,
-            "charges_left": answer.charges_left,
-            "queries_left": self._guard.plan.queries - query,
+            f"{kind}_answer": answer.value,
+            f"{kind}_prior": answer.prior,
+            f"{kind}_gap": answer.prior - answer.value,
+            f"{kind}_low": answer.low,
+            f"{kind}_high": answer.high,
+            "holdout_charged": answer.charged,
+            "holdout_charges_left": answer.charges_left,
+            "holdout_queries_left": self._guard.plan.queries - query,
         }
-        return [Metric(f"holdout_{name}", float(value), when, query) for name, value in values.items()]
+        return [Metric(name, float(value), when, query) for name, value in values.items()]
 
     def _log_halt(self) -> None:
         """Log the halt, once, if there is one."""

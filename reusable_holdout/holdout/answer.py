@@ -32,6 +32,8 @@ class Answer(NamedTuple):
         Deviation beyond which this question would be charged, before noise.
     name : str
         What the analyst called the question; may be empty.
+    paired : bool
+        Whether two models were compared: then value, prior and interval are differences.
     """
 
     value: float
@@ -44,6 +46,7 @@ class Answer(NamedTuple):
     replayed: bool
     threshold: float
     name: str
+    paired: bool = False
 
     def __str__(self) -> str:
         kind = "charged" if self.charged else "agreed"

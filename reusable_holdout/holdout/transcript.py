@@ -198,8 +198,20 @@ class Transcript:
         counts = {row.charges: row.spent_nats for row in rows}  # charges left change only at charges
         left = {charges: self._policy.charges_left(charges, nats) for charges, nats in counts.items()}
         return [
-            Answer(value, charged == 1, low, high, prior, query, left[charges], False, threshold, name)
-            for query, _, _, prior, value, charged, threshold, low, high, _, charges, _, _, _, name in rows
+            Answer(
+                value,
+                charged == 1,
+                low,
+                high,
+                prior,
+                query,
+                left[charges],
+                False,
+                threshold,
+                name,
+                paired == 1,
+            )
+            for query, _, _, prior, value, charged, threshold, low, high, _, charges, _, paired, _, name in rows
         ]
 
     def _mixed_answers(
@@ -310,6 +322,7 @@ class Transcript:
             replayed,
             row.threshold,
             row.name,
+            row.paired == 1,
         )
 
 

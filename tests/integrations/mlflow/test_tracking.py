@@ -236,3 +236,14 @@ def test_autolog_does_not_see_the_holdout(tmp_path, make_guard):
     assert answer.value != exact
     for values in metrics:
         assert all(abs(value - exact) > 1e-9 for value in values.values())
+
+
+def test_comparisons_are_logged_as_differences(database, make_guard, questions):
+    guard, client = make_guard(policy="guess-and-check"), MlflowClient(database)
+    (predictions, *_), *_ = questions
+    with track(guard, tracking_uri=database) as tracked:
+        guard.evaluate_predictions(predictions, prior=0.5)
+        guard.compare_predictions(predictions, predictions, prior=0.0)
+    assert list(by_step(client, tracked.run_id, "holdout_answer")) == [1]
+    assert by_step(client, tracked.run_id, "difference_answer") == {2: 0.0}
+    assert client.get_run(tracked.run_id).data.tags["reusable_holdout.policy"] == "guess-and-check"
