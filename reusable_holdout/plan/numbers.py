@@ -8,7 +8,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["checked_bounds", "real", "real_or_none", "whole_or_none"]
+__all__ = ["checked_bounds", "choice", "real", "real_or_none", "whole_or_none"]
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -20,6 +20,12 @@ def checked_bounds(bounds: object) -> tuple[float, float]:
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise InputError(f"bounds must be two finite numbers, the lower first; got {bounds!r}")
     return lower, upper
+
+
+def choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Refuse a word that is none of those allowed."""
+    if value not in allowed:
+        raise InputError(f"{name} is one of {', '.join(allowed)}; got {value!r}")
 
 
 def whole_or_none(name: str, value: object, most: int) -> int | None:

@@ -15,7 +15,7 @@ from reusable_holdout.mechanisms import (
     compare_mechanisms,
     expected_charges_of_stages,
 )
-from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, whole_or_none
+from reusable_holdout.plan.numbers import checked_bounds, choice, real, real_or_none, whole_or_none
 from reusable_holdout.plan.otherwise import other_half_widths
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.solution import solved
@@ -151,8 +151,9 @@ class Plan:
     ) -> None:
         self.lower, self.upper = checked_bounds(bounds)
         lower, upper, span = self.lower, self.upper, self.span
-        if family not in get_args(Family):
-            raise InputError(f"family must be one of {get_args(Family)}; got {family!r}")
+        choice("family", family, get_args(Family))
+        choice("mechanism", mechanism, get_args(MechanismChoice))
+        choice("policy", policy, get_args(Policy))
         middle = (lower + upper) / 2.0
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)
         self.estimate = real("estimate", middle if estimate is None else estimate, least=lower, most=upper)
@@ -161,12 +162,8 @@ class Plan:
         self.disagreement = real("disagreement", disagreement, above=0.0, most=1.0)
         self.family: Family = family
         stated_noise = real_or_none("noise_scale", noise_scale, least=0.0)
-        if mechanism not in get_args(MechanismChoice):
-            raise InputError(f"mechanism is one of {', '.join(get_args(MechanismChoice))}; got {mechanism!r}")
         if mechanism == "noiseless" and stated_noise:
             raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
-        if policy not in get_args(Policy):
-            raise InputError(f"policy is one of {', '.join(get_args(Policy))}; got {policy!r}")
         if policy == "gate" and threshold is not None:
             raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
         self.policy: Policy = policy
