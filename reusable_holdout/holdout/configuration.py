@@ -90,12 +90,13 @@ class Configuration:
             )
         mine, theirs = asdict(self), asdict(stored)
         for part in ("metric", "plan"):
-            for name, value in mine[part].items():
-                if theirs[part].get(name) != value:
+            for name in mine[part] | theirs[part]:  # one may have what the other lacks, such as weights
+                value, stated = mine[part].get(name), theirs[part].get(name)
+                if stated != value:
                     raise LedgerMismatchError(
-                        f"a budget cannot be changed once it is made: {name} is {theirs[part].get(name)!r} in the "
-                        f"ledger, and {value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use "
-                        "fresh rows and another ledger"
+                        f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and {value!r} "
+                        f"was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows and another "
+                        "ledger"
                     )
         if mine["classes"] != theirs["classes"]:
             raise LedgerMismatchError(

@@ -266,6 +266,8 @@ def test_a_changed_configuration_is_found(ledger, part):
     configuration = json.loads(all_rows(ledger)[0])
     if part == "plan":
         configuration["plan"]["charges"] += 1
+    elif part == "policy":
+        configuration["plan"]["policy"] = "guess-and-check"
     elif part == "metric":
         configuration["metric"]["name"] = "zero_one_loss"
     else:
