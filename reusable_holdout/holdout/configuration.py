@@ -94,9 +94,9 @@ class Configuration:
                 value, stated = mine[part].get(name), theirs[part].get(name)
                 if stated != value:
                     raise LedgerMismatchError(
-                        f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and {value!r} "
-                        f"was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows and another "
-                        "ledger"
+                        f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and "
+                        f"{value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows and "
+                        "another ledger"
                     )
         if mine["classes"] != theirs["classes"]:
             raise LedgerMismatchError(
