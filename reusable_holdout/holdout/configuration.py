@@ -95,8 +95,8 @@ class Configuration:
                 if stated != value:
                     raise LedgerMismatchError(
                         f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and "
-                        f"{value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows and "
-                        "another ledger"
+                        f"{value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows "
+                        "and another ledger"
                     )
         if mine["classes"] != theirs["classes"]:
             raise LedgerMismatchError(
