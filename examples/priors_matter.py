@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 PRIORS = ["in-sample", "out-of-bag", "cross-validated"]
 COLOURS = dict(zip(PRIORS, [INK["charge"], INK["budget"], INK["answer"]], strict=True))
+LINES = dict(zip(PRIORS, ["-", "-", "--"], strict=True))  # two of them may lie on each other
 TOLERANCES = [0.04, 0.05, 0.06]
 ESTIMATE = 0.85  # what forests are known to reach here; a wrong guess never makes an interval wrong
 
@@ -167,7 +168,9 @@ def picture(
         left.plot(leaves, off, "o", ms=4, color=COLOURS[prior], alpha=0.7, label=prior)
         run = histories[prior]
         charges = run["charged"].cumsum()
-        right.step(run["query"], charges, where="post", color=COLOURS[prior], lw=1.8, label=prior)
+        right.step(
+            run["query"], charges, LINES[prior], where="post", color=COLOURS[prior], lw=1.8, label=prior
+        )
         if len(run) < len(candidates):
             right.plot(run["query"].iloc[-1], charges.iloc[-1], "X", ms=9, color=COLOURS[prior])
     left.axhline(0.0, color="black", lw=0.8)

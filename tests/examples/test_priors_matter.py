@@ -1,13 +1,24 @@
-"""What a prior costs: in-sample priors are charged, cross-validated ones hardly."""
+"""The example of priors: what in-sample priors cost, out-of-sample ones do not."""
 
 import pandas as pd
 from examples.test_examples import run
 
 
-def test_in_sample_priors_are_charged_and_cross_validated_ones_are_not(tmp_path):
-    text = run("priors_matter.py", "--quick", "--output", "found", folder=tmp_path)
-    (path,) = (tmp_path / "found").glob("*.csv")
-    table = pd.read_csv(path).groupby("prior")[["charges", "answered"]].mean()
-    assert table.loc["in-sample", "charges"] > table.loc["cross-validated", "charges"] + 2
-    assert table.loc["in-sample", "answered"] < table.loc["cross-validated", "answered"]
-    assert "intervals that hold the fresh score" in text
+def test_in_sample_priors_cost_the_charges_that_others_save(tmp_path):
+    text = run("priors_matter.py", "--quick", "--jobs", "1", "--output", "here", folder=tmp_path)
+    table = pd.read_csv(tmp_path / "here" / "priors_matter.csv").set_index(["tolerance", "prior"])
+    widest = table.loc[table.index.levels[0].max()]
+    assert widest.loc["in-sample", "charges"] >= 3
+    for prior in ("out-of-bag", "cross-validated"):
+        assert widest.loc[prior, "charges"] <= 1
+        assert widest.loc[prior, "answered"] == 12
+        assert widest.loc[prior, "|prior - fresh|"] < widest.loc["in-sample", "|prior - fresh|"] / 2
+    assert (table["held"] == 1.0).all()
+    assert "fewer charges than with in-sample priors" in text
+    assert (tmp_path / "here" / "priors_matter.png").stat().st_size > 10_000
+
+
+def test_the_options_are_explained(tmp_path):
+    text = run("priors_matter.py", "--help", folder=tmp_path)
+    assert "--quick" in text
+    assert "--output" in text
