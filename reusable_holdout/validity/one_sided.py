@@ -157,10 +157,18 @@ class GateCertificate(LadderCertificate):
     -----
     "Yes" is charged, and which questions were charged is all that an answer tells.
 
+    Both ends are functions of what was named, so at one question only one of them can miss: the population value lies
+    above the good end of "no", or below the bad end of "yes", or between. So a side has all of the question's failure
+    probability, not half of it.
+
     References
     ----------
     .. [1] Renggli et al. (2019), "Continuous integration of machine learning models with ease.ml/ci", MLSys.
     """
+
+    def log_level(self, length: Numbers) -> Numbers:
+        """Log failure probability spent at a node of the given description length."""
+        return super().log_level(length) + math.log(2.0)
 
     @cached_property
     def planned_nats(self) -> float:

@@ -285,3 +285,20 @@ def test_a_half_width_outside_the_plan_is_refused(wrong):
     plan = Plan(rows=10_000, queries=1_000, tolerance=0.05)
     with pytest.raises(InputError):
         plan.half_width(**{"query": 1_000, "charges": 0, "estimate": 0.9, **wrong})
+
+
+@pytest.mark.parametrize(("tolerance", "published"), [(0.05, 6_279), (0.01, 156_956)])
+def test_a_release_gate_of_32_steps_needs_fewer_rows_than_published(tolerance, published):
+    """Renggli et al. (2019), fully adaptive, reliability 0.9999; all 32 answers may be "yes"."""
+    wish = {"queries": 32, "charges": 32, "confidence": 0.9999, "policy": "gate", "mechanism": "noiseless"}
+    assert Plan(**wish, tolerance=tolerance).rows < published
+    expected = Plan(**wish, tolerance=tolerance, estimate=0.9).rows
+    assert expected < 0.5 * published
+
+
+def test_a_gate_has_no_threshold():
+    plan = Plan(queries=32, charges=4, tolerance=0.05, policy="gate")
+    assert plan.threshold == 0.0
+    assert Plan.from_record(plan.record()) == plan
+    with pytest.raises(InputError, match="no threshold"):
+        Plan(rows=1_000, queries=32, charges=4, policy="gate", threshold=0.1)
