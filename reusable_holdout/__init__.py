@@ -11,9 +11,10 @@ from reusable_holdout.errors import (
     LedgerMismatchError,
     ModelError,
     PlanError,
+    RotatedError,
     TamperedLedgerError,
 )
-from reusable_holdout.holdout import Answer, ReusableHoldout, Verification, verify
+from reusable_holdout.holdout import Answer, ReusableHoldout, Rotation, Verification, verify
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import Metric
 
@@ -32,6 +33,8 @@ __all__ = [
     "Plan",
     "PlanError",
     "ReusableHoldout",
+    "RotatedError",
+    "Rotation",
     "TamperedLedgerError",
     "Verification",
     "verify",

@@ -205,12 +205,17 @@ def _add_history(commands: Any) -> None:
         "history guard.db --json",
     )
     parser.add_argument("ledger", help="SQLite file or URL")
+    _add_epoch(parser)
+
+
+def _add_epoch(parser: Any) -> None:
+    parser.add_argument("--epoch", type=int, help="of the ledger's holdouts, from 1 (default the last)")
 
 
 def _history(options: argparse.Namespace) -> int:
     from reusable_holdout.holdout import released
 
-    history = released(options.ledger).history
+    history = released(options.ledger, epoch=options.epoch).history
     if options.json:
         _print(json.loads(history.to_json(orient="records", date_format="iso")), as_json=True)
     else:
@@ -231,6 +236,7 @@ def _add_plot(commands: Any) -> None:
         "plot guard.db --out guard.png",
     )
     parser.add_argument("ledger", help="SQLite file or URL")
+    _add_epoch(parser)
     parser.add_argument(
         "--out", type=Path, default=Path("guard.png"), help="picture to write (default guard.png)"
     )
@@ -240,7 +246,7 @@ def _plot(options: argparse.Namespace) -> int:
     from reusable_holdout.holdout import released
     from reusable_holdout.plotting import plot_history, save_picture
 
-    found = released(options.ledger)
+    found = released(options.ledger, epoch=options.epoch)
     axes = plot_history(found.history, charges=found.charges, metric=found.metric)
     save_picture(axes, options.out)
     _print({"picture": str(options.out)} if options.json else f"wrote {options.out}", as_json=options.json)

@@ -11,6 +11,7 @@
     └── LedgerError                the ledger cannot be used
         ├── LedgerKeyError         the noise key is missing, readable by others, or wrong
         ├── LedgerMismatchError    the ledger belongs to another holdout or configuration
+        ├── RotatedError           the ledger has gone on to another holdout
         └── TamperedLedgerError    a row was changed, removed or added
     Halted(BaseException)          the budget is spent
 
@@ -43,6 +44,7 @@ __all__ = [
     "LedgerMismatchError",
     "ModelError",
     "PlanError",
+    "RotatedError",
     "TamperedLedgerError",
 ]
 
@@ -94,6 +96,10 @@ class LedgerKeyError(LedgerError):
 
 class LedgerMismatchError(LedgerError):
     """The ledger belongs to another holdout or another configuration."""
+
+
+class RotatedError(LedgerError):
+    """The ledger has gone on to another holdout; this one answers nothing new."""
 
 
 class TamperedLedgerError(LedgerError):

@@ -6,12 +6,16 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
+from reusable_holdout.holdout.content import ContentKey
+from reusable_holdout.ledger import key_commitment
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import described_metric
 
 if TYPE_CHECKING:
-    from reusable_holdout.queries import Metric
+    from collections.abc import Sequence
+
+    from reusable_holdout.queries import BoundMetric, Metric
     from reusable_holdout.validity import Certificate
 
 __all__ = ["Configuration", "metric_of"]
@@ -35,6 +39,10 @@ class Configuration:
         Commitment to the noise key.
     classes : list or None
         All classes that may occur, in order: what labels are coded by.
+    epoch : int
+        Number of this holdout in its ledger, from 1.
+    previous : str
+        Last seal of the epoch before, hex; empty for the first. It makes one chain of all epochs.
     """
 
     plan: dict[str, Any]
@@ -42,6 +50,19 @@ class Configuration:
     holdout: str
     key: str
     classes: list[Any] | None
+    epoch: int = 1
+    previous: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, bound: BoundMetric, X: Any, y: Any, key: bytes) -> Self:
+        """Facts of a guard that is made."""
+        return cls(
+            plan=plan.record(),
+            metric=bound.describe(),
+            holdout=ContentKey(key).holdout(X, y),
+            key=key_commitment(key),
+            classes=None if bound.classes is None else bound.classes.tolist(),
+        )
 
     def text(self) -> str:
         """Canonical JSON."""
@@ -70,11 +91,20 @@ class Configuration:
         make = plan.paired_certificate if paired else plan.certificate
         return make(greater_is_better=self.metric["greater_is_better"])
 
-    def check_same(self, stored: Self) -> None:
+    def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
         """Refuse to go on with a ledger that belongs to something else.
+
+        Parameters
+        ----------
+        stored : Configuration
+            Of the epoch the ledger stands at.
+        past : sequence of Configuration
+            Of the epochs before.
 
         Raises
         ------
+        RotatedError
+            If this is the holdout of an epoch that is over.
         LedgerMismatchError
             Naming what differs.
         """
@@ -84,6 +114,12 @@ class Configuration:
                 "that was written beside the ledger"
             )
         if self.holdout != stored.holdout:
+            for one in past:
+                if one.holdout == self.holdout:
+                    raise RotatedError(
+                        f"the ledger must be opened with the holdout of epoch {stored.epoch}, its last; this one is "
+                        f"that of epoch {one.epoch}, which was released; {_MISMATCH}; pass the new holdout"
+                    )
             raise LedgerMismatchError(
                 f"the ledger must belong to this holdout; it belongs to other data (rows, order, columns or types "
                 f"differ); {_MISMATCH}; use the same data, or another ledger"

@@ -13,10 +13,12 @@ from reusable_holdout.holdout.inputs import PrivateData
 from reusable_holdout.holdout.keys import find_key
 from reusable_holdout.holdout.policies import POLICIES
 from reusable_holdout.holdout.questions import Questions
+from reusable_holdout.holdout.released import released_by
+from reusable_holdout.holdout.rotation import Rotation, begin_epoch, check_may_rotate, past_epochs
 from reusable_holdout.holdout.transcript import Transcript
-from reusable_holdout.ledger import MemoryLedger, SqlLedger, key_commitment
+from reusable_holdout.ledger import MemoryLedger, SqlLedger
 from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.plan import Plan
+from reusable_holdout.plan import Plan, renewed
 from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
@@ -55,11 +57,12 @@ class ReusableHoldout(Questions):
         Questions K that will be asked at most.
     tolerance : float, optional
         How far an answer may be from the population value; the budget follows from it.
-    policy : {"thresholdout", "ladder", "guess-and-check", "gate"}
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
         What a question is compared with, and what is told. Thresholdout: the analyst's prior, corrected when the
         holdout deviates from it. Ladder: the best score so far, raised when the score improves on it by the threshold.
         Guess-and-check: Thresholdout with a tolerance for each question. Gate: whether the score is at least the prior,
-        and nothing else; "yes" is a charge.
+        and nothing else; "yes" is a charge. Parameter-free ladder: the published Ladder whose step is a standard error,
+        for plain means and in memory only; it warns, for pair flips spend its charges fast.
     charges : int, optional
         Deviations to pay for, in place of `tolerance`.
     threshold, noise_scale, resolution, confidence, estimate, delta, mechanism
@@ -163,9 +166,10 @@ class ReusableHoldout(Questions):
             influence=float(bound.sensitivity * bound.effective_rows),
             variation=bound.sum_of_squares * bound.effective_rows,
         )
+        POLICIES[plan.policy].check(bound, ledger)
         store = MemoryLedger() if ledger is None else SqlLedger(ledger)
         data = PrivateData(X, y, bound, classes, sample_weight)
-        self._begin(data, plan, store, key=key, seed=seed)
+        self._begin(data, plan, store, find_key(store, key=key, seed=seed))
 
     @classmethod
     @sealed
@@ -227,52 +231,111 @@ class ReusableHoldout(Questions):
         bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
         plan = Plan.from_record(configuration.plan)
         data = PrivateData(X, y, bound, classes, sample_weight)
-        self._begin(data, plan, store, key=key, seed=seed)
+        self._begin(data, plan, store, find_key(store, key=key, seed=seed))
 
     def _begin(
-        self,
-        holdout: PrivateData,
-        plan: Plan,
-        ledger: Ledger,
-        *,
-        key: bytes | Path | None,
-        seed: int | None,
+        self, holdout: PrivateData, plan: Plan, ledger: Ledger, key: tuple[bytes, Path | None]
     ) -> None:
-        secret, self._key_file = find_key(ledger, key=key, seed=seed)
-        content = ContentKey(secret)
-        metric = holdout.bound.metric
-        configuration = Configuration(
-            plan=plan.record(),
-            metric=holdout.bound.describe(),
-            holdout=content.holdout(holdout.X, holdout.y),
-            key=key_commitment(secret),
-            classes=None if holdout.bound.classes is None else holdout.bound.classes.tolist(),
-        )
+        secret, metric = key[0], holdout.bound.metric
+        configuration = Configuration.of(plan, holdout.bound, holdout.X, holdout.y, secret)
         stored = Configuration.parse(ledger.create(configuration.text()))
-        configuration.check_same(stored)
+        configuration.check_same(stored, past=past_epochs(ledger))
         self.plan, self.metric, self.policy = plan, metric, plan.policy
-        self._holdout, self._content, self._ledger = holdout, content, ledger
-        make = POLICIES[plan.policy]
+        self._holdout, self._ledger, self._key = holdout, ledger, key
+        self._content = ContentKey(secret)
+        make, noise = POLICIES[plan.policy], KeyedNoise(secret, epoch=ledger.epoch - 1)
         scores = plan.certificate(greater_is_better=metric.greater_is_better)
-        self._policy = make(scores, KeyedNoise(secret))
+        self._policy = make(scores, noise)
         self._transcript = Transcript(self._policy, ledger)
         differences = plan.paired_certificate(greater_is_better=metric.greater_is_better)
-        self._comparisons = Transcript(make(differences, KeyedNoise(secret), paired=True), ledger)
+        self._comparisons = Transcript(make(differences, noise, paired=True), ledger)
         self._listeners: list[Listener] = []
         self._handle: Handle | None = None
+
+    # ---- the next holdout
+
+    @sealed
+    def rotate(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        queries: int | None = None,
+        tolerance: float | None = None,
+        charges: int | None = None,
+        estimate: float | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        early: bool = False,
+    ) -> Rotation[Self]:
+        """Go on with a fresh holdout in the same ledger, and release this one for training.
+
+        The new guard has a budget and noise of its own and promises what this one did, at its own confidence. This one
+        answers nothing new any more, in any process; its history stays in the ledger.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The new holdout: rows of the same population that neither an epoch before nor any training has used.
+        queries, tolerance, charges, estimate
+            Of the new plan. The tolerance stays as it is and the charges follow from it, unless one of them is named.
+        classes : array-like, optional
+            By default the same as now.
+        sample_weight : array-like of shape (rows,), optional
+            Weights of the new rows.
+        early : bool
+            Whether to rotate though the guard has not halted: what is left of its budget is lost.
+
+        Returns
+        -------
+        Rotation
+            The new `guard`, and `X` and `y` of this one.
+
+        Raises
+        ------
+        InputError
+            If the guard has not halted, or the new holdout is one that was used before.
+        PlanError
+            If the new rows cannot keep the promise.
+        RotatedError
+            If another process has rotated already.
+
+        Notes
+        -----
+        The new holdout must be drawn independently of everything released and of the old rows; then its intervals hold
+        whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
+        """
+        check_may_rotate(self, early=early)
+        known = self._holdout.bound.classes if classes is None else classes
+        bound = self.metric.bind(y, classes=known, sample_weight=sample_weight)
+        wish = {"queries": queries, "tolerance": tolerance, "charges": charges, "estimate": estimate}
+        plan = renewed(self.plan, bound, **wish)  # type: ignore[arg-type]
+        POLICIES[plan.policy].check(bound, self._ledger.url)
+        holdout = PrivateData(X, y, bound, known, sample_weight)
+        begin_epoch(self._ledger, Configuration.of(plan, bound, X, y, self._key[0]))
+        guard = type(self).__new__(type(self))
+        guard._begin(holdout, plan, self._ledger.latest(), self._key)
+        return Rotation(guard, self._holdout.X, self._holdout.y)
 
     # ---- what was released
 
     @sealed
-    def history(self) -> pd.DataFrame:
+    def history(self, *, epoch: int | None = None) -> pd.DataFrame:
         """Everything released, in order.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            Of the holdouts of this ledger, from 1; by default this guard's own.
 
         Returns
         -------
         pandas.DataFrame
             Columns query, name, prior, value, charged, low, high, threshold, paired, charges_left, asked_at (UTC).
         """
-        return self._transcript.history()
+        if epoch is None:
+            return self._transcript.history()
+        return released_by(self._ledger, epoch).history
 
     @sealed
     def plot(self, ax: Any = None) -> Any:
@@ -316,6 +379,11 @@ class ReusableHoldout(Questions):
     def halt_reason(self) -> HaltReason | None:
         """Which budget has run out: "charges", "code" or "queries"; None while there is some left."""
         return self._policy.halt_reason(self._state())
+
+    @property
+    def epoch(self) -> int:
+        """Which of its ledger's holdouts this guard has, from 1; see :meth:`rotate`."""
+        return self._ledger.epoch
 
     @property
     def closed(self) -> bool:
@@ -374,12 +442,13 @@ class ReusableHoldout(Questions):
                 "a guard that goes to other processes must keep its budget where they can share it; this one keeps it "
                 'in memory or on a server; give it a file: ReusableHoldout(..., ledger="guard.db")'
             )
-        if self._key_file is None:
+        if self._key[1] is None:
             raise HandleError(
                 "a guard that goes to other processes must have its key in a file; this one was given bytes; pass "
                 "key=Path(...)"
             )
-        holdout_file = path.with_name(path.name + ".holdout")
+        epoch = "" if self.epoch == 1 else f".{self.epoch}"
+        holdout_file = path.with_name(f"{path.name}{epoch}.holdout")
         holdout = self._holdout
         write_private(
             holdout_file,
@@ -391,4 +460,4 @@ class ReusableHoldout(Questions):
                 "sample_weight": holdout.sample_weight,
             },
         )
-        return Handle(str(path), str(self._key_file), str(holdout_file))
+        return Handle(str(path), str(self._key[1]), str(holdout_file))

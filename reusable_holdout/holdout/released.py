@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import LedgerError
+from reusable_holdout.errors import InputError, LedgerError
 from reusable_holdout.holdout.configuration import Configuration
 from reusable_holdout.ledger import Row, SqlLedger
 from reusable_holdout.validity import FAILURE_NATS
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["Released", "history_frame", "is_failure", "released"]
+    from reusable_holdout.ledger import Ledger
+
+__all__ = ["Released", "history_frame", "is_failure", "released", "released_by"]
 
 _COLUMNS = [
     "query",
@@ -52,29 +54,48 @@ class Released(NamedTuple):
     metric: str
 
 
-def released(ledger: str | Path) -> Released:
+def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
     """Read a ledger without the holdout and its key.
 
     Parameters
     ----------
     ledger : str or Path
         SQLite file or URL.
+    epoch : int, optional
+        Of its holdouts, from 1; the last by default.
 
     Raises
     ------
     LedgerError
         If there is no such ledger, or it holds no guard.
+    InputError
+        If there is no such epoch.
     """
     store = SqlLedger(ledger, must_exist=True)
     try:
-        text, rows = store.configuration(), store.rows()
+        if store.configuration() is None:
+            raise LedgerError(f"{ledger} holds no guard yet")
+        return released_by(store, store.epoch if epoch is None else epoch)
     finally:
         store.close()
-    if text is None:
-        raise LedgerError(f"{ledger} holds no guard yet")
-    configuration = Configuration.parse(text)
+
+
+def released_by(ledger: Ledger, epoch: int) -> Released:
+    """Read one epoch of a ledger.
+
+    Raises
+    ------
+    InputError
+        If there is no such epoch.
+    """
+    configurations = ledger.configurations()
+    if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
+        raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")
+    configuration = Configuration.parse(configurations[epoch - 1])
     certificate = configuration.certificate()
-    history = history_frame(rows, lambda charges, nats: certificate.charges_left(charges=charges, nats=nats))
+    history = history_frame(
+        ledger.rows(epoch=epoch), lambda charges, nats: certificate.charges_left(charges=charges, nats=nats)
+    )
     return Released(history, certificate.charges, configuration.metric["name"])
 
 

@@ -13,6 +13,7 @@ from reusable_holdout.holdout.configuration import Configuration
 from reusable_holdout.holdout.released import is_failure
 from reusable_holdout.ledger import SqlLedger, chain_problems, genesis
 from reusable_holdout.validity import FAILURE_NATS, ThresholdTable
+from reusable_holdout.validity.one_sided import LADDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +38,7 @@ class Verification:
     Attributes
     ----------
     queries, charges : int
-        Answers found, and how many of them were charged.
+        Answers found, of all epochs, and how many of them were charged.
     head : str
         Seal of the last commit, hex. Written down elsewhere, it lets a later verification find rows cut off the end.
     problems : list of str
@@ -90,30 +91,73 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
     Proves that the ledger is consistent with itself: what was released is what the plan allows, in this order. That
     the values came from the holdout is known to the holder of holdout and key only.
     """
-    store = SqlLedger(ledger, must_exist=True)
-    try:
-        text = store.configuration()
-        rows = store.rows(after=-(1 << 62))  # none is numbered below 1 unless somebody added it
-        seals = store.seals()
-    finally:
-        store.close()
-    if text is None:
+    epochs = _read(ledger)
+    if not epochs:
         raise LedgerError(f"{ledger} holds no guard: there is nothing to verify")
-    seals = [
-        sealed for sealed in seals if rows and sealed[0] <= rows[-1].query
-    ]  # others were committed meanwhile
-    problems = chain_problems(text, rows, seals)
-    chain = [genesis(text).hex(), *(sealed.hex() for _, sealed in seals if isinstance(sealed, bytes))]
-    if expected_head is not None and expected_head not in chain:
+    problems, chain = [], [""]
+    for number, epoch in enumerate(epochs, start=1):
+        where = "" if len(epochs) == 1 else f"epoch {number}: "
+        found = list(_epoch_problems(epoch, number, chain[-1], epochs[: number - 1]))
+        problems += [where + problem for problem in found]
+        chain += epoch.chain()
+    if expected_head is not None and expected_head not in chain[1:]:
         problems.append(
             "the expected head is not in the chain: rows were cut off or replaced since it was written down"
         )
-    if not problems:  # otherwise the columns mean nothing
-        problems += _recomputed(text, rows)
     more = len(problems) - _MOST_PROBLEMS
     if more > 0:
         problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
+    rows = [row for epoch in epochs for row in epoch.rows]
     return Verification(len(rows), sum(row.charged == 1 for row in rows), chain[-1], problems)
+
+
+class _Epoch(NamedTuple):
+    """One epoch, as it lies in the ledger."""
+
+    text: str
+    rows: list[Row]
+    seals: list[tuple[int, bytes]]
+
+    def chain(self) -> list[str]:
+        """Seals in order, from that of the configuration; hex."""
+        return [
+            genesis(self.text).hex(),
+            *(sealed.hex() for _, sealed in self.seals if isinstance(sealed, bytes)),
+        ]
+
+
+def _read(ledger: str | Path) -> list[_Epoch]:
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        epochs = []
+        for number, text in enumerate(store.configurations(), start=1):
+            rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
+            seals = store.seals(epoch=number)
+            # others were committed meanwhile
+            epochs.append(_Epoch(text, rows, [one for one in seals if rows and one[0] <= rows[-1].query]))
+    finally:
+        store.close()
+    return epochs
+
+
+def _epoch_problems(epoch: _Epoch, number: int, previous: str, before: Sequence[_Epoch]) -> Iterator[str]:
+    problems = chain_problems(epoch.text, epoch.rows, epoch.seals)
+    if not problems:  # otherwise the columns mean nothing
+        problems = _recomputed(epoch.text, epoch.rows)
+    yield from problems
+    try:
+        this, *past = [Configuration.parse(one.text) for one in (epoch, *before)]
+    except HoldoutError as error:
+        if not epoch.rows:  # else it was said
+            yield str(error)
+        return
+    if (this.epoch, this.previous) != (number, previous):
+        yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
+    for one in past:
+        if one.holdout == this.holdout:
+            yield f"its holdout is that of epoch {one.epoch}, which was released"
+        if one.key != this.key:
+            yield f"its noise key is another than that of epoch {one.epoch}"
 
 
 def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
@@ -134,7 +178,7 @@ def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
                 problems += _content_problems(asked, rows, states, lengths, places, named=named)
         if not np.isin(paired, (0, 1)).all():
             problems.append("a row is neither a question about one model nor a comparison of two")
-        if policy == "ladder":
+        if policy in LADDERS:
             problems += _ladder_problems(certificate.start, rows)
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]

@@ -37,9 +37,22 @@ class Transaction(Protocol):
         """
         ...
 
+    def rotate(self, configuration: str) -> None:
+        """End this epoch and begin the next, which has no rows; `Ledger.latest` stands at it.
+
+        Raises
+        ------
+        LedgerError
+            If this transaction has appended rows, or the ledger has no configuration yet.
+        """
+        ...
+
 
 class Ledger(Protocol):
-    """Append-only record of what one guard released.
+    """Append-only record of what one guard released, in epochs: one for each holdout.
+
+    An object stands at the epoch that was the last when it was made, and everything is about that epoch unless another
+    is named; numbers and sums begin anew with each. Once there is a later one, its transactions raise RotatedError.
 
     When the ``with`` statement of a transaction is left, its rows are durable; if it is left by an exception, or the
     process dies in it, they never were. While one is open, its thread uses the ledger through it alone: anything else
@@ -57,6 +70,15 @@ class Ledger(Protocol):
         ...
 
     @property
+    def epoch(self) -> int:
+        """Epoch it stands at, from 1."""
+        ...
+
+    def latest(self) -> Ledger:
+        """Same ledger, standing at its last epoch."""
+        ...
+
+    @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
         ...
@@ -67,6 +89,10 @@ class Ledger(Protocol):
 
     def configuration(self) -> str | None:
         """Stored configuration."""
+        ...
+
+    def configurations(self) -> list[str]:
+        """Configurations of all epochs, in order."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -81,11 +107,11 @@ class Ledger(Protocol):
         """Row of a question, without waiting for writers; None if it was not answered yet."""
         ...
 
-    def rows(self, after: int = 0) -> list[Row]:
+    def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
         ...
 
-    def seals(self) -> list[tuple[int, bytes]]:
+    def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
         ...
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from reusable_holdout.errors import LedgerError
+from reusable_holdout.errors import LedgerError, RotatedError
 
-__all__ = ["failure", "misuse", "reason"]
+__all__ = ["failure", "misuse", "reason", "rotated"]
 
 _ADVICE = {
     "ModuleNotFoundError": "its database's driver must be installed; install it",
@@ -29,7 +29,7 @@ _MISUSE = {
     "elsewhere; nothing was written",
     "orphaned": "a process must not be forked inside a transaction of the ledger it is to use; this one was; nothing "
     "was asked; fork outside the with statement, or start the process by spawning",
-    "twice": "a transaction appends once at most; it was asked twice; nothing was written",
+    "twice": "a transaction appends or rotates, and once at most; it was asked twice; nothing was written",
     "unconfigured": "a ledger must be given a configuration before its first row; it has none; nothing was written; "
     "call create first",
 }
@@ -38,6 +38,14 @@ _MISUSE = {
 def misuse(kind: str) -> LedgerError:
     """Error of a caller who did not keep to the contract."""
     return LedgerError(_MISUSE[kind])
+
+
+def rotated(epoch: int, latest: int) -> RotatedError:
+    """Error of a ledger that stands at an epoch that is over."""
+    return RotatedError(
+        f"a question must be asked of the ledger's last epoch, {latest}; this guard stands at epoch {epoch}, whose "
+        "holdout was released; nothing was asked and nothing was charged; open the guard with the new holdout"
+    )
 
 
 def failure(ledger: object, done: str, problem: str, *, outcome: str = "") -> LedgerError:

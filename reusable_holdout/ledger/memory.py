@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.failures import misuse
+from reusable_holdout.ledger.failures import misuse, rotated
 from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
 
 if TYPE_CHECKING:
@@ -35,38 +36,47 @@ class MemoryLedger:
     path = None
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._process = os.getpid()
-        self._configuration: str | None = None
-        self._rows: list[Row] = []
-        self._places: dict[bytes, int] = {}
-        self._seals: list[tuple[int, bytes]] = []
-        self._active: _MemoryTransaction | None = None
+        self._book = _Book()
+        self.epoch = 1
         self.closed = False
+
+    def latest(self) -> MemoryLedger:
+        """Same ledger, standing at its last epoch."""
+        with self._open():
+            ledger = MemoryLedger()
+            ledger._book, ledger.epoch = self._book, len(self._book.epochs)
+            return ledger
 
     def create(self, configuration: str) -> str:
         """Store a configuration if there is none; return the stored one."""
         with self._open():
-            if self._configuration is None:
-                self._configuration = configuration
-            return self._configuration
+            if self._here.configuration is None:
+                self._here.configuration = configuration
+            return self._here.configuration
 
     def configuration(self) -> str | None:
         """Stored configuration."""
         with self._open():
-            return self._configuration
+            return self._here.configuration
+
+    def configurations(self) -> list[str]:
+        """Configurations of all epochs, in order."""
+        with self._open():
+            stored = [epoch.configuration for epoch in self._book.epochs]
+            return [text for text in stored if text is not None]
 
     @contextmanager
     def transaction(self) -> Iterator[_MemoryTransaction]:
         """Begin; rows appended are in the ledger when the block is left without an exception."""
         with self._open():
-            transaction = self._active = _MemoryTransaction(self)
+            if self.epoch != len(self._book.epochs):
+                raise rotated(self.epoch, len(self._book.epochs))
+            transaction = self._book.active = _MemoryTransaction(self._book, self._tail())
             try:
                 yield transaction
-                if transaction.appended:
-                    self._commit(transaction)
+                self._commit(transaction)
             finally:
-                self._active = None
+                self._book.active = None
 
     def tail(self) -> Tail:
         """End of the ledger."""
@@ -76,85 +86,128 @@ class MemoryLedger:
     def find(self, digest: bytes) -> Row | None:
         """Row of a question; None if it was not answered yet."""
         with self._open():
-            place = self._places.get(digest)
-            return None if place is None else self._rows[place]
+            place = self._here.places.get(digest)
+            return None if place is None else self._here.rows[place]
 
-    def rows(self, after: int = 0) -> list[Row]:
+    def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
         with self._open():
-            return self._rows[max(after, 0) :]
+            return self._at(epoch).rows[max(after, 0) :]
 
-    def seals(self) -> list[tuple[int, bytes]]:
+    def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
         with self._open():
-            return list(self._seals)
+            return list(self._at(epoch).seals)
 
     def close(self) -> None:
         """Forget everything."""
-        if self._process != os.getpid():  # the lock may be one that no thread of a child can release
+        if self._book.process != os.getpid():  # the lock may be one that no thread of a child can release
             return
-        with self._lock:
-            if self._active is not None:
+        with self._book.lock:
+            if self._book.active is not None:
                 raise misuse("nested")
             self.closed = True
 
     @contextmanager
     def _open(self) -> Iterator[None]:
-        if self._process != os.getpid():
+        if self._book.process != os.getpid():
             raise LedgerError(
                 "a budget in memory belongs to the process that made it; this is a fork of it; nothing was asked; "
                 "use a ledger on disk to share a budget"
             )
-        with self._lock:
+        with self._book.lock:
             if self.closed:
                 raise misuse("closed")
-            if self._active is not None:
+            if self._book.active is not None:
                 raise misuse("nested")
             yield
 
+    @property
+    def _here(self) -> _Epoch:
+        return self._book.epochs[self.epoch - 1]
+
+    def _at(self, epoch: int | None) -> _Epoch:
+        if epoch is None:
+            return self._here
+        return self._book.epochs[epoch - 1] if 1 <= epoch <= len(self._book.epochs) else _Epoch()
+
     def _tail(self) -> Tail:
-        if not self._rows:
-            return Tail(0, 0, 0.0, genesis(self._configuration or ""))
-        last = self._rows[-1]
-        return Tail(last.query, last.charges, last.spent_nats, self._seals[-1][1], last.value)
+        here = self._here
+        if not here.rows:
+            return Tail(0, 0, 0.0, genesis(here.configuration or ""))
+        last = here.rows[-1]
+        return Tail(last.query, last.charges, last.spent_nats, here.seals[-1][1], last.value)
 
     def _commit(self, transaction: _MemoryTransaction) -> None:
-        if self._process != os.getpid():
+        if self._book.process != os.getpid():
             raise misuse("over")
-        rows = transaction.appended
-        self._places.update((row.digest, row.query - 1) for row in rows)
-        self._rows += rows
-        self._seals.append((rows[-1].query, transaction.sealed))
+        here, rows = self._here, transaction.appended
+        if rows:
+            here.places.update((row.digest, row.query - 1) for row in rows)
+            here.rows += rows
+            here.seals.append((rows[-1].query, transaction.sealed))
+        if transaction.next is not None:
+            self._book.epochs.append(transaction.next)
+
+
+@dataclass
+class _Epoch:
+    configuration: str | None = None
+    rows: list[Row] = field(default_factory=list)
+    places: dict[bytes, int] = field(default_factory=dict)
+    seals: list[tuple[int, bytes]] = field(default_factory=list)
+
+
+@dataclass
+class _Book:
+    """What all ledgers on it share."""
+
+    epochs: list[_Epoch] = field(default_factory=lambda: [_Epoch()])
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    process: int = field(default_factory=os.getpid)
+    active: _MemoryTransaction | None = None
 
 
 class _MemoryTransaction:
-    def __init__(self, ledger: MemoryLedger) -> None:
-        self.tail = ledger._tail()
+    def __init__(self, book: _Book, tail: Tail) -> None:
+        self.tail = tail
         self.appended: list[Row] = []
         self.sealed = b""
-        self._ledger = ledger
+        self.next: _Epoch | None = None
+        self._book = book
 
     def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
         """Rows of the questions that were answered before."""
-        rows, places = self._open()._rows, self._ledger._places
+        here = self._open()
+        rows, places = here.rows, here.places
         return {digest: rows[places[digest]] for digest in digests if digest in places}
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
-        ledger = self._open()
-        if self.appended:
+        here = self._open()
+        if self.appended or self.next is not None:
             raise misuse("twice")
         if not rows:
             return
-        if ledger._configuration is None:
+        if here.configuration is None:
             raise misuse("unconfigured")
         check_follows(self.tail, rows)
         sealed = seal(self.tail.seal, rows)
-        if len({row.digest for row in rows} - ledger._places.keys()) != len(rows):
+        if len({row.digest for row in rows} - here.places.keys()) != len(rows):
             raise LedgerError("a question is answered once; a row repeats one; nothing was written")
         self.appended, self.sealed = list(rows), sealed
 
-    def _open(self) -> MemoryLedger:
-        if self._ledger._active is not self:
+    def rotate(self, configuration: str) -> None:
+        """End this epoch and begin the next, once at most."""
+        here = self._open()
+        if self.appended or self.next is not None:
+            raise misuse("twice")
+        if here.configuration is None:
+            raise misuse("unconfigured")
+        self.next = _Epoch(configuration)
+
+    def _open(self) -> _Epoch:
+        """Epoch that is written to: the last."""
+        if self._book.active is not self:
             raise misuse("over")
-        return self._ledger
+        return self._book.epochs[-1]

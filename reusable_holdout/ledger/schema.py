@@ -13,23 +13,24 @@ if TYPE_CHECKING:
 
 __all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "plain"]
 
-SCHEMA = 2
+SCHEMA = 3
 CHUNK = 500  # digests looked up by one statement
 
 METADATA = sa.MetaData()
 _CONFIGURATION = sa.Table(
     "configuration",
     METADATA,
-    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sa.Column("epoch", sa.Integer, sa.CheckConstraint("epoch >= 1"), primary_key=True, autoincrement=False),
     sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
 )
 _ANSWERS = sa.Table(
     "answers",
     METADATA,
+    sa.Column("epoch", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("query", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("batch", sa.Integer, nullable=False),
-    sa.Column("digest", sa.LargeBinary(32), nullable=False, unique=True),
+    sa.Column("digest", sa.LargeBinary(32), nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
     sa.Column("charged", sa.Integer, nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
@@ -39,44 +40,66 @@ _ANSWERS = sa.Table(
     sa.Column("asked_at", sa.Double, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("seal", sa.LargeBinary(32)),
+    sa.UniqueConstraint("epoch", "digest"),
+    sqlite_with_rowid=False,  # rows lie in the order of their key, and need no second index
 )
 
 
 class Statements:
-    """SQL of one dialect, compiled once: the hot path does not build statements."""
+    """SQL of one dialect for one epoch, compiled once: the hot path does not build statements.
 
-    def __init__(self, engine: sa.Engine) -> None:
+    Parameters
+    ----------
+    engine : sqlalchemy.Engine
+    epoch : int
+        From 1.
+    """
+
+    def __init__(self, engine: sa.Engine, epoch: int) -> None:
         dialect = engine.dialect
         row = [_ANSWERS.c[name] for name in Row._fields]
+        number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))
 
         def compiled(statement: Any) -> str:
             return str(statement.compile(dialect=dialect))
 
         bind = sa.bindparam
         answers, configuration = _ANSWERS.c, _CONFIGURATION.c
+        here = answers.epoch == number
+        latest = sa.select(sa.func.max(configuration.epoch)).scalar_subquery()
+        last = sa.select(sa.func.max(answers.query)).where(here).scalar_subquery()
+        self.epoch = epoch
         self.schema = compiled(sa.select(configuration.schema_version))
-        self.configuration = compiled(sa.select(configuration.text))
+        self.configuration = compiled(sa.select(configuration.text).where(configuration.epoch == number))
+        self.configurations = compiled(sa.select(configuration.text).order_by(configuration.epoch))
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.tail = compiled(
-            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal, answers.value).where(
-                answers.query == sa.select(sa.func.max(answers.query)).scalar_subquery()
-            )
+            sa.select(
+                answers.query, answers.charges, answers.spent_nats, answers.seal, answers.value, latest
+            ).where(here, answers.query == last)
         )
-        self.rows = compiled(sa.select(*row).where(answers.query > bind("after")).order_by(answers.query))
-        self.digests = compiled(sa.select(answers.digest))
+        self.latest = compiled(sa.select(sa.func.max(configuration.epoch)))
+        self.rows = compiled(
+            sa.select(*row).where(here, answers.query > bind("after")).order_by(answers.query)
+        )
+        self.digests = compiled(sa.select(answers.digest).where(here))
         self.seals = compiled(
-            sa.select(answers.query, answers.seal).where(answers.seal.is_not(None)).order_by(answers.query)
+            sa.select(answers.query, answers.seal)
+            .where(here, answers.seal.is_not(None))
+            .order_by(answers.query)
         )
-        self.insert = compiled(sa.insert(_ANSWERS).values({column.name: bind(column.name) for column in row}))
-        self.insert_sealed = compiled(sa.insert(_ANSWERS))
-        self.one = compiled(sa.select(*row).where(answers.digest == bind("digest")))
+        values: dict[str, Any] = {"epoch": number} | {column.name: bind(column.name) for column in row}
+        self.insert = compiled(sa.insert(_ANSWERS).values(values).inline())
+        self.insert_sealed = compiled(sa.insert(_ANSWERS).values(values | {"seal": bind("seal")}).inline())
+        self.one = compiled(sa.select(*row).where(here, answers.digest == bind("digest")))
         self.chunk = compiled(
-            sa.select(*row).where(answers.digest.in_([bind(f"digest{i}") for i in range(CHUNK)]))
+            sa.select(*row).where(here, answers.digest.in_([bind(f"digest{i}") for i in range(CHUNK)]))
         )
         if dialect.name == "sqlite":
             self.begin = ["BEGIN IMMEDIATE"]
         else:
-            self.begin = [compiled(sa.select(configuration.id).with_for_update())]
+            locked = sa.select(configuration.epoch).where(configuration.epoch == number).with_for_update()
+            self.begin = [compiled(locked)]
 
 
 def as_row(values: Sequence[Any]) -> Row:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import forks
-from reusable_holdout.ledger.failures import failure, misuse, reason
+from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
 from reusable_holdout.ledger.location import check_file, resolved
 from reusable_holdout.ledger.records import Row, Tail, genesis
 from reusable_holdout.ledger.schema import METADATA, SCHEMA, Statements, as_row, plain
@@ -63,7 +63,7 @@ class SqlLedger:
         self._acquire()
         try:
             self._engine = _engine(self.url, is_sqlite=self.path is not None)
-            self._sql = Statements(self._engine)
+            self._sql = Statements(self._engine, 1)
             self._prepare()
         except BaseException as error:
             self.drop()
@@ -98,6 +98,15 @@ class SqlLedger:
         """Stored configuration."""
         return self._read(self._stored)
 
+    def configurations(self) -> list[str]:
+        """Configurations of all epochs, in order."""
+
+        def work(cursor: Any) -> list[str]:
+            cursor.execute(self._sql.configurations)
+            return [text for (text,) in cursor.fetchall()]
+
+        return self._read(work)
+
     def transaction(self) -> SqlTransaction:
         """Begin; the rows appended are durable when the block is left without an exception."""
         return SqlTransaction(self)
@@ -116,20 +125,22 @@ class SqlLedger:
 
         return self._read(work)
 
-    def rows(self, after: int = 0) -> list[Row]:
+    def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
+        sql = self._sql_of(epoch)
 
         def work(cursor: Any) -> list[Row]:
-            cursor.execute(self._sql.rows, (after,))
+            cursor.execute(sql.rows, (after,))
             return [as_row(values) for values in cursor.fetchall()]
 
         return self._read(work)
 
-    def seals(self) -> list[tuple[int, bytes]]:
+    def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
+        sql = self._sql_of(epoch)
 
         def work(cursor: Any) -> list[tuple[int, bytes]]:
-            cursor.execute(self._sql.seals)
+            cursor.execute(sql.seals)
             return [(query, plain(sealed)) for query, sealed in cursor.fetchall()]
 
         return self._read(work)
@@ -143,6 +154,18 @@ class SqlLedger:
             self.closed = True
             self.drop()
             self.user = 0
+
+    @property
+    def epoch(self) -> int:
+        """Epoch it stands at."""
+        return self._sql.epoch
+
+    def latest(self) -> SqlLedger:
+        """Same ledger, standing at its last epoch."""
+        return SqlLedger(self.url if self.path is None else self.path, must_exist=True)
+
+    def _sql_of(self, epoch: int | None) -> Statements:
+        return self._sql if epoch is None or epoch == self.epoch else Statements(self._engine, epoch)
 
     # ---- connections
 
@@ -207,12 +230,16 @@ class SqlLedger:
         cursor = self._connected().cursor()
         cursor.execute(self._sql.schema)
         found = cursor.fetchone()
-        cursor.close()
-        self._connection.rollback()
         if found is not None and found[0] != SCHEMA:
             raise LedgerError(
                 f"{self!r} must have schema {SCHEMA}; it has {found[0]}; use the version of the library that wrote it"
             )
+        cursor.execute(self._sql.latest)
+        latest = cursor.fetchone()[0]
+        cursor.close()
+        self._connection.rollback()
+        if latest not in {None, 1}:
+            self._sql = Statements(self._engine, int(latest))
 
     def _make_tables(self) -> None:
         """Make them once, also if several processes try at the same moment."""
@@ -240,18 +267,27 @@ class SqlLedger:
         found = cursor.fetchone()
         return None if found is None else str(found[0])
 
-    def _tail(self, cursor: Any) -> Tail:
+    def _tail(self, cursor: Any, *, writing: bool = False) -> Tail:
         cursor.execute(self._sql.tail)
         found = cursor.fetchone()
         if found is None:
+            if writing:
+                cursor.execute(self._sql.latest)
+                self._check_is_last(cursor.fetchone()[0])
             return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
-        query, charges, nats, sealed, value = found
+        query, charges, nats, sealed, value, latest = found
+        if writing:
+            self._check_is_last(latest)
         sealed = plain(sealed)
         if type(sealed) is not bytes:
             raise LedgerError(
                 "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
             )
         return Tail(query, charges, nats, sealed, value)
+
+    def _check_is_last(self, latest: int | None) -> None:
+        if latest is not None and latest != self.epoch:
+            raise rotated(self.epoch, latest)
 
 
 def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:

@@ -34,6 +34,7 @@ class SqlTransaction:
         self._sql = ledger._sql
         self._cursor: Any = None
         self._appended = False
+        self._rotated = False
         self._problem = ""
 
     def __enter__(self) -> Self:
@@ -44,7 +45,7 @@ class SqlTransaction:
             self._cursor = self._connection.cursor()
             for statement in self._sql.begin:
                 self._cursor.execute(statement)
-            self.tail = ledger._tail(self._cursor)
+            self.tail = ledger._tail(self._cursor, writing=True)
             ledger._active = self
         except BaseException as error:
             ledger.drop()
@@ -89,7 +90,7 @@ class SqlTransaction:
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
-        if self._appended:
+        if self._appended or self._rotated:
             raise misuse("twice")
         if not rows:
             return
@@ -97,6 +98,12 @@ class SqlTransaction:
         sealed = seal(self.tail.seal, rows)
         self._appended = True
         self._run(self._insert, rows, sealed)
+
+    def rotate(self, configuration: str) -> None:
+        """End this epoch and begin the next, once at most."""
+        if self._appended or self._rotated:
+            raise misuse("twice")
+        self._run(self._rotate, configuration)
 
     # ---- the same, on the database
 
@@ -131,9 +138,15 @@ class SqlTransaction:
                 "a ledger with rows must have the configuration they were sealed with; it is gone; nothing was "
                 "written; restore the ledger whole"
             )
-        self._cursor.execute(self._sql.create, (1, SCHEMA, configuration))
+        self._cursor.execute(self._sql.create, (self._sql.epoch, SCHEMA, configuration))
         self.tail = Tail(0, 0, 0.0, genesis(configuration))
         return configuration
+
+    def _rotate(self, configuration: str) -> None:
+        if self._ledger._stored(self._cursor) is None:
+            raise misuse("unconfigured")
+        self._cursor.execute(self._sql.create, (self._sql.epoch + 1, SCHEMA, configuration))
+        self._rotated = True
 
     def _find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
         if self.tail.query == 0:

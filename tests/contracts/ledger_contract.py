@@ -2,7 +2,7 @@
 
 import pytest
 
-from reusable_holdout.errors import LedgerError
+from reusable_holdout.errors import LedgerError, RotatedError
 from reusable_holdout.ledger import Row, chain_problems, genesis, seal
 
 
@@ -31,6 +31,11 @@ def make_row(query, *, charged=0, nats=0.0, before=None, batch=None, name=""):
 def append(ledger, *rows):
     with ledger.transaction() as transaction:
         transaction.append(rows)
+
+
+def rotate(ledger, configuration):
+    with ledger.transaction() as transaction:
+        transaction.rotate(configuration)
 
 
 class LedgerContract:
@@ -213,6 +218,63 @@ class LedgerContract:
             transaction.append([make_row(1)])
             transaction.append([make_row(2)])
         assert ledger.rows() == []
+
+    def test_an_epoch_begins_without_rows_and_the_past_stays_readable(self, ledger):
+        ledger.create("first")
+        append(ledger, make_row(1))
+        rotate(ledger, "second")
+        now = ledger.latest()
+        assert (ledger.epoch, now.epoch) == (1, 2)
+        assert (ledger.configuration(), now.configuration()) == ("first", "second")
+        assert now.configurations() == ["first", "second"]
+        assert tuple(now.tail()) == (0, 0, 0.0, genesis("second"), None)
+        assert now.find(make_row(1).digest) is None
+        append(now, make_row(1)._replace(value=0.25), make_row(2, batch=1))
+        assert len(now.rows()) == 2
+        assert now.rows(epoch=1) == [make_row(1)]
+        assert chain_problems("first", now.rows(epoch=1), now.seals(epoch=1)) == []
+        assert chain_problems("second", now.rows(), now.seals()) == []
+        assert now.rows(epoch=3) == []
+        now.close()
+
+    def test_an_epoch_that_fails_to_begin_never_began(self, ledger):
+        ledger.create("first")
+        with pytest.raises(ValueError, match="as the guard would"), ledger.transaction() as transaction:
+            transaction.rotate("second")
+            raise ValueError("as the guard would")
+        assert ledger.configurations() == ["first"]
+        append(ledger, make_row(1))
+
+    def test_a_transaction_appends_or_rotates(self, ledger):
+        ledger.create("first")
+        for uses in (["rotate", "append"], ["append", "rotate"], ["rotate", "rotate"]):
+            with pytest.raises(LedgerError, match="once"), ledger.transaction() as transaction:
+                for use in uses:
+                    getattr(transaction, use)("second" if use == "rotate" else [make_row(1)])
+        assert (ledger.configurations(), ledger.rows()) == (["first"], [])
+
+    def test_an_epoch_needs_one_before_it(self, ledger):
+        with pytest.raises(LedgerError, match="create first"):
+            rotate(ledger, "second")
+        assert ledger.configurations() == []
+
+    def test_who_stands_at_a_past_epoch_reads_it_and_writes_no_more(self, ledger):
+        ledger.create("first")
+        append(ledger, make_row(1))
+        other = self.another(ledger)
+        rotate(ledger, "second")
+        now = ledger.latest()
+        for old in filter(None, [ledger, other]):
+            for _ in range(2):  # before the new epoch has rows, and after
+                with pytest.raises(RotatedError, match="last epoch, 2"):
+                    append(old, make_row(2))
+                with pytest.raises(RotatedError, match="last epoch, 2"):
+                    rotate(old, "third")
+                assert (old.epoch, old.rows(), old.tail().query) == (1, [make_row(1)], 1)
+                assert old.find(make_row(1).digest) == make_row(1)
+                append(now, make_row(now.tail().query + 1))
+            old.close()
+        now.close()
 
     def test_a_closed_ledger_says_so(self, ledger):
         ledger.create("{}")

@@ -42,7 +42,7 @@ class Secrets:
     def __init__(self, guard, labels, asked):
         policy = guard._policy
         noise, mechanism = policy._noise, policy._resumed(0)
-        key = guard._key_file.read_text().strip()
+        key = guard._key[1].read_text().strip()
         self.numbers, self.units = [MARK], []
         for name, predictions in asked.items():
             right, prior = QUESTIONS[name]
@@ -202,7 +202,7 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         repr(guard._holdout.y.tolist()),
         pickle.dumps(guard._holdout.y),
         pickle.dumps(guard._holdout.X),
-        guard._key_file.read_bytes(),
+        guard._key[1].read_bytes(),
         f"{guard._policy._resumed(0)._offset}",
     ):
         assert secrets.found_in(leak), leak

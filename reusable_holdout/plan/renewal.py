@@ -1,0 +1,61 @@
+"""The same promise for other rows: what a rotation makes of a plan."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from reusable_holdout.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from reusable_holdout.queries import BoundMetric
+
+__all__ = ["renewed"]
+
+
+def renewed(
+    plan: Plan,
+    bound: BoundMetric,
+    *,
+    queries: int | None = None,
+    tolerance: float | None = None,
+    charges: int | None = None,
+    estimate: float | None = None,
+) -> Plan:
+    """Plan of the same promise for other rows.
+
+    Everything stays as it is unless it is named, the tolerance first of all: the charges follow from it and the rows.
+    Charges that are named without a tolerance make the tolerance follow. Noise that was derived is derived anew.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the rows before.
+    bound : BoundMetric
+        The metric on the new rows.
+    queries, tolerance, charges, estimate
+        As for :class:`Plan`.
+
+    Raises
+    ------
+    PlanError
+        If the rows cannot keep it.
+    """
+    record = plan.record()
+    derived = Plan.from_record(record | {"noise_scale": None}).noise_scale
+    return Plan.from_record(
+        record
+        | {
+            "rows": bound.effective_rows,
+            "influence": float(bound.sensitivity * bound.effective_rows),
+            "variation": bound.sum_of_squares * bound.effective_rows,
+            "queries": plan.queries if queries is None else queries,
+            "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
+            "charges": charges,
+            "estimate": plan.estimate if estimate is None else estimate,
+            "noise_scale": None
+            if math.isclose(derived, plan.noise_scale, rel_tol=1e-9)
+            else plan.noise_scale,
+            "delta": None if plan.delta == 1.0 / plan.rows**2 else plan.delta,
+        }
+    )
