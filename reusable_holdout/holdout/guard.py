@@ -13,7 +13,7 @@ from reusable_holdout.holdout.inputs import PrivateData
 from reusable_holdout.holdout.keys import find_key
 from reusable_holdout.holdout.policies import POLICIES
 from reusable_holdout.holdout.questions import Questions
-from reusable_holdout.holdout.released import released_by
+from reusable_holdout.holdout.record import Record
 from reusable_holdout.holdout.rotation import Rotation, begin_epoch, check_may_rotate, past_epochs
 from reusable_holdout.holdout.transcript import Transcript
 from reusable_holdout.ledger import MemoryLedger, SqlLedger
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from reusable_holdout.holdout.answer import Answer
-    from reusable_holdout.holdout.thresholdout import HaltReason, State
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ReusableHoldout"]
 
 
-class ReusableHoldout(Questions):
+class ReusableHoldout(Questions, Record):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
     With probability `confidence`, the intervals of all answers together contain the population values, however the
@@ -316,88 +314,6 @@ class ReusableHoldout(Questions):
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, self._ledger.latest(), self._key)
         return Rotation(guard, self._holdout.X, self._holdout.y)
-
-    # ---- what was released
-
-    @sealed
-    def history(self, *, epoch: int | None = None) -> pd.DataFrame:
-        """Everything released, in order.
-
-        Parameters
-        ----------
-        epoch : int, optional
-            Of the holdouts of this ledger, from 1; by default this guard's own.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns query, name, prior, value, charged, low, high, threshold, paired, charges_left, asked_at (UTC).
-        """
-        if epoch is None:
-            return self._transcript.history()
-        return released_by(self._ledger, epoch).history
-
-    @sealed
-    def plot(self, ax: Any = None) -> Any:
-        """Draw priors against answers with their intervals, charges, and the budget left.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from reusable_holdout.plotting import plot_history  # noqa: PLC0415 - matplotlib is optional
-
-        return plot_history(self.history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
-
-    @property
-    def classes(self) -> NDArray[Any] | None:
-        """Sorted classes, which are public; None for metrics of real values."""
-        return self._holdout.bound.classes
-
-    @property
-    def queries_asked(self) -> int:
-        """Different questions answered so far, by all processes."""
-        return self._state().query
-
-    @property
-    def charges_left(self) -> int:
-        """Charges still affordable; at 0 the guard has halted."""
-        state = self._state()
-        return self._policy.charges_left(state.charges, state.nats)
-
-    @property
-    def halted(self) -> bool:
-        """Whether nothing new will be answered any more."""
-        return self.halt_reason is not None
-
-    @property
-    def halt_reason(self) -> HaltReason | None:
-        """Which budget has run out: "charges", "code" or "queries"; None while there is some left."""
-        return self._policy.halt_reason(self._state())
-
-    @property
-    def epoch(self) -> int:
-        """Which of its ledger's holdouts this guard has, from 1; see :meth:`rotate`."""
-        return self._ledger.epoch
-
-    @property
-    def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
-        return self._ledger.closed
-
-    @property
-    def ledger(self) -> str | None:
-        """URL of the ledger; None if it is in memory."""
-        return self._ledger.url
-
-    @sealed
-    def _state(self) -> State:
-        return self._transcript.state
 
     # ---- life
 
