@@ -14,7 +14,15 @@ from reusable_holdout.errors import (
     RotatedError,
     TamperedLedgerError,
 )
-from reusable_holdout.holdout import Answer, ReusableHoldout, Rotation, Verification, verify
+from reusable_holdout.holdout import (
+    Answer,
+    ParameterFreeLadderWarning,
+    ParquetRows,
+    ReusableHoldout,
+    Rotation,
+    Verification,
+    verify,
+)
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import Metric
 
@@ -30,6 +38,8 @@ __all__ = [
     "LedgerMismatchError",
     "Metric",
     "ModelError",
+    "ParameterFreeLadderWarning",
+    "ParquetRows",
     "Plan",
     "PlanError",
     "ReusableHoldout",

@@ -2,6 +2,28 @@
 
 import os
 
+import pytest
+from servers import new_database, postgresql, why_no_postgresql
+
 # test processes share few cores: threads that spin for each other make fits twenty times slower
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+
+@pytest.fixture(scope="session")
+def postgresql_server():
+    """URL of a PostgreSQL server that the tests share; a test that needs it is skipped where there is none.
+
+    With REQUIRE_POSTGRESQL set, as on CI, it fails.
+    """
+    missing = why_no_postgresql()
+    if missing:
+        (pytest.fail if os.environ.get("REQUIRE_POSTGRESQL") else pytest.skip)(missing)
+    with postgresql(durable=False) as url:
+        yield url
+
+
+@pytest.fixture
+def server_url(postgresql_server):
+    """URL of an empty database of this test's own."""
+    return new_database(postgresql_server)

@@ -34,7 +34,7 @@ class GuardLike(Protocol):
     """A guard, a plain holdout, or a remote one; it ends an attack by raising :class:`~reusable_holdout.Halted`.
 
     If it also has ``evaluate_many(predictions, priors)``, questions that depend on no answer are asked as one batch.
-    One whose ``policy`` is "ladder" is asked without priors.
+    One whose ``policy`` is a ladder is asked without priors.
     """
 
     def evaluate_predictions(self, predictions: Any, *, prior: float = ...) -> AnswerLike:

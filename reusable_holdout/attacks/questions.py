@@ -11,6 +11,7 @@ from reusable_holdout.attacks.result import AttackResult
 from reusable_holdout.attacks.truth import as_truth
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.queries import Metric, resolve_metric
+from reusable_holdout.validity import LADDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,8 +60,8 @@ class Questions:
         self.sign = 1.0 if self.metric.greater_is_better else -1.0
         self._holdout = holdout
         self._states_priors = (
-            getattr(holdout, "policy", None) != "ladder"
-        )  # its prior is the best score so far
+            getattr(holdout, "policy", None) not in LADDERS
+        )  # their prior is the best so far
         self._answers: list[AnswerLike] = []
         self._truths: list[float] = []
         self._halted: str | None = None

@@ -72,16 +72,40 @@ def attempt(call: Callable[[], _R]) -> _R | None:
 
 
 class _Silence:
-    """The process's one set of streams and filters: one thread at a time may exchange them."""
+    """The process's one set of streams and filters: the first thread that needs silence makes it, the last ends it.
+
+    Threads do not wait for one another: one that waits would hold a worker that the other's rows are read on.
+    """
 
     def __init__(self) -> None:
-        self._process, self._lock = os.getpid(), threading.RLock()
+        self._process = 0
+        self._begin_anew()
 
-    def lock(self) -> threading.RLock:
-        """Lock of this process; a fork may have happened while another thread held it."""
-        if self._process != os.getpid():
-            self._process, self._lock = os.getpid(), threading.RLock()
-        return self._lock
+    def _begin_anew(self) -> None:
+        if self._process != os.getpid():  # a fork may have happened while another thread was silent
+            self._process, self._lock, self._threads = os.getpid(), threading.Lock(), 0
+            self._restore = contextlib.ExitStack()
+
+    def begin(self) -> None:
+        """One more."""
+        self._begin_anew()
+        with self._lock:
+            if self._threads == 0:
+                sink = io.StringIO()
+                self._restore.enter_context(warnings.catch_warnings())
+                self._restore.enter_context(contextlib.redirect_stdout(sink))
+                self._restore.enter_context(contextlib.redirect_stderr(sink))
+                self._restore.callback(logging.disable, logging.root.manager.disable)
+                warnings.simplefilter("ignore")
+                logging.disable(sys.maxsize)
+            self._threads += 1
+
+    def end(self) -> None:
+        """One less."""
+        with self._lock:
+            self._threads -= 1
+            if self._threads == 0:
+                self._restore.close()
 
 
 _SILENCE = _Silence()
@@ -91,19 +115,10 @@ _SILENCE = _Silence()
 def quiet() -> Iterator[None]:
     """Swallow warnings, prints and log records: those of a model on the holdout may quote it.
 
-    While it lasts, log records of other threads are lost too, and other models wait.
+    While it lasts, those of other threads are lost too.
     """
-    sink = io.StringIO()
-    with (
-        _SILENCE.lock(),
-        warnings.catch_warnings(),
-        contextlib.redirect_stdout(sink),
-        contextlib.redirect_stderr(sink),
-    ):
-        level = logging.root.manager.disable
-        warnings.simplefilter("ignore")
-        logging.disable(sys.maxsize)
-        try:
-            yield
-        finally:
-            logging.disable(level)
+    _SILENCE.begin()
+    try:
+        yield
+    finally:
+        _SILENCE.end()

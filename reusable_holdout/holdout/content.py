@@ -10,12 +10,10 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from reusable_holdout.errors import InputError
+from reusable_holdout.holdout.digests import holdout_digest, predictions_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -43,13 +41,11 @@ class ContentKey:
         raise TypeError("a content key cannot be pickled")
 
     def holdout(self, X: Any, y: Any) -> str:
-        """Digest of a holdout: columns, types, values and order of rows."""
-        digest = self._new(b"holdout")
-        for part in (X, y):
-            for piece in _pieces(part):
-                digest.update(len(piece).to_bytes(8, "big"))
-                digest.update(piece)
-        return digest.hexdigest()
+        """Digest of a holdout: columns, types, values and order of rows.
+
+        It does not tell how the rows are cut into chunks, nor whether they lie in memory.
+        """
+        return holdout_digest(lambda: self._new(b"holdout"), X, y).hex()
 
     def question(self, prepared: NDArray[Any], prior_unit: int) -> bytes:
         """Digest of a question asked with predictions: them in canonical form, and the prior on the grid.
@@ -58,16 +54,14 @@ class ContentKey:
         """
         digest = self._new(b"question")
         digest.update(prior_unit.to_bytes(8, "big", signed=True))
-        digest.update(
-            hashlib.sha256(prepared.data).digest()
-        )  # processors have instructions for it: half the time
+        digest.update(predictions_digest(prepared))
         return digest.digest()
 
     def comparison(self, prepared: NDArray[Any], prior_unit: int) -> bytes:
         """Digest of a comparison of two predictions, in this order."""
         digest = self._new(b"comparison")
         digest.update(prior_unit.to_bytes(8, "big", signed=True))
-        digest.update(hashlib.sha256(np.ascontiguousarray(prepared).data).digest())
+        digest.update(predictions_digest(prepared))
         return digest.digest()
 
     def failed_batch(self, questions: Sequence[bytes]) -> bytes:
@@ -100,42 +94,3 @@ class ContentKey:
 
     def _new(self, person: bytes) -> hashlib.blake2b:
         return hashlib.blake2b(key=self._key, digest_size=_DIGEST_BYTES, person=person)
-
-
-def _pieces(part: Any) -> Iterable[bytes]:
-    """Bytes of an array, frame or sparse matrix: equal content, equal bytes."""
-    if part is None:
-        yield b"nothing"
-    elif hasattr(part, "tocsr"):
-        matrix = part.tocsr(copy=True)
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-        matrix.sort_indices()
-        yield f"sparse {matrix.shape}".encode()
-        for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):
-            yield from _array_pieces(array)
-    elif hasattr(part, "columns"):  # pandas, polars
-        for name in part.columns:
-            yield f"column {name!r}".encode()
-            yield from _array_pieces(np.asarray(part[name].to_numpy()))
-    else:
-        yield from _array_pieces(np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part))
-
-
-def _array_pieces(array: NDArray[Any]) -> Iterable[bytes]:
-    if array.dtype.kind in "biu":
-        array = array.astype(np.int64) if array.dtype.kind != "u" or array.itemsize < 8 else array
-    elif array.dtype.kind == "f":
-        array = array.astype(np.float64) + 0.0  # one zero
-    elif array.dtype.kind in "OUST":
-        yield f"text {array.shape}".encode()
-        for value in array.ravel().tolist():
-            if isinstance(value, np.ndarray):  # its repr leaves out most of it
-                yield from _array_pieces(value)
-            else:
-                yield repr(value).encode()
-        return
-    elif array.dtype.kind not in "mMc":
-        raise InputError(f"the holdout must hold numbers, dates or text; got dtype {array.dtype}; convert it")
-    yield f"{array.dtype.str} {array.shape}".encode()
-    yield np.ascontiguousarray(array).tobytes()

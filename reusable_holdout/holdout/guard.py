@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import HandleError, HoldoutError, LedgerError
+from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.holdout.chunks import rows_and_labels
 from reusable_holdout.holdout.configuration import Configuration, metric_of
 from reusable_holdout.holdout.content import ContentKey
-from reusable_holdout.holdout.handle import Handle, write_private
+from reusable_holdout.holdout.handle import Handle, make_handle
 from reusable_holdout.holdout.inputs import PrivateData
 from reusable_holdout.holdout.keys import find_key
 from reusable_holdout.holdout.policies import POLICIES
@@ -45,9 +46,10 @@ class ReusableHoldout(Questions, Record):
 
     Parameters
     ----------
-    X : array-like of shape (rows, features) or None
-        Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse.
-    y : array-like of shape (rows,)
+    X : array-like of shape (rows, features), ParquetRows, Dask array or DataFrame, or None
+        Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse. Those of Parquet files and Dask
+        stay where they are: models predict them chunk by chunk, on joblib's current backend.
+    y : array-like of shape (rows,), or the name of a column of ParquetRows or of a Dask DataFrame
         Private labels. Rows must be independent draws from the population of interest and no training rows.
     metric : str or Metric
         A name of the catalogue, or a metric of your own.
@@ -86,6 +88,8 @@ class ReusableHoldout(Questions, Record):
     plan : Plan
     metric : Metric
     policy : str
+    digest : str
+        Keyed digest of the holdout, hex: public, it names the holdout and tells nothing else about it.
 
     Raises
     ------
@@ -144,6 +148,7 @@ class ReusableHoldout(Questions, Record):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> None:
+        X, y = rows_and_labels(X, y)
         bound = resolve_metric(metric).bind(y, classes=classes, sample_weight=sample_weight)
         plan = Plan(
             rows=bound.effective_rows,
@@ -222,10 +227,11 @@ class ReusableHoldout(Questions, Record):
         store = SqlLedger(ledger, must_exist=True)
         stored = store.configuration()
         if stored is None:
-            raise LedgerError(f"{ledger} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
+            raise LedgerError(f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
         configuration = Configuration.parse(stored)
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
         known = configuration.classes if classes is None else classes
+        X, y = rows_and_labels(X, y)
         bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
         plan = Plan.from_record(configuration.plan)
         data = PrivateData(X, y, bound, classes, sample_weight)
@@ -240,7 +246,7 @@ class ReusableHoldout(Questions, Record):
         configuration.check_same(stored, past=past_epochs(ledger))
         self.plan, self.metric, self.policy = plan, metric, plan.policy
         self._holdout, self._ledger, self._key = holdout, ledger, key
-        self._content = ContentKey(secret)
+        self._content, self.digest = ContentKey(secret), configuration.holdout
         make, noise = POLICIES[plan.policy], KeyedNoise(secret, epoch=ledger.epoch - 1)
         scores = plan.certificate(greater_is_better=metric.greater_is_better)
         self._policy = make(scores, noise)
@@ -305,6 +311,7 @@ class ReusableHoldout(Questions, Record):
         """
         check_may_rotate(self, early=early)
         known = self._holdout.bound.classes if classes is None else classes
+        X, y = rows_and_labels(X, y)
         bound = self.metric.bind(y, classes=known, sample_weight=sample_weight)
         wish = {"queries": queries, "tolerance": tolerance, "charges": charges, "estimate": estimate}
         plan = renewed(self.plan, bound, **wish)  # type: ignore[arg-type]
@@ -348,32 +355,13 @@ class ReusableHoldout(Questions, Record):
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
         if self._handle is None:
-            self._handle = self._make_handle()
-        return Handle.open, (self._handle,)
-
-    def _make_handle(self) -> Handle:
-        path = self._ledger.path
-        if path is None:
-            raise HandleError(
-                "a guard that goes to other processes must keep its budget where they can share it; this one keeps it "
-                'in memory or on a server; give it a file: ReusableHoldout(..., ledger="guard.db")'
-            )
-        if self._key[1] is None:
-            raise HandleError(
-                "a guard that goes to other processes must have its key in a file; this one was given bytes; pass "
-                "key=Path(...)"
-            )
-        epoch = "" if self.epoch == 1 else f".{self.epoch}"
-        holdout_file = path.with_name(f"{path.name}{epoch}.holdout")
-        holdout = self._holdout
-        write_private(
-            holdout_file,
-            {
+            holdout = self._holdout
+            contents = {
                 "X": holdout.X,
                 "y": holdout.y,
                 "metric": self.metric,
                 "classes": holdout.classes,
                 "sample_weight": holdout.sample_weight,
-            },
-        )
-        return Handle(str(path), str(self._key[1]), str(holdout_file))
+            }
+            self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
+        return Handle.open, (self._handle,)

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.holdout.boundary import attempt
+from reusable_holdout.holdout.chunks import ChunkedRows, predicted_by_chunks
+from reusable_holdout.holdout.models import predictions_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +32,7 @@ class PrivateData:
 
     Parameters
     ----------
-    X : array-like of shape (rows, features) or None
+    X : array-like of shape (rows, features), ChunkedRows or None
     y : array-like of shape (rows,)
     bound : BoundMetric
     classes, sample_weight : array-like or None
@@ -64,6 +67,22 @@ class PrivateData:
     def copied(self) -> Any:
         """Features for a model to work on: what it does to them must not change the holdout."""
         return self.X.copy() if hasattr(self.X, "copy") else copy.deepcopy(self.X)
+
+    def predicted(self, model: Any) -> NDArray[Any] | None:
+        """What a model predicts for the rows, in canonical form; None if it fails."""
+        bound = self.bound
+        response, classes = bound.metric.response, bound.classes
+        if isinstance(self.X, ChunkedRows):
+            return predicted_by_chunks(model, self.X, response=response, classes=classes, form=bound.form)
+        return attempt(
+            lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
+        )
+
+    def predicted_by_both(self, pair: Sequence[Any]) -> NDArray[Any] | None:
+        """What two models predict, one after the other; None if one of them fails."""
+        both = [self.predicted(model) for model in pair]
+        found = [one for one in both if one is not None]
+        return np.stack(found) if len(found) == len(both) else None
 
     def __repr__(self) -> str:
         return "<private data>"

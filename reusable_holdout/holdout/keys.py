@@ -49,9 +49,11 @@ def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> t
         raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
     path = _beside(ledger) if key is None else Path(key)
     if path is None:
+        if seed is not None:
+            return key_from_seed(seed), None
         if ledger.url is not None:
             raise LedgerKeyError("the key of a ledger on a server must be given; pass key=Path(...)")
-        return (new_key() if seed is None else key_from_seed(seed)), None
+        return new_key(), None
     chosen = None if seed is None else key_from_seed(seed)
     if path.exists():
         found = read_key_file(path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.holdout.ladders import Ladder, ParameterFreeLadder
 from reusable_holdout.holdout.thresholdout import Asked, Thresholdout
 from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
@@ -18,46 +19,9 @@ if TYPE_CHECKING:
     from reusable_holdout.holdout.thresholdout import State
     from reusable_holdout.validity import Policy
 
-__all__ = ["POLICIES", "Gate", "GuessAndCheck", "Ladder"]
+__all__ = ["POLICIES", "Gate", "GuessAndCheck"]
 
 _TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
-
-
-class Ladder(Thresholdout):
-    """Compare with the best score so far, and tell improvements of at least a step.
-
-    Notes
-    -----
-    The last released value is the best: a submission that is no new best is answered with it.
-
-    References
-    ----------
-    .. [1] Blum and Hardt (2015), "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 1.
-    """
-
-    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
-        """Nothing is stated: the same predictions are the same question, whatever is best by now."""
-        _refuse_prior(prior)
-        if tolerance is not None:
-            super().asked(prior, tolerance, metric)
-        return Asked(math.nan, None, 0)
-
-    def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
-        """Nothing is stated for any of them."""
-        _refuse_prior(priors)
-        if tolerances is not None:
-            super().asked_many(priors, tolerances, count, metric)
-        return np.full(count, math.nan), None, [0] * count
-
-    def prior(self, stated: float, state: State) -> float:
-        """Best score so far."""
-        return self.certificate.start if state.value is None else state.value
-
-    def priors(self, stated: NDArray[np.float64], state: State) -> NDArray[np.float64]:
-        """Best score so far, for each."""
-        return np.full(len(stated), self.prior(0.0, state))
 
 
 class GuessAndCheck(Thresholdout):
@@ -169,16 +133,10 @@ class Gate(Thresholdout):
         return math.floor((prior - self.certificate.lower) / self.certificate.span * GRID)
 
 
-def _refuse_prior(prior: object) -> None:
-    if prior is not None:
-        raise InputError(
-            "a ladder compares with the best score so far, and takes no prior; got one; leave it out; nothing was asked"
-        )
-
-
 POLICIES: dict[Policy, type[Thresholdout]] = {
     "thresholdout": Thresholdout,
     "ladder": Ladder,
     "guess-and-check": GuessAndCheck,
     "gate": Gate,
+    "parameter-free-ladder": ParameterFreeLadder,
 }

@@ -6,10 +6,11 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.holdout.boundary import attempt, sealed
+from reusable_holdout.holdout.boundary import sealed
 from reusable_holdout.holdout.inputs import PrivateData, checked_names
-from reusable_holdout.holdout.models import check_model, fitted, predictions_of, training_estimate
+from reusable_holdout.holdout.models import check_model, fitted, training_estimate
 from reusable_holdout.queries import GRID
+from reusable_holdout.validity import LADDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ class Questions:
         tolerance: float | None = None,
         cv: Any = 5,
         name: str | None = None,
+        series: str = "",
     ) -> Answer:
         """Ask how good a model really is.
 
@@ -72,6 +74,8 @@ class Questions:
             Folds of the cross-validated prior.
         name : str, optional
             What history calls the question; by default the model's type.
+        series : str
+            For a ladder: whose best it is compared with, such as a team's. All series share the budget.
 
         Returns
         -------
@@ -96,7 +100,8 @@ class Questions:
             stated = "cross-validation"
         if isinstance(stated, str):
             stated = self._estimate(ready, X_train, y_train, method=stated, cv=cv)
-        return self._evaluate_model(ready, stated, tolerance, type(model).__name__ if name is None else name)
+        called = type(model).__name__ if name is None else name
+        return self._evaluate_model(ready, stated, tolerance, called, series)
 
     def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
         if X_train is None or y_train is None:
@@ -108,17 +113,14 @@ class Questions:
         )
 
     @sealed
-    def _evaluate_model(self, model: Any, prior: float | None, tolerance: float | None, name: str) -> Answer:
+    def _evaluate_model(
+        self, model: Any, prior: float | None, tolerance: float | None, name: str, series: str
+    ) -> Answer:
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
         asked = self._policy.asked(prior, tolerance, self.metric.name)
-        question = self._content.model_question(model, asked.unit)
-        prepared = attempt(
-            lambda: bound.prepare(
-                predictions_of(model, holdout.copied(), response=self.metric.response, classes=bound.classes)
-            )
-        )
-        return self._ask(prepared, asked, question, name)
+        question = self._content.model_question(model, asked.unit + self._policy.series_unit(series))
+        return self._ask(holdout.predicted(model), asked, question, name, series)
 
     @sealed
     def evaluate_predictions(
@@ -128,6 +130,7 @@ class Questions:
         prior: float | None = None,
         tolerance: float | None = None,
         name: str = "",
+        series: str = "",
     ) -> Answer:
         """Ask about predictions for the holdout's rows, in their order.
 
@@ -141,6 +144,8 @@ class Questions:
             For guess-and-check: how far the answer may be from the population value; the guard's by default.
         name : str
             What history calls the question.
+        series : str
+            For a ladder: whose best it is compared with, such as a team's. All series share the budget.
 
         Returns
         -------
@@ -155,8 +160,8 @@ class Questions:
         """
         asked = self._policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
-        question = self._content.question(prepared, asked.unit)
-        return self._ask(prepared, asked, question, name)
+        question = self._content.question(prepared, asked.unit + self._policy.series_unit(series))
+        return self._ask(prepared, asked, question, name, series)
 
     @sealed
     def evaluate_many(
@@ -166,6 +171,7 @@ class Questions:
         *,
         tolerances: ArrayLike | None = None,
         names: Sequence[str] | None = None,
+        series: str = "",
     ) -> list[Answer]:
         """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it.
 
@@ -179,6 +185,8 @@ class Questions:
             For guess-and-check.
         names : sequence of str, optional
             What history calls the questions.
+        series : str
+            For a ladder: whose best they are compared with.
 
         Returns
         -------
@@ -197,13 +205,13 @@ class Questions:
         bound = self._holdout.bound
         prepared = bound.prepare_many(predictions)
         stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric.name)
-        labels = checked_names(names, len(prepared))
-        questions = self._content.questions(prepared, units)
+        labels, own = checked_names(names, len(prepared)), self._policy.series_unit(series)
+        questions = self._content.questions(prepared, [unit + own for unit in units])
         scores = self._score(prepared)
         failure = self._content.failed_batch(questions) if scores is None else None
         try:
             answers = self._transcript.ask_many(
-                scores, stated, questions, labels, failure=failure, tolerances=limits
+                scores, stated, questions, labels, failure=failure, tolerances=limits, series=series
             )
         except Halted as halt:
             self._tell([answer for answer in halt.answers if not answer.replayed])
@@ -321,17 +329,10 @@ class Questions:
             check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
         asked = self._comparison(prior, tolerance)
         question = self._content.model_question(pair, asked.unit)
-
-        def predicted() -> NDArray[Any]:
-            response, classes = self.metric.response, bound.classes
-            return bound.prepare_many(
-                [predictions_of(one, holdout.copied(), response=response, classes=classes) for one in pair]
-            )
-
-        return self._ask_difference(attempt(predicted), asked, question, name)
+        return self._ask_difference(holdout.predicted_by_both(pair), asked, question, name)
 
     def _comparison(self, prior: float | None, tolerance: float | None) -> Asked:
-        if self.policy == "ladder":
+        if self.policy in LADDERS:
             raise InputError(
                 "a ladder compares with the best so far by itself; use another policy to compare two models"
             )
@@ -352,21 +353,22 @@ class Questions:
             self._tell([answer])
         return answer
 
-    def _ask(self, prepared: NDArray[Any] | None, asked: Asked, question: bytes, name: str) -> Answer:
+    def _ask(
+        self, prepared: NDArray[Any] | None, asked: Asked, question: bytes, name: str, series: str
+    ) -> Answer:
         """Ask with predictions, or with None if the model failed to make them."""
         (label,) = checked_names([name], 1)
-        score = None if prepared is None else self._score(prepared[None])
-        answer = self._transcript.ask(
-            None if score is None else int(score[0]), asked.prior, question, label, asked.tolerance
-        )
+        scores = None if prepared is None else self._score(prepared[None])
+        score = None if scores is None else scores[0]
+        answer = self._transcript.ask(score, asked.prior, question, label, asked.tolerance, series)
         if not answer.replayed and self._listeners:
             self._tell([answer])
         return answer
 
     def _score(self, prepared: NDArray[Any]) -> NDArray[np.int64] | None:
-        """Scores on the grid, or None if a metric of the user's own fails on the holdout."""
+        """Scores as the policy measures them, or None if a metric of the user's own fails on the holdout."""
         try:
-            return self._holdout.bound.score(prepared)
+            return self._policy.measured(self._holdout.bound, prepared)
         except ModelError:
             return None
 

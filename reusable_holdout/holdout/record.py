@@ -43,7 +43,8 @@ class Record:
         Returns
         -------
         pandas.DataFrame
-            Columns query, name, prior, value, charged, low, high, threshold, paired, charges_left, asked_at (UTC).
+            Columns query, name, series, prior, value, charged, low, high, threshold, paired, charges_left and asked_at
+            (UTC).
         """
         if epoch is None:
             return self._transcript.history()

@@ -24,6 +24,7 @@ __all__ = ["Released", "history_frame", "is_failure", "released", "released_by"]
 _COLUMNS = [
     "query",
     "name",
+    "series",
     "prior",
     "value",
     "charged",
@@ -74,7 +75,7 @@ def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
     store = SqlLedger(ledger, must_exist=True)
     try:
         if store.configuration() is None:
-            raise LedgerError(f"{ledger} holds no guard yet")
+            raise LedgerError(f"{store!r} holds no guard yet")
         return released_by(store, store.epoch if epoch is None else epoch)
     finally:
         store.close()

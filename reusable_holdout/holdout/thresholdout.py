@@ -20,8 +20,11 @@ from reusable_holdout.validity import FAILURE_NATS, Certificate, ThresholdTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.queries import BoundMetric
 
 __all__ = ["Asked", "Decision", "Decisions", "HaltReason", "State", "Thresholdout"]
 
@@ -105,6 +108,10 @@ class Thresholdout:
         self.table = lru_cache(maxsize=4)(self._make_table)
         self.charges_left = lru_cache(maxsize=256)(self._count_charges_left)
 
+    @classmethod
+    def check(cls, bound: BoundMetric, ledger: str | Path | None) -> None:
+        """Refuse a metric or a ledger that the policy cannot be for, before anything is made; here none."""
+
     # ---- what is public
 
     def halt_reason(self, state: State) -> HaltReason | None:
@@ -157,6 +164,24 @@ class Thresholdout:
         stated = checked_priors(priors, count, certificate.lower, certificate.upper, metric)
         return stated, None, self.grid_units(stated).tolist()
 
+    #: Whether a question is compared with the last answer of its series.
+    climbs = False
+
+    def series_unit(self, series: object) -> int:
+        """Part of a question's name that its series is.
+
+        Raises
+        ------
+        InputError
+            If one is named where there are none.
+        """
+        if series != "":
+            raise InputError(
+                f"a series of answers, such as one team's, belongs to a ladder; got {series!r}; leave it out; nothing "
+                "was asked"
+            )
+        return 0
+
     def prior(self, stated: float, state: State) -> float:
         """Prior of a question: the analyst's own."""
         return stated
@@ -182,11 +207,26 @@ class Thresholdout:
 
     # ---- what is not
 
+    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+        """What decisions are made on, for each question: its score on the grid; shape (queries,).
+
+        Raises
+        ------
+        ModelError
+            If a metric of the user's own fails on the holdout.
+        """
+        return bound.score(prepared)
+
     def decide(
-        self, score: int, stated: float, question: bytes, state: State, tolerance: float | None = None
+        self,
+        score: int | NDArray[np.int64],
+        stated: float,
+        question: bytes,
+        state: State,
+        tolerance: float | None = None,
     ) -> Decision:
-        """Decide one question; nothing is final until the ledger has it."""
-        prior = self.prior(stated, state)
+        """Decide one question, by what was measured; nothing is final until the ledger has it."""
+        score, prior = int(score), self.prior(stated, state)
         threshold = self.threshold(prior, state, tolerance)
         mechanism = self._at(state)
         limit = math.floor(threshold / self.certificate.span * GRID)

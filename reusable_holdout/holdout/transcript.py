@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.holdout.thresholdout import Decision, Decisions, HaltReason, Thresholdout
-    from reusable_holdout.ledger import Ledger, Tail
+    from reusable_holdout.ledger import Ledger, Transaction
 
 __all__ = ["Transcript"]
 
@@ -60,22 +60,23 @@ class Transcript:
     @property
     def state(self) -> State:
         """What has been asked and spent."""
-        return _state(self._ledger.tail())
+        return State(*self._ledger.tail()[:3], None)
 
     def ask(
         self,
-        score: int | None,
+        score: int | NDArray[np.int64] | None,
         prior: float,
         question: bytes,
         name: str,
         tolerance: float | None = None,
+        series: str = "",
     ) -> Answer:
         """Answer one question, durably.
 
         Parameters
         ----------
-        score : int or None
-            On the grid; None if the analyst's code failed on the holdout.
+        score : int, numpy.ndarray of int64 or None
+            On the grid, as the policy measures it; None if the analyst's code failed on the holdout.
 
         Raises
         ------
@@ -86,7 +87,7 @@ class Transcript:
         """
         with self._ledger.transaction() as transaction:
             known = transaction.find([question]).get(question)
-            state = _state(transaction.tail)
+            state = self._state(transaction, series)
             if known is not None:
                 return self._answer(known, state, replayed=True)
             reason = self._policy.halt_reason(state)
@@ -97,7 +98,7 @@ class Transcript:
                     decision = self._policy.fail(prior, state, tolerance)
                 else:
                     decision = self._policy.decide(score, prior, question, state, tolerance)
-                row = self._certified(decision, question, name, state)
+                row = self._certified(decision, question, name, state, series)
                 transaction.append([row])
         if reason is not None:
             raise self.halt(reason, [])
@@ -112,13 +113,15 @@ class Transcript:
         *,
         failure: bytes | None = None,
         tolerances: NDArray[np.float64] | None = None,
+        series: str = "",
     ) -> list[Answer]:
         """Answer one batch, durably; all of it shares the history before the batch.
 
         Parameters
         ----------
         scores : numpy.ndarray or None
-            On the grid; None if the analyst's metric failed on the holdout.
+            On the grid, as the policy measures them, the question first; None if the analyst's metric failed on the
+            holdout.
         failure : bytes, optional
             Digest under which such a failure is recorded.
 
@@ -133,7 +136,7 @@ class Transcript:
         """
         with self._ledger.transaction() as transaction:
             known = transaction.find(questions)
-            state = _state(transaction.tail)
+            state = self._state(transaction, series)
             new = _first_occurrences(questions, known)
             reason = self._policy.halt_reason(state) if new else None
             rows: list[Row] = []
@@ -147,7 +150,7 @@ class Transcript:
                 if failed is None:
                     tolerance = None if tolerances is None else float(tolerances[0])
                     decision = self._policy.fail(float(priors[0]), state, tolerance)
-                    failed = self._certified(decision, question, names[0], state)
+                    failed = self._certified(decision, question, names[0], state, series)
                     transaction.append([failed])
             elif new and reason is None and scores is not None:
                 if len(new) < len(questions):
@@ -155,7 +158,7 @@ class Transcript:
                     tolerances = None if tolerances is None else tolerances[new]
                 asked = [questions[i] for i in new]
                 decisions = self._policy.decide_many(scores, priors, asked, state, tolerances)
-                rows = self._certified_batch(decisions, asked, names, state)
+                rows = self._certified_batch(decisions, asked, names, state, series)
                 reason = self._policy.halt_reason(_after(rows[-1]))
                 transaction.append(rows)
         if failed is not None:
@@ -191,6 +194,10 @@ class Transcript:
         """Everything released, in order."""
         return history_frame(self._ledger.rows(), self._policy.charges_left)
 
+    def _state(self, transaction: Transaction, series: str) -> State:
+        value = transaction.last_value(series) if self._policy.climbs else None
+        return State(*transaction.tail[:3], value)
+
     # ---- one batch
 
     def _fresh_answers(self, rows: list[Row]) -> list[Answer]:
@@ -211,7 +218,7 @@ class Transcript:
                 name,
                 paired == 1,
             )
-            for query, _, _, prior, value, charged, threshold, low, high, _, charges, _, paired, _, name in rows
+            for query, _, _, prior, value, charged, threshold, low, high, _, charges, _, paired, _, name, _ in rows
         ]
 
     def _mixed_answers(
@@ -246,6 +253,7 @@ class Transcript:
         questions: Sequence[bytes],
         names: Sequence[str],
         state: State,
+        series: str,
     ) -> list[Row]:
         certificate, (priors, values, charged, thresholds, nats) = self._policy.certificate, decisions
         first, count = state.query + 1, len(values)
@@ -271,12 +279,13 @@ class Transcript:
             repeat(int(self._policy.paired)),
             repeat(time.time()),
             names,
+            repeat(series),
         )
         return list(map(Row._make, zip(*columns, strict=False)))  # questions after a halt have no row
 
     # ---- one question
 
-    def _certified(self, decision: Decision, question: bytes, name: str, state: State) -> Row:
+    def _certified(self, decision: Decision, question: bytes, name: str, state: State, series: str) -> Row:
         certificate, query = self._policy.certificate, state.query + 1
         length = certificate.code.length(query=query, charges=state.charges, nats=state.nats)
         if decision.failed:
@@ -301,6 +310,7 @@ class Transcript:
             paired=int(self._policy.paired),
             asked_at=time.time(),
             name=name,
+            series=series,
         )
 
     def _answer(self, row: Row, state: State, *, replayed: bool) -> Answer:
@@ -324,10 +334,6 @@ class Transcript:
             row.name,
             row.paired == 1,
         )
-
-
-def _state(tail: Tail) -> State:
-    return State(tail.query, tail.charges, tail.spent_nats, tail.value)
 
 
 def _after(row: Row) -> State:

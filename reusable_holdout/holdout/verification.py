@@ -12,8 +12,7 @@ from reusable_holdout.errors import HoldoutError, LedgerError, TamperedLedgerErr
 from reusable_holdout.holdout.configuration import Configuration
 from reusable_holdout.holdout.released import is_failure
 from reusable_holdout.ledger import SqlLedger, chain_problems, genesis
-from reusable_holdout.validity import FAILURE_NATS, ThresholdTable
-from reusable_holdout.validity.one_sided import LADDERS
+from reusable_holdout.validity import FAILURE_NATS, LADDERS, ThresholdTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +92,7 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
     """
     epochs = _read(ledger)
     if not epochs:
-        raise LedgerError(f"{ledger} holds no guard: there is nothing to verify")
+        raise LedgerError("the ledger holds no guard: there is nothing to verify")
     problems, chain = [], [""]
     for number, epoch in enumerate(epochs, start=1):
         where = "" if len(epochs) == 1 else f"epoch {number}: "
@@ -202,11 +201,12 @@ class _States(NamedTuple):
 
 
 def _ladder_problems(start: float, rows: Sequence[Row]) -> Iterator[str]:
-    """A ladder's prior is the answer before it."""
-    best = [start, *(row.value for row in rows[:-1])]
-    for row, prior in zip(rows, best, strict=True):
-        if row.prior != prior:
+    """A ladder's prior is the answer before it, in its series."""
+    best: dict[str, float] = {}
+    for row in rows:
+        if row.prior != best.get(row.series, start):
             yield f"query {row.query}: its prior is not the best answer before it"
+        best[row.series] = row.value
 
 
 def _budget_problems(certificate: Certificate, states: _States) -> Iterator[str]:

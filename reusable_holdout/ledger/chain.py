@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["chain_problems"]
 
 _DIGEST_BYTES = 32
-_KINDS = Row(int, int, bytes, float, float, int, float, float, float, float, int, float, int, float, str)  # type: ignore[arg-type]
+_KINDS = Row(int, int, bytes, float, float, int, float, float, float, float, int, float, int, float, str, str)  # type: ignore[arg-type]
 
 
 def chain_problems(

@@ -26,6 +26,10 @@ class Transaction(Protocol):
         """Rows of the questions that were answered before."""
         ...
 
+    def last_value(self, series: str) -> float | None:
+        """Last released value of a series; None if it has none."""
+        ...
+
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, sealed as one commit; once at most.
 

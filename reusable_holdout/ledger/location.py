@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["check_file", "resolved"]
+__all__ = ["check_file", "resolved", "shown"]
 
 
 def resolved(location: str | Path) -> tuple[str, Path | None]:
@@ -31,6 +31,11 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
         raise LedgerError(f"a ledger must be a file or a SQLAlchemy URL; got {type(location).__name__}")
     path = Path(location).absolute()
     return sa.URL.create("sqlite", database=str(path)).render_as_string(), path
+
+
+def shown(url: str) -> str:
+    """URL without the password it may hold, as a part of its own or among its options."""
+    return sa.make_url(url).set(query={}).render_as_string(hide_password=True)
 
 
 def _url(text: str) -> sa.URL | None:

@@ -136,7 +136,7 @@ class MemoryLedger:
         if not here.rows:
             return Tail(0, 0, 0.0, genesis(here.configuration or ""))
         last = here.rows[-1]
-        return Tail(last.query, last.charges, last.spent_nats, here.seals[-1][1], last.value)
+        return Tail(last.query, last.charges, last.spent_nats, here.seals[-1][1])
 
     def _commit(self, transaction: _MemoryTransaction) -> None:
         if self._book.process != os.getpid():
@@ -145,6 +145,7 @@ class MemoryLedger:
         if rows:
             here.places.update((row.digest, row.query - 1) for row in rows)
             here.rows += rows
+            here.values.update((row.series, row.value) for row in rows)
             here.seals.append((rows[-1].query, transaction.sealed))
         if transaction.next is not None:
             self._book.epochs.append(transaction.next)
@@ -156,6 +157,7 @@ class _Epoch:
     rows: list[Row] = field(default_factory=list)
     places: dict[bytes, int] = field(default_factory=dict)
     seals: list[tuple[int, bytes]] = field(default_factory=list)
+    values: dict[str, float] = field(default_factory=dict)  # the last of each series
 
 
 @dataclass
@@ -181,6 +183,10 @@ class _MemoryTransaction:
         here = self._open()
         rows, places = here.rows, here.places
         return {digest: rows[places[digest]] for digest in digests if digest in places}
+
+    def last_value(self, series: str) -> float | None:
+        """Last released value of a series; None if it has none."""
+        return self._open().values.get(series)
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""

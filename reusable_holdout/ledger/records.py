@@ -17,7 +17,8 @@ __all__ = ["Row", "Tail", "check_follows", "genesis", "seal", "sums_problems"]
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
-_NUMBERS = struct.Struct(">qq32sddqddddqdqd")  # all columns but the name, in their order
+_NUMBERS = struct.Struct(">qq32sddqddddqdqd")  # all columns but the texts, in their order
+_TEXTS = 2
 
 
 class Row(NamedTuple):
@@ -45,6 +46,8 @@ class Row(NamedTuple):
         Unix seconds.
     name : str
         What the analyst called it.
+    series : str
+        Whose answers it follows, of a ladder that keeps a best for each.
     """
 
     query: int
@@ -62,16 +65,16 @@ class Row(NamedTuple):
     paired: int
     asked_at: float
     name: str
+    series: str = ""
 
 
 class Tail(NamedTuple):
-    """Sums at the end of a ledger, the seal of its last commit, and the last released value."""
+    """Sums at the end of a ledger, and the seal of its last commit."""
 
     query: int
     charges: int
     spent_nats: float
     seal: bytes
-    value: float | None = None
 
 
 def genesis(configuration: str) -> bytes:
@@ -82,8 +85,8 @@ def genesis(configuration: str) -> bytes:
 def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
     """Seal of a commit: of the seal before it and every column of its rows.
 
-    Different rows have different encodings: their number, all numbers in fixed widths, the lengths of the names, the
-    names.
+    Different rows have different encodings: their number, the lengths of all texts, all numbers in fixed widths, the
+    texts.
 
     Raises
     ------
@@ -106,11 +109,11 @@ def _encoded(rows: Sequence[Row]) -> tuple[bytes, bytes, bytes] | None:
     try:
         if any(len(row[2]) != _DIGEST_BYTES for row in rows):  # struct would pad or cut it without a word
             return None
-        numbers = b"".join([_NUMBERS.pack(*row[:-1]) for row in rows])
-        names = [row[-1].encode() for row in rows]
+        numbers = b"".join([_NUMBERS.pack(*row[:-_TEXTS]) for row in rows])
+        texts = [text.encode() for row in rows for text in (row.name, row.series)]
     except (struct.error, TypeError, AttributeError, OverflowError, UnicodeEncodeError):
         return None
-    return struct.pack(f">{len(rows) + 1}q", len(rows), *map(len, names)), numbers, b"".join(names)
+    return struct.pack(f">{len(texts) + 1}q", len(rows), *map(len, texts)), numbers, b"".join(texts)
 
 
 def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
@@ -147,6 +150,7 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
             sum_cost,
             _,
             at,
+            _,
             _,
         ) = row
         number += 1

@@ -28,20 +28,31 @@ _ANSWERS = sa.Table(
     "answers",
     METADATA,
     sa.Column("epoch", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("query", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("batch", sa.Integer, nullable=False),
+    sa.Column("query", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("batch", sa.BigInteger, nullable=False),
     sa.Column("digest", sa.LargeBinary(32), nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
     sa.Column("charged", sa.Integer, nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
-    sa.Column("charges", sa.Integer, nullable=False),
+    sa.Column("charges", sa.BigInteger, nullable=False),
     sa.Column("spent_nats", sa.Double, nullable=False),
     sa.Column("paired", sa.Integer, nullable=False),
     sa.Column("asked_at", sa.Double, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
+    sa.Column("series", sa.Text, nullable=False),
     sa.Column("seal", sa.LargeBinary(32)),
     sa.UniqueConstraint("epoch", "digest"),
     sqlite_with_rowid=False,  # rows lie in the order of their key, and need no second index
+)
+
+_IN_SERIES = _ANSWERS.c.series != sa.literal_column("''")
+sa.Index(
+    "answers_in_series",
+    _ANSWERS.c.epoch,
+    _ANSWERS.c.series,
+    _ANSWERS.c.query,
+    sqlite_where=_IN_SERIES,
+    postgresql_where=_IN_SERIES,
 )
 
 
@@ -74,14 +85,21 @@ class Statements:
         self.configurations = compiled(sa.select(configuration.text).order_by(configuration.epoch))
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.tail = compiled(
-            sa.select(
-                answers.query, answers.charges, answers.spent_nats, answers.seal, answers.value, latest
-            ).where(here, answers.query == last)
+            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal, latest).where(
+                here, answers.query == last
+            )
         )
         self.latest = compiled(sa.select(sa.func.max(configuration.epoch)))
         self.rows = compiled(
             sa.select(*row).where(here, answers.query > bind("after")).order_by(answers.query)
         )
+
+        def last_of(*series: Any) -> str:
+            place = sa.select(sa.func.max(answers.query)).where(here, *series).scalar_subquery()
+            return compiled(sa.select(answers.value).where(here, answers.query == place))
+
+        self.last_value = last_of(~_IN_SERIES)
+        self.last_in_series = last_of(_IN_SERIES, answers.series == bind("series"))
         self.digests = compiled(sa.select(answers.digest).where(here))
         self.seals = compiled(
             sa.select(answers.query, answers.seal)

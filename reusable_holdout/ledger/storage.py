@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import forks
 from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
-from reusable_holdout.ledger.location import check_file, resolved
+from reusable_holdout.ledger.location import check_file, resolved, shown
 from reusable_holdout.ledger.records import Row, Tail, genesis
 from reusable_holdout.ledger.schema import METADATA, SCHEMA, Statements, as_row, plain
 from reusable_holdout.ledger.transaction import SqlTransaction
@@ -76,7 +76,7 @@ class SqlLedger:
             raise failure(self, "opened", problem)
 
     def __repr__(self) -> str:
-        return f"<SqlLedger: {sa.make_url(self.url).render_as_string(hide_password=True)}>"
+        return f"<SqlLedger: {shown(self.url)}>"
 
     # ---- the contract
 
@@ -275,7 +275,7 @@ class SqlLedger:
                 cursor.execute(self._sql.latest)
                 self._check_is_last(cursor.fetchone()[0])
             return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
-        query, charges, nats, sealed, value, latest = found
+        query, charges, nats, sealed, latest = found
         if writing:
             self._check_is_last(latest)
         sealed = plain(sealed)
@@ -283,7 +283,7 @@ class SqlLedger:
             raise LedgerError(
                 "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
             )
-        return Tail(query, charges, nats, sealed, value)
+        return Tail(query, charges, nats, sealed)
 
     def _check_is_last(self, latest: int | None) -> None:
         if latest is not None and latest != self.epoch:
@@ -293,7 +293,11 @@ class SqlLedger:
 def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
     """Engine without a pool: a ledger keeps one connection, and must know of every one that a fork would share."""
     if not is_sqlite:  # "format": the hot path binds by position, and every server's driver can
-        return sa.create_engine(url, poolclass=sa.NullPool, paramstyle="format")
+        # a connection that was lost is not reset: that would log the driver's words
+        engine = sa.create_engine(url, poolclass=sa.NullPool, paramstyle="format", pool_reset_on_return=None)
+        if engine.dialect.name == "postgresql":
+            sa.event.listen(engine, "connect", _settle)
+        return engine
     engine = sa.create_engine(
         url,
         poolclass=sa.NullPool,
@@ -308,6 +312,28 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
         connection.execute("PRAGMA synchronous=FULL")
 
     return engine
+
+
+def _settle(connection: Any, _: Any) -> None:
+    """Make a PostgreSQL session durable and patient, whatever its database's defaults are.
+
+    A process that is stopped inside a transaction must not hold up the others for ever.
+    """
+    milliseconds = str(_BUSY_SECONDS * 1_000)
+    settings = {
+        "default_transaction_isolation": "read committed",
+        "lock_timeout": milliseconds,
+        "idle_in_transaction_session_timeout": milliseconds,
+    }
+    cursor = connection.cursor()
+    for name, value in settings.items():
+        cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+    cursor.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) "
+        "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+    )
+    cursor.close()
+    connection.commit()
 
 
 def _is_wal(connection: Any, *, last: bool) -> bool:

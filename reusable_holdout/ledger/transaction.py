@@ -88,6 +88,10 @@ class SqlTransaction:
         """Rows of the questions that were answered before."""
         return self._run(self._find, digests)
 
+    def last_value(self, series: str) -> float | None:
+        """Last released value of a series; None if it has none."""
+        return self._run(self._last_value, series)
+
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
         if self._appended or self._rotated:
@@ -167,6 +171,14 @@ class SqlTransaction:
             cursor.execute(self._sql.chunk, chunk)
             found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
         return found
+
+    def _last_value(self, series: str) -> float | None:
+        if series:
+            self._cursor.execute(self._sql.last_in_series, (series,))
+        else:
+            self._cursor.execute(self._sql.last_value)
+        found = self._cursor.fetchone()
+        return None if found is None else float(found[0])
 
     def _insert(self, rows: Sequence[Row], sealed: bytes) -> None:
         if self.tail.query == 0 and self._ledger._stored(self._cursor) is None:

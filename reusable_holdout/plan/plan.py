@@ -63,8 +63,9 @@ class Plan:
         differential privacy does.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"}
         What the guard runs on. "tightest" stands for the one with the smallest epsilon.
-    policy : {"thresholdout", "ladder", "guess-and-check", "gate"}
-        What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold.
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
+        What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold. A parameter-free ladder
+        has no noise, a threshold of 1/sqrt(rows) and a grid of 1/rows, in units of the range; it is for plain means.
     resolution : float, optional
         Step g of the grid that charged answers are rounded to, in the metric's unit. By default about as coarse as the
         threshold in force, at which an answer costs least.
@@ -162,6 +163,8 @@ class Plan:
         self.disagreement = real("disagreement", disagreement, above=0.0, most=1.0)
         self.family: Family = family
         stated_noise = real_or_none("noise_scale", noise_scale, least=0.0)
+        if policy == "parameter-free-ladder":
+            mechanism = _without_noise(mechanism, family, threshold=threshold, resolution=resolution)
         if mechanism == "noiseless" and stated_noise:
             raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
         if policy == "gate" and threshold is not None:
@@ -426,6 +429,21 @@ class Plan:
 
     def __str__(self) -> str:
         return report(self)
+
+
+def _without_noise(mechanism: MechanismChoice, family: Family, **own: float | None) -> MechanismChoice:
+    """Mechanism of a parameter-free ladder, which leaves no choice: its step is a standard error of the rows."""
+    stated = ", ".join(name for name, value in own.items() if value is not None)
+    if stated:
+        raise InputError(f"a parameter-free ladder chooses its own step and grid; got {stated}; leave it out")
+    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
+        raise InputError(f"a parameter-free ladder has no noise; got mechanism {mechanism!r}; leave it out")
+    if family not in {"binomial", "bounded"}:
+        raise InputError(
+            "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
+            f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'
+        )
+    return "noiseless"
 
 
 def _divided(value: float | None, span: float) -> float | None:

@@ -14,6 +14,7 @@ from reusable_holdout.validity import (
     Policy,
     certificate_of,
 )
+from reusable_holdout.validity.one_sided import parameter_free_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,10 @@ class Wish:
             variance = self.estimate * (1.0 - self.estimate)
         return math.sqrt(2.0 * max(variance, 1.0 / rows) / rows)
 
+    def fixed_threshold(self, rows: int) -> float | None:
+        """Threshold that does not follow from the tolerance: a stated one, or that of a policy which has its own."""
+        return parameter_free_step(rows) if self.policy == "parameter-free-ladder" else self.threshold
+
     def scale(self, *, tolerance: float, queries: int, charges: int) -> float:
         """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
         if self.mechanism == "noiseless":
@@ -115,7 +120,7 @@ class Wish:
         return ConfidenceBound(self.family, rows=rows, sum_of_squares=self.variation / rows)
 
     def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
-        """Farthest end of an agreed answer's interval at `estimate`, under the stated threshold."""
+        """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
         certificate = self.certificate(
             rows=rows,
             queries=queries,
@@ -123,7 +128,8 @@ class Wish:
             tolerance=tolerance,
             resolution=self.resolution,
         )
-        threshold = math.nan if self.threshold is None else self.threshold
+        fixed = self.fixed_threshold(rows)
+        threshold = math.nan if fixed is None else fixed
         # both ends, also of a policy that leaves one open: which one depends on the metric
         low, high = Certificate.agreed(certificate, self.estimate, threshold, certificate.affordable_length)
         return float(max(self.estimate - low, high - self.estimate))
@@ -132,7 +138,7 @@ class Wish:
         """Whether these four numbers can be kept together."""
         if not 1 <= charges <= queries or tolerance <= 0.0:
             return False
-        if self.threshold is not None:
+        if self.fixed_threshold(rows) is not None:
             reach = self.reach(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
             return reach <= tolerance + _SLACK
         certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
@@ -168,7 +174,7 @@ class Wish:
         """Smallest tolerance that holds, rounded up to three digits, or None if not even the whole range does."""
         if charges > queries:
             return None
-        if self.threshold is not None:
+        if self.fixed_threshold(rows) is not None:
             return round_up(self.reach(rows=rows, queries=queries, charges=charges, tolerance=1.0))
         if not self.holds(rows=rows, queries=queries, charges=charges, tolerance=2.0):
             return None

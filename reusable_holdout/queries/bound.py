@@ -108,6 +108,11 @@ class BoundMetric(HoldsLabels):
     def __repr__(self) -> str:
         return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
 
+    @property
+    def form(self) -> Predictions:
+        """Form of the predictions; it holds nothing private."""
+        return self._predictions
+
     def describe(self) -> dict[str, Any]:
         """Describe what tells two configurations apart: the metric, and the weights if there are any.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.queries.pieces import in_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,14 +53,16 @@ class ClassCoder:
     """
 
     def __init__(self, classes: NDArray[Any], kind: Kind) -> None:
-        if classes.dtype.kind == "f" and not np.all(np.isfinite(classes) & (classes == np.rint(classes))):
+        if classes.dtype.kind == "f" and not all(
+            _are_whole(classes[rows]) for rows in in_blocks(len(classes))
+        ):
             raise InputError(
                 "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
                 "drop missing rows, or use a metric with response 'values'"
             )
         if classes.dtype.kind in "uf" and classes.size and float(classes.max()) >= 2.0**63:
             raise InputError("class labels must fit 64-bit integers; got larger numbers; use text")
-        self.classes = np.unique(classes)
+        self.classes = _distinct(classes)
         self.kind = kind
         if len(self.classes) < 2:
             raise InputError(
@@ -82,6 +85,15 @@ class ClassCoder:
         labels : numpy.ndarray of shape (rows,)
             Of this coder's kind, in native byte order.
         """
+        codes = np.empty(labels.shape, self.dtype)
+        for rows in in_blocks(len(labels)):
+            block = self._encoded(labels[rows])
+            if block is None:
+                return None
+            codes[rows] = block
+        return codes
+
+    def _encoded(self, labels: NDArray[Any]) -> NDArray[Any] | None:
         if self.kind == "text":
             return self._searched(labels)
         whole = _whole_numbers(labels)
@@ -112,6 +124,18 @@ class ClassCoder:
     def _searched(self, labels: NDArray[Any]) -> NDArray[Any] | None:
         places = np.minimum(np.searchsorted(self._keys, labels), len(self._keys) - 1)
         return places.astype(self.dtype) if np.array_equal(self._keys[places], labels) else None
+
+
+def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
+    """Sorted classes; of many rows found block by block, for sorting them all takes their memory again."""
+    found = labels[:0]
+    for rows in in_blocks(len(labels)):
+        found = np.unique(np.concatenate([found, np.unique(labels[rows])]))
+    return found
+
+
+def _are_whole(numbers: NDArray[Any]) -> bool:
+    return bool(np.all(np.isfinite(numbers) & (numbers == np.rint(numbers))))
 
 
 def _whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:

@@ -8,15 +8,16 @@ may quote predictions.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
+from reusable_holdout.queries.pieces import in_blocks, is_dask, pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -50,6 +51,7 @@ class Predictions:
 
     def __init__(self, response: str, *, rows: int, coder: ClassCoder | None) -> None:
         self.rows = rows
+        self._response, self._coder = response, coder
         self._shapes: list[tuple[int, ...]] = [(rows,)]
         self._convert: Callable[[NDArray[Any]], NDArray[Any]] = _finite
         if response == "labels" and coder is not None:
@@ -79,12 +81,44 @@ class Predictions:
         InputError
             If the predictions do not fit.
         """
+        pieces = pieces_of(predictions)
+        if pieces is not None:
+            return self.joined(self._of(pieces))
         array = one_column(as_array(predictions, what=_WHAT))
         if array.shape not in self._shapes:
             many = array.ndim > len(self._shapes[0])
             hint = "pass one number or label per row" if many else "predict every holdout row once, in order"
             raise InputError(f"predictions must have shape {self._shapes[0]}; got {array.shape}; {hint}")
         return self._convert(array)
+
+    def of_rows(self, rows: int) -> Self:
+        """Form of the predictions for some of the rows."""
+        return type(self)(self._response, rows=rows, coder=self._coder)
+
+    def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """One query in canonical form from that of consecutive rows.
+
+        Raises
+        ------
+        InputError
+            If they are not as many as the holdout's rows.
+        """
+        whole, start = None, 0
+        for part in parts:
+            if whole is None:
+                whole = np.empty((self.rows, *part.shape[1:]), part.dtype)
+            end = start + len(part)
+            if end <= self.rows:
+                whole[start:end] = part
+            start = end
+        if whole is None or start != self.rows:
+            raise InputError(
+                f"predictions must have {self.rows} rows; got {start}; predict every holdout row once, in order"
+            )
+        return whole
+
+    def _of(self, pieces: Iterable[NDArray[Any]]) -> Iterable[NDArray[Any]]:
+        return (self.of_rows(len(piece)).prepare(piece) for piece in pieces if len(piece))
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
         """Several queries in canonical form, the query first.
@@ -123,6 +157,8 @@ class Predictions:
         """Something to take the queries from one by one; an array that cannot be meant so is refused here."""
         if isinstance(predictions, list | tuple):
             return predictions
+        if is_dask(predictions) and getattr(predictions, "ndim", 0) > 1 and hasattr(predictions, "blocks"):
+            return [predictions[query] for query in range(len(predictions))]  # type: ignore[arg-type,index]
         array = as_array(predictions, what=_WHAT)
         if array.ndim == 0 or (array.ndim == 1 and array.dtype.kind != "O"):
             hint = "add a leading axis for the queries"
@@ -156,10 +192,15 @@ def _about_strangers(labels: NDArray[Any], classes: NDArray[Any]) -> str:
 
 
 def _finite(array: NDArray[Any]) -> NDArray[Any]:
+    numbers = real_array(array, what=_WHAT)
+    out = np.empty(numbers.shape, np.float64)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused
-        out = np.ascontiguousarray(real_array(array, what=_WHAT), np.float64) + 0.0  # turns -0.0 into 0.0
-    if not np.isfinite(out).all():
-        raise InputError("predictions must be finite; got NaN or infinity; predict a number for every row")
+        for rows in in_blocks(len(numbers)):
+            np.add(numbers[rows], 0.0, out=out[rows], casting="same_kind")  # turns -0.0 into 0.0
+            if not np.isfinite(out[rows]).all():
+                raise InputError(
+                    "predictions must be finite; got NaN or infinity; predict a number for every row"
+                )
     return out
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reusable_holdout.queries.grid import GRID, GRID_BITS
+from reusable_holdout.queries.pieces import in_blocks
 from reusable_holdout.queries.targets import HoldsLabels
 
 if TYPE_CHECKING:
@@ -167,7 +168,10 @@ class Agreement(Mean):
         return self.shares(query)
 
     def _count(self, query: NDArray[Any]) -> int:
-        return int(np.count_nonzero(self._counted(query, self._codes)))
+        codes = self._codes
+        return sum(
+            int(np.count_nonzero(self._counted(query[rows], codes[rows]))) for rows in in_blocks(self.rows)
+        )
 
 
 class BalancedAgreement(Statistic):

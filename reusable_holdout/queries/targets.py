@@ -9,6 +9,7 @@ import numpy as np
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.queries.classes import ClassCoder
 from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
+from reusable_holdout.queries.pieces import CodedLabels, compact, in_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +76,9 @@ class ClassTargets(HoldsLabels):
     """
 
     def __init__(self, y: object, classes: object | None = None) -> None:
-        labels, kind = typed_array(_rows_of(y), what="the labels")
+        read = compact(y, what="the labels")
+        coded = read if isinstance(read, CodedLabels) else None
+        labels, kind = typed_array(_rows_of(read if coded is None else coded.values), what="the labels")
         if classes is None:
             self.coder = ClassCoder(labels, kind)
         else:
@@ -86,10 +89,10 @@ class ClassTargets(HoldsLabels):
         codes = self.coder.encode(labels)
         if codes is None:
             raise InputError("classes= must name every class of the labels; got labels outside it; add them")
-        codes.flags.writeable = False
-        self.rows = len(codes)
-        self.codes = codes
-        self.counts = np.bincount(codes, minlength=len(self.coder.classes))
+        self.codes = codes if coded is None else codes[coded.codes]
+        self.codes.flags.writeable = False
+        self.rows = len(self.codes)
+        self.counts = _counted(self.codes, len(self.coder.classes))
 
     def part(self, chosen: NDArray[Any]) -> Self:
         """Labels of some rows; the classes stay all that may occur."""
@@ -98,7 +101,7 @@ class ClassTargets(HoldsLabels):
         part.codes = self.codes[chosen]
         part.codes.flags.writeable = False
         part.rows = len(part.codes)
-        part.counts = np.bincount(part.codes, minlength=len(self.counts))
+        part.counts = _counted(part.codes, len(self.counts))
         return part
 
     def shown(self) -> NDArray[Any]:
@@ -135,7 +138,9 @@ class RealTargets(HoldsLabels):
     """
 
     def __init__(self, y: object) -> None:
-        self.values = real_array(_rows_of(y), what="the targets").astype(np.float64)
+        self.values = real_array(_rows_of(compact(y, what="the targets")), what="the targets").astype(
+            np.float64
+        )
         if not np.isfinite(self.values).all():
             raise InputError("the targets must be finite; got NaN or infinity; drop or fill those rows")
         self.values.flags.writeable = False
@@ -152,6 +157,14 @@ class RealTargets(HoldsLabels):
     def shown(self) -> NDArray[Any]:
         """Targets as a user's own metric sees them: read-only."""
         return self.values
+
+
+def _counted(codes: NDArray[Any], classes: int) -> NDArray[np.int64]:
+    """Rows of each class; NumPy counts in 8 bytes for each row, so blocks are counted."""
+    counts = np.zeros(classes, np.int64)
+    for rows in in_blocks(len(codes)):
+        counts += np.bincount(codes[rows], minlength=classes)
+    return counts
 
 
 def _rows_of(y: object) -> NDArray[Any]:

@@ -7,7 +7,14 @@ from reusable_holdout.validity.alternatives.fixed_queries import (
 from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, nice_step
 from reusable_holdout.validity.confidence import ConfidenceBound
-from reusable_holdout.validity.one_sided import GateCertificate, LadderCertificate, Policy, certificate_of
+from reusable_holdout.validity.one_sided import (
+    LADDERS,
+    GateCertificate,
+    LadderCertificate,
+    ParameterFreeLadderCertificate,
+    Policy,
+    certificate_of,
+)
 from reusable_holdout.validity.paired import PairedBound, paired_rate
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import (
@@ -19,6 +26,7 @@ from reusable_holdout.validity.transcript_code import (
 
 __all__ = [
     "FAILURE_NATS",
+    "LADDERS",
     "PLANNED_NATS_PER_CHARGE",
     "Certificate",
     "ConfidenceBound",
@@ -27,6 +35,7 @@ __all__ = [
     "LadderCertificate",
     "NoiseTails",
     "PairedBound",
+    "ParameterFreeLadderCertificate",
     "Policy",
     "ThresholdTable",
     "TranscriptCode",

@@ -15,9 +15,20 @@ from reusable_holdout.validity.transcript_code import FAILURE_NATS
 if TYPE_CHECKING:
     from reusable_holdout.validity.certificate import Numbers
 
-__all__ = ["GateCertificate", "LadderCertificate", "Policy", "certificate_of"]
+__all__ = [
+    "LADDERS",
+    "GateCertificate",
+    "LadderCertificate",
+    "ParameterFreeLadderCertificate",
+    "Policy",
+    "certificate_of",
+    "parameter_free_step",
+]
 
-Policy: TypeAlias = Literal["thresholdout", "ladder", "guess-and-check", "gate"]
+Policy: TypeAlias = Literal["thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"]
+
+LADDERS: frozenset[Policy] = frozenset({"ladder", "parameter-free-ladder"})
+"""Policies whose prior is the best score so far."""
 
 _GRID_ROUNDING = 1e-6  # of a step: a score on the grid of scores may lie just below a whole number of steps
 _NO_FAILURE_NATS = -math.log(-math.expm1(-FAILURE_NATS))  # of "it did not fail"
@@ -28,15 +39,27 @@ def certificate_of(policy: Policy, certificate: Certificate) -> Certificate:
 
     Parameters
     ----------
-    policy : {"thresholdout", "ladder", "guess-and-check", "gate"}
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
     certificate : Certificate
         Of the plan.
     """
     if policy == "ladder":
         return LadderCertificate(**_fields(certificate))
+    if policy == "parameter-free-ladder":
+        rows, span = certificate.bound.rows, certificate.span
+        own = replace(certificate, fixed_threshold=parameter_free_step(rows) * span, resolution=span / rows)
+        return ParameterFreeLadderCertificate(**_fields(replace(own, noise_scale=0.0, mechanism="noiseless")))
     if policy == "gate":
         return GateCertificate(**_fields(replace(certificate, fixed_threshold=0.0)))
     return certificate
+
+
+def parameter_free_step(rows: int) -> float:
+    """Largest step that a parameter-free ladder can take, as a fraction of the metric's range: ``1/sqrt(rows)``.
+
+    It is public: its own step, the standard error of a mean difference, depends on the rows and is never told.
+    """
+    return 1.0 / math.sqrt(rows)
 
 
 def _fields(certificate: Certificate) -> dict[str, Any]:
@@ -144,6 +167,50 @@ class LadderCertificate(Certificate):
         if self.greater_is_better:
             return Interval(_constant(low, self.lower), high)
         return Interval(low, _constant(high, self.upper))
+
+
+@dataclass(frozen=True)
+class ParameterFreeLadderCertificate(LadderCertificate):
+    """Certificate of the parameter-free Ladder, whose step is a standard error that is never told.
+
+    With probability at least ``1 - beta``, at every submission: the interval of a new best contains its population
+    value, and any other submission's population value is at most its interval's good end.
+
+    Notes
+    -----
+    Let x be the metric turned so that more is better, normalised to [0, 1], n the rows, R the best that was told, and s
+    the sample standard deviation of the n differences of losses, submission minus best, cut off at 1. A submission is a
+    new best if its mean on the holdout is above ``R + s/sqrt(n)`` and, rounded to the nearest whole number of 1/n,
+    above R; then it is told so rounded.
+
+    *What the analyst learns* is which submissions are new bests, and their rounded values: nothing else that she is
+    told depends on the holdout, s included, for this certificate's threshold is ``1/sqrt(n)`` whatever s. So her next
+    submission, and the best it is compared with, are functions of that transcript, and the transcript code covers it:
+    the nodes of its tree are fixed before the holdout is drawn, positions of the new bests are paid for as always, and
+    a new best k >= 1 places above the last one costs ``ln k (k + 1)`` nats, whose weights sum to one. The first costs
+    the logarithm of the n places it can have. How the guard decides does not enter: the confidence set of each node
+    holds for its one submission, whether or not the node is ever reached.
+
+    *A new best* has a mean within half a place of its value, exactly the value if losses are 0 or 1.
+
+    *Any other* has a mean of at most ``R + s/sqrt(n)``, or one that rounds to R or below and is at most ``R + 1/(2n)``.
+    Both are at most ``R + 1/sqrt(n)``, since s <= 1. How far below is not told: its interval is open to the bad side.
+
+    So pair flips, which pass the published rule with a gain of 2/n each, buy lower reported losses and pay for each
+    with description length: the intervals grow past the population value, and never lose it.
+
+    References
+    ----------
+    .. [1] Blum and Hardt (2015), "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 2.
+    """
+
+    def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
+        """Interval of a new best: half a place of rounding, no noise."""
+        return Certificate.charged(self, value, threshold, length)
+
+    def rounded(self, noisy: float, prior: float, threshold: float) -> float:
+        """Value that is released for a score: the nearest whole number of places."""
+        return Certificate.rounded(self, noisy, prior, threshold)
 
 
 @dataclass(frozen=True)

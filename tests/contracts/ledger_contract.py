@@ -6,7 +6,7 @@ from reusable_holdout.errors import LedgerError, RotatedError
 from reusable_holdout.ledger import Row, chain_problems, genesis, seal
 
 
-def make_row(query, *, charged=0, nats=0.0, before=None, batch=None, name=""):
+def make_row(query, *, charged=0, nats=0.0, before=None, batch=None, name="", series=""):
     charges = (before.charges if before else 0) + charged
     spent = (before.spent_nats if before else 0.0) + nats
     return Row(
@@ -25,6 +25,7 @@ def make_row(query, *, charged=0, nats=0.0, before=None, batch=None, name=""):
         paired=0,
         asked_at=1.7e9,
         name=name,
+        series=series,
     )
 
 
@@ -44,7 +45,7 @@ class LedgerContract:
     def test_an_empty_ledger_ends_at_its_configuration(self, ledger):
         assert ledger.configuration() is None
         assert ledger.create("{}") == "{}"
-        assert tuple(ledger.tail()) == (0, 0, 0.0, genesis("{}"), None)
+        assert tuple(ledger.tail()) == (0, 0, 0.0, genesis("{}"))
         assert ledger.rows() == []
         assert ledger.seals() == []
 
@@ -62,7 +63,20 @@ class LedgerContract:
         assert ledger.rows() == [first, second]
         assert ledger.rows(after=1) == [second]
         assert ledger.tail()[:3] == (2, 1, 2.5)
-        assert ledger.tail().value == second.value
+
+    def test_each_series_has_a_last_value(self, ledger):
+        ledger.create("{}")
+        values = [("", 0.1), ("a", 0.2), ("b", 0.3), ("", 0.4), ("a", 0.5)]
+        for query, (series, value) in enumerate(values, start=1):
+            append(ledger, make_row(query, series=series)._replace(value=value))
+        with ledger.transaction() as transaction:
+            found = {series: transaction.last_value(series) for series in ("", "a", "b", "none")}
+        assert found == {"": 0.4, "a": 0.5, "b": 0.3, "none": None}
+        rotate(ledger, "second")
+        now = ledger.latest()
+        with now.transaction() as transaction:
+            assert transaction.last_value("a") is None
+        now.close()
 
     def test_each_commit_is_sealed_once(self, ledger):
         ledger.create("{}")
@@ -227,7 +241,7 @@ class LedgerContract:
         assert (ledger.epoch, now.epoch) == (1, 2)
         assert (ledger.configuration(), now.configuration()) == ("first", "second")
         assert now.configurations() == ["first", "second"]
-        assert tuple(now.tail()) == (0, 0, 0.0, genesis("second"), None)
+        assert tuple(now.tail()) == (0, 0, 0.0, genesis("second"))
         assert now.find(make_row(1).digest) is None
         append(now, make_row(1)._replace(value=0.25), make_row(2, batch=1))
         assert len(now.rows()) == 2

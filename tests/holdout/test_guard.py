@@ -25,6 +25,7 @@ BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 HISTORY = [
     "query",
     "name",
+    "series",
     "prior",
     "value",
     "charged",
@@ -238,7 +239,8 @@ def test_history_is_what_was_released_in_order(make_guard, place, scoring):
     guard.evaluate_predictions(scoring(0.7), prior=0.7)  # a replay is nothing new
     history = guard.history()
     assert list(history.columns) == HISTORY
-    for column in HISTORY[:-1]:
+    assert history["series"].tolist() == ["", "", ""]
+    for column in set(HISTORY) - {"series", "asked_at"}:
         assert history[column].tolist() == [getattr(answer, column) for answer in answers]
     assert history["charged"].dtype == bool
     assert str(history["asked_at"].dt.tz) == "UTC"

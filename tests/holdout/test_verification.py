@@ -229,27 +229,27 @@ TAMPERINGS = {
         "UPDATE answers SET batch = 1 WHERE query = 2",
     ],
     "a row is added at the end": [
-        "INSERT INTO answers SELECT 12, 12, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, paired, asked_at, name, seal FROM answers WHERE query = 11"
+        "INSERT INTO answers SELECT 1, 12, 12, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
+        "charges, spent_nats, paired, asked_at, name, series, seal FROM answers WHERE query = 11"
     ],
     "a row is added without a seal": [
-        "INSERT INTO answers SELECT 12, 12, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, paired, asked_at, name, NULL FROM answers WHERE query = 11"
+        "INSERT INTO answers SELECT 1, 12, 12, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
+        "charges, spent_nats, paired, asked_at, name, series, NULL FROM answers WHERE query = 11"
     ],
     "a row is added before the first": [
-        "INSERT INTO answers SELECT 0, 0, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, paired, asked_at, name, NULL FROM answers WHERE query = 11"
+        "INSERT INTO answers SELECT 1, 0, 0, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
+        "charges, spent_nats, paired, asked_at, name, series, NULL FROM answers WHERE query = 11"
     ],
     "a sealed row is added before the first": [
-        "INSERT INTO answers SELECT -3, -3, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, paired, asked_at, name, zeroblob(32) FROM answers WHERE query = 11"
+        "INSERT INTO answers SELECT 1, -3, -3, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
+        "charges, spent_nats, paired, asked_at, name, series, zeroblob(32) FROM answers WHERE query = 11"
     ],
     "a row of invalid text": ["UPDATE answers SET name = CAST(x'ff' AS TEXT) WHERE query = 4"],
     "the configuration is gone": ["DELETE FROM configuration"],
     "the configuration is no JSON": ["UPDATE configuration SET text = 'nonsense'"],
     "the configuration is a list": ["UPDATE configuration SET text = '[]'"],
     "the configuration is a space longer": ["UPDATE configuration SET text = text || ' '"],
-    "the schema is another": ["UPDATE configuration SET schema_version = 3"],
+    "the schema is another": ["UPDATE configuration SET schema_version = 4"],
     "the table is gone": ["DROP TABLE answers"],
     "the digest is cut": ["UPDATE answers SET digest = x'00' WHERE query = 2"],
 }

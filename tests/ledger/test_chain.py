@@ -45,6 +45,7 @@ CHANGES = {
     "paired": 1,
     "asked_at": 0.0,
     "name": "other",
+    "series": "other",
 }
 
 

@@ -1,76 +1,22 @@
 """The contract on a real PostgreSQL; skipped where the server or its driver is not installed."""
 
 import contextlib
-import os
-import pwd
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from contracts.ledger_contract import LedgerContract, append, make_row
+from servers import PASSWORD
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import SqlLedger
 
-pytest.importorskip("psycopg")
-_INITDB = shutil.which("initdb") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), None)
-if _INITDB is None:
-    pytest.skip("PostgreSQL is not installed", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def server():
-    """URL of a server that has no data yet; it refuses to run as root, so root runs it as somebody else."""
-    owner = {"user": "postgres", "group": "postgres"} if os.getuid() == 0 else {}
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
-        if owner:
-            entry = pwd.getpwnam("postgres")
-            os.chown(folder, entry.pw_uid, entry.pw_gid)
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-        free.close()
-        data, quiet = f"{folder}/data", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run([_INITDB, "-D", data, "-A", "trust", "-U", "test", "-N"], check=True, **quiet, **owner)
-        binary = str(Path(_INITDB).resolve().with_name("postgres"))
-        command = [binary, "-D", data, "-p", port, "-k", folder, "-h", "127.0.0.1"]
-        process = subprocess.Popen(command, **quiet, **owner)
-        try:
-            _wait(int(port))
-            yield f"postgresql+psycopg://test:password@127.0.0.1:{port}/postgres"
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _wait(port):
-    import psycopg
-
-    for _ in range(300):
-        with contextlib.suppress(psycopg.OperationalError):
-            psycopg.connect(host="127.0.0.1", port=port, user="test", dbname="postgres").close()
-            return
-        time.sleep(0.1)
-    pytest.fail("the server did not start")
-
-
-@pytest.fixture
-def url(server):
-    import psycopg
-
-    with psycopg.connect(server.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS answers, configuration")
-    return server
-
 
 class TestServerLedger(LedgerContract):
     @pytest.fixture
-    def ledger(self, url):
-        ledger = SqlLedger(url)
+    def ledger(self, server_url):
+        ledger = SqlLedger(server_url)
         yield ledger
         ledger.close()
 
@@ -86,8 +32,8 @@ class TestServerLedger(LedgerContract):
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
         assert str(1 / 7) not in str(caught.value)
-        assert "password" not in str(caught.value)
-        assert "password" not in repr(ledger)
+        assert PASSWORD not in str(caught.value)
+        assert PASSWORD not in repr(ledger)
 
     def test_a_lost_connection_is_an_error_once(self, ledger):
         import psycopg
@@ -97,7 +43,7 @@ class TestServerLedger(LedgerContract):
         with psycopg.connect(ledger.url.replace("+psycopg", ""), autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = 'postgres' AND pid <> pg_backend_pid()"
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         with pytest.raises(LedgerError, match="nothing was charged"):
             append(ledger, make_row(2))
@@ -124,12 +70,44 @@ for _ in range(50):
 """
 
 
-def test_processes_that_make_a_ledger_at_once_share_it(url):
+def test_processes_that_make_a_ledger_at_once_share_it(server_url):
     tests = str(Path(__file__).parent.parent)
-    command = [sys.executable, "-c", _APPEND_MANY, url, tests]
+    command = [sys.executable, "-c", _APPEND_MANY, server_url, tests]
     children = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     errors = [child.communicate()[1] for child in children]
     assert [child.returncode for child in children] == [0] * 4, errors
-    ledger = SqlLedger(url)
+    ledger = SqlLedger(server_url)
     assert [row.query for row in ledger.rows()] == list(range(1, 201))
+    ledger.close()
+
+
+def test_no_password_of_a_url_is_shown(server_url):
+    for url in (f"{server_url}?password=secret", server_url.replace("@", "secret@")):
+        with contextlib.suppress(LedgerError):
+            ledger = SqlLedger(url)
+            assert "secret" not in repr(ledger)
+            ledger.close()
+        with pytest.raises(LedgerError) as caught:
+            SqlLedger(url.replace("127.0.0.1", "127.0.0.2"))
+        assert "secret" not in str(caught.value)
+
+
+def test_a_session_is_durable_and_patient_whatever_the_databases_defaults_are(server_url):
+    import psycopg
+
+    name = server_url.rsplit("/", 1)[1]
+    with psycopg.connect(server_url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = serializable")
+    ledger = SqlLedger(server_url)
+    ledger.create("{}")
+    expected = {
+        "synchronous_commit": "on",
+        "transaction_isolation": "read committed",
+        "lock_timeout": "1min",
+        "idle_in_transaction_session_timeout": "1min",
+    }
+    with ledger.transaction() as transaction:
+        found = {name: transaction._cursor.execute(f"SHOW {name}").fetchone()[0] for name in expected}
+    assert found == expected
     ledger.close()

@@ -1,4 +1,4 @@
-"""Certificates of the Ladder and the gate for every score, noise and rounding within reach; nothing is sampled."""
+"""Certificates of the Ladders and the gate for every score, noise and rounding within reach; nothing is sampled."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from reusable_holdout.validity import (
     LadderCertificate,
     certificate_of,
 )
+from reusable_holdout.validity.one_sided import ParameterFreeLadderCertificate, parameter_free_step
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 MECHANISMS = get_args(GuardMechanism)
-POLICIES = ("ladder", "gate", "guess-and-check", "thresholdout")
+ONE_SIDED = ("ladder", "gate", "parameter-free-ladder")
+POLICIES = (*ONE_SIDED, "guess-and-check", "thresholdout")
 
 
 def plan_certificate(*, rows=1_000, family="binomial", **changes):
@@ -113,9 +115,7 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
     assert high >= most - 1e-9
 
 
-@pytest.mark.parametrize(
-    ("policy", "family", "greater"), list(product(("ladder", "gate"), FAMILIES, (True, False)))
-)
+@pytest.mark.parametrize(("policy", "family", "greater"), list(product(ONE_SIDED, FAMILIES, (True, False))))
 def test_every_score_of_a_small_holdout_is_covered_at_every_best(policy, family, greater):
     """All 61 x 61 pairs of score and best, the noise at both ends of its reach and at none."""
     plan = plan_certificate(rows=60, family=family, greater_is_better=greater, noise_scale=2e-3)
@@ -137,9 +137,7 @@ def test_every_score_of_a_small_holdout_is_covered_at_every_best(policy, family,
             assert interval.high >= most[i] - 1e-9
 
 
-@given(
-    plan=certificates, policy=st.sampled_from(("ladder", "gate")), unit=units, length=st.floats(0.0, 500.0)
-)
+@given(plan=certificates, policy=st.sampled_from(ONE_SIDED), unit=units, length=st.floats(0.0, 500.0))
 def test_what_is_not_told_leaves_the_interval_open(plan, policy, unit, length):
     guard = certificate_of(policy, plan)
     prior = guard.lower + unit * guard.span
@@ -150,7 +148,7 @@ def test_what_is_not_told_leaves_the_interval_open(plan, policy, unit, length):
         assert best in guard.charged(prior, 0.0, length)
 
 
-@given(plan=certificates, policy=st.sampled_from(("ladder", "gate")), length=st.floats(0.0, 500.0))
+@given(plan=certificates, policy=st.sampled_from(ONE_SIDED), length=st.floats(0.0, 500.0))
 def test_arrays_and_single_numbers_give_the_same_intervals(plan, policy, length):
     guard = certificate_of(policy, plan)
     centres = guard.lower + np.linspace(0.0, 1.0, 9) * guard.span
@@ -161,6 +159,86 @@ def test_arrays_and_single_numbers_give_the_same_intervals(plan, policy, length)
             low, high = interval(centre, float(thresholds[i]), length)
             assert lows[i] == pytest.approx(low, abs=1e-9)
             assert highs[i] == pytest.approx(high, abs=1e-9)
+
+
+# ---- the parameter-free ladder: any step up to the public one
+
+
+def parameter_free(rows, **changes):
+    return certificate_of("parameter-free-ladder", plan_certificate(rows=rows, **changes))
+
+
+def stepped(guard, score, prior, step):
+    """What the parameter-free ladder answers if the standard error were this: None for no new best."""
+    value = guard.rounded(score, prior, guard.fixed_threshold)
+    gain = guard.direction * (score - prior)
+    is_better = guard.direction * (value - prior) > 0.5 * guard.resolution
+    return value if is_better and gain > step else None
+
+
+@pytest.mark.parametrize("greater", [True, False])
+@pytest.mark.parametrize("family", ["binomial", "bounded"])
+def test_whatever_the_standard_error_is_the_parameter_free_interval_holds(family, greater):
+    """All bests and, of a bounded loss, scores between the places too; all steps from none to 1/sqrt(rows)."""
+    guard = parameter_free(40, family=family, greater_is_better=greater)
+    places = 1 if family == "binomial" else 6
+    scores, level = np.arange(40 * places + 1) / (40 * places), guard.log_level(9.0)
+    least, most = (bound(scores, log_level=level) for bound in (guard.bound.lower, guard.bound.upper))
+    told = 0
+    for prior, share in product((np.arange(41) / 40).tolist(), (0.0, 0.3, 1.0)):
+        for i, score in enumerate(scores.tolist()):
+            value = stepped(guard, score, prior, share * parameter_free_step(40))
+            told += value is not None
+            if value is None:
+                low, high = guard.agreed(prior, guard.fixed_threshold, 9.0)
+            else:
+                low, high = guard.charged(value, guard.fixed_threshold, 9.0)
+            assert low <= least[i] + 1e-9
+            assert high >= most[i] - 1e-9
+    assert 0 < told < 3 * 41 * len(scores)
+
+
+@pytest.mark.parametrize("greater", [True, False])
+def test_a_step_beyond_the_public_one_would_not_be_certified(greater):
+    """The twin: a standard error that is a third larger."""
+    guard = parameter_free(400, greater_is_better=greater)
+    step, level = parameter_free_step(400), guard.log_level(9.0)
+    score = 0.5 + guard.direction * 1.3 * step
+    assert stepped(guard, score, 0.5, 1.35 * step) is None
+    low, high = guard.agreed(0.5, guard.fixed_threshold, 9.0)
+    if greater:
+        assert high < guard.bound.upper(score, log_level=level)
+    else:
+        assert low > guard.bound.lower(score, log_level=level)
+
+
+@pytest.mark.parametrize("changes", [{}, {"family": "bounded", "lower": -1.0, "upper": 3.0}])
+@pytest.mark.parametrize("greater", [True, False])
+def test_the_weights_of_all_parameter_free_bests_and_of_a_failure_sum_to_at_most_one(changes, greater):
+    guard = parameter_free(60, greater_is_better=greater, **changes)
+    for place in range(61):
+        prior = guard.rounded(guard.lower + guard.span * place / 60, guard.start, guard.fixed_threshold)
+        ends = np.linspace(guard.lower, guard.upper, 601).tolist()
+        bests = {stepped(guard, score, prior, 0.0) for score in ends} - {None}
+        assert len(bests) == (60 - place if greater else place)
+        nats = [guard.value_nats(value, prior=prior, threshold=guard.fixed_threshold) for value in bests]
+        assert all(guard.is_answer(value, prior=prior, threshold=guard.fixed_threshold) for value in bests)
+        assert FAILURE_NATS not in nats
+        assert math.fsum(math.exp(-each) for each in [*nats, FAILURE_NATS]) <= 1.0 + 1e-9
+
+
+def test_a_pair_flip_costs_two_places():
+    guard = parameter_free(1_000, greater_is_better=False)
+    cost = guard.value_nats(0.498, prior=0.5, threshold=guard.fixed_threshold)
+    assert cost == pytest.approx(math.log(6.0) - math.log1p(-math.exp(-FAILURE_NATS)))
+    assert cost < guard.planned_nats
+
+
+def test_the_parameter_free_certificate_has_no_noise_and_the_step_and_places_of_its_rows():
+    guard = parameter_free(625, family="bounded", lower=-2.0, upper=3.0, fixed_threshold=0.3, resolution=0.1)
+    assert (guard.fixed_threshold, guard.resolution) == (5 / 25, 5 / 625)
+    assert (guard.noise_scale, guard.mechanism) == (0.0, "noiseless")
+    assert guard.threshold(0.1, charges=5, nats=100.0) == guard.fixed_threshold
 
 
 # ---- the values that can be told
@@ -293,12 +371,16 @@ def test_a_failed_value_is_within_the_bounds_and_a_ladders_best_stays(policy):
     for greater in (True, False):
         guard = certificate_of(policy, plan_certificate(greater_is_better=greater))
         worst = 0.0 if greater else 1.0
-        assert guard.failed_value(0.3) == (0.3 if policy in {"ladder", "gate"} else worst)
+        assert guard.failed_value(0.3) == (0.3 if policy in ONE_SIDED else worst)
 
 
 def test_each_policy_has_its_certificate_with_the_numbers_of_the_plan():
     plan = plan_certificate()
-    kinds = {"ladder": LadderCertificate, "gate": GateCertificate}
+    kinds = {
+        "ladder": LadderCertificate,
+        "gate": GateCertificate,
+        "parameter-free-ladder": ParameterFreeLadderCertificate,
+    }
     for policy in POLICIES:
         made = certificate_of(policy, plan)
         assert type(made) is kinds.get(policy, Certificate)
