@@ -1,0 +1,117 @@
+"""One budget on every backend of joblib: never exceeded, nothing paid twice, answers in the order of the questions."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed, parallel_config
+from reusable_holdout_sklearn import guarded_scorer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from reusable_holdout import Answer, Halted, verify
+
+REPETITIONS = 100
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+@pytest.fixture(params=["loky", "threading", "multiprocessing", "dask"])
+def backend(request):
+    """Name of a backend; the cluster runs while Dask's is asked for."""
+    if request.param == "dask":
+        request.getfixturevalue("dask_cluster")
+    return request.param
+
+
+def test_workers_share_one_budget_exactly(make_guard, predictions, backend):
+    guard = make_guard()
+    tasks = [delayed(guard.evaluate_predictions)(predictions(k), prior=0.85, name=str(k)) for k in range(25)]
+    with parallel_config(backend, n_jobs=2):
+        answers = Parallel()(tasks)
+        again = Parallel()(tasks)
+    assert sorted(answer.query for answer in answers) == list(range(1, 26))
+    assert [answer.name for answer in answers] == [str(k) for k in range(25)]
+    assert all(answer.charged and not answer.replayed for answer in answers)
+    assert sorted(answer.charges_left for answer in answers) == list(range(25))
+    assert all(answer.replayed for answer in again)
+    assert [answer.query for answer in again] == [answer.query for answer in answers]
+    assert (guard.charges_left, guard.queries_asked) == (0, 25)
+    assert verify(guard.ledger).problems == []
+
+
+def test_a_question_that_all_workers_ask_is_paid_once(make_guard, predictions, backend):
+    guard = make_guard()
+    with parallel_config(backend, n_jobs=2):
+        answers = Parallel()(
+            delayed(guard.evaluate_predictions)(predictions(0), prior=0.85) for _ in range(20)
+        )
+    assert [answer.replayed for answer in answers].count(False) == 1
+    assert {answer.query for answer in answers} == {1}
+    assert guard.queries_asked == 1
+
+
+def test_a_halt_in_a_worker_reaches_who_asked(make_guard, predictions, backend):
+    guard = make_guard(charges=5)
+    with pytest.raises(Halted, match="all 5 charges are spent") as halt, parallel_config(backend, n_jobs=2):
+        Parallel()(delayed(guard.evaluate_predictions)(predictions(k), prior=0.85) for k in range(12))
+    assert halt.value.reason == "charges"
+    assert int(halt.value.history["charged"].sum()) == guard.queries_asked == 5
+
+
+def test_a_search_asks_the_guard_from_its_workers(make_guard, backend):
+    """Two candidates on three folds: six questions, in whatever order."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2_300, 3))
+    y = (X[:, 0] + rng.normal(size=2_300) > 0).astype(int)
+    guard = make_guard(X=X[300:], y=y[300:], charges=2, threshold=0.4, estimate=None)
+    search = GridSearchCV(
+        LogisticRegression(),
+        {"C": [0.001, 1.0]},
+        cv=3,
+        scoring={"fold": "accuracy", "guard": guarded_scorer(guard)},
+        refit="fold",
+    )
+    with parallel_config(backend, n_jobs=2):
+        search.fit(X[:300], y[:300])
+    assert guard.queries_asked == 6
+    assert np.allclose(search.cv_results_["mean_test_guard"], search.cv_results_["mean_test_fold"], atol=0.4)
+    assert verify(guard.ledger).problems == []
+
+
+@pytest.fixture
+def fast_folder(tmp_path):
+    """In memory where there is such a folder: a hundred ledgers wait for the disk longer than for anything else."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
+        yield Path(folder)
+
+
+def test_four_workers_never_exceed_the_budget_in_a_hundred_repetitions(
+    make_guard, predictions, answer_or_halt, fast_folder
+):
+    """Of six questions, two are asked by all workers and four by one each: 12 tasks on four charges."""
+    asked = [0, 1] * 4 + [2, 3, 4, 5]
+    order = np.random.default_rng(9)
+    halts = 0
+    with Parallel(n_jobs=4, backend="loky") as pool:
+        for repetition in range(REPETITIONS):
+            guard = make_guard(fast_folder / f"{repetition}.db", charges=4)
+            numbers = order.permutation(asked).tolist()
+            outcomes = pool(
+                delayed(answer_or_halt)(guard, predictions(number), str(number)) for number in numbers
+            )
+            answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+            paid = [answer for answer in answers if not answer.replayed]
+            assert sorted(answer.query for answer in paid) == [1, 2, 3, 4]
+            assert len({answer.name for answer in paid}) == 4  # each question once
+            history = guard.history()
+            assert int(history["charged"].sum()) == len(history) == 4
+            released = dict(zip(history["query"], history["value"], strict=True))
+            assert [answer.value for answer in answers] == [released[answer.query] for answer in answers]
+            halts += outcomes.count("charges")
+            assert len(answers) + outcomes.count("charges") == len(asked)
+            for number, outcome in zip(numbers, outcomes, strict=True):
+                assert outcome == "charges" or outcome.name == str(number)  # in the order of the questions
+            guard.close()
+    assert halts >= 2 * REPETITIONS
