@@ -1,0 +1,7 @@
+"""An Optuna study whose best values are confirmed by a guarded holdout."""
+
+from reusable_holdout_optuna.callback import GuardCallback
+from reusable_holdout_optuna.confirmation import guard_results
+from reusable_holdout_optuna.study import GuardedStudy
+
+__all__ = ["GuardCallback", "GuardedStudy", "guard_results"]

@@ -1,0 +1,121 @@
+"""A callback, for loops that are not one's own: it asks when a trial is finished."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from optuna import TrialPruned
+from optuna.trial import TrialState
+
+from reusable_holdout.errors import Halted
+from reusable_holdout_optuna.confirmation import (
+    Confirmation,
+    halt,
+    note_halt,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial, Trial
+
+    from reusable_holdout import ReusableHoldout
+    from reusable_holdout_optuna.confirmation import Which
+
+__all__ = ["GuardCallback"]
+
+
+class GuardCallback:
+    """Callback of a study that has its new bests confirmed by a guarded holdout, and stops it on a halt.
+
+    For tuners that call :meth:`optuna.Study.optimize` themselves and take callbacks, and for loops of ask and tell.
+    Elsewhere :class:`GuardedStudy` says more: the answers are on the trials, and a halt is raised.
+
+    Parameters
+    ----------
+    guard, predict, ask, n_startup_trials
+        As for :class:`GuardedStudy`; but if no trial is better than the first ones, nothing is asked.
+
+    Warns
+    -----
+    RuntimeWarning
+        When the guard has halted. The study is stopped, here and by the callbacks of other processes after their next
+        trial, and has the user attribute `guard_halted`.
+
+    Raises
+    ------
+    InputError
+        If study and guard do not fit.
+    Halted
+        When the guard has halted and there is no :meth:`optuna.Study.optimize` to stop.
+
+    Notes
+    -----
+    Optuna lets nobody change a finished trial, so the answer about trial 7 is the study's user attribute
+    `guard_trial_7`; :func:`guard_results` shows them all, and `guard_best` is the best.
+
+    Of scikit-learn's searches, use ``reusable_holdout_sklearn.GuardedSearchCV``.
+
+    Examples
+    --------
+    >>> import numpy as np, optuna
+    >>> from reusable_holdout import ReusableHoldout
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> labels = np.random.default_rng(0).integers(0, 2, 4_000)
+    >>> guard = ReusableHoldout(None, labels, tolerance=0.1, queries=5, seed=0)
+    >>> confirm = GuardCallback(guard, lambda trial: np.where(np.arange(4_000) % 4, labels, 1 - labels))
+    >>> study = optuna.create_study(direction="maximize")
+    >>> study.optimize(lambda trial: 0.75, n_trials=3, callbacks=[confirm])
+    >>> study.user_attrs["guard_best"]["number"], guard.queries_asked
+    (0, 1)
+    """
+
+    def __init__(
+        self,
+        guard: ReusableHoldout,
+        predict: Callable[[Any], Any],
+        *,
+        ask: Which = "new-best",
+        n_startup_trials: int = 0,
+    ) -> None:
+        self.guard = guard
+        self._confirmation = Confirmation(guard, predict, ask, n_startup_trials)
+
+    def __call__(self, study: Study, trial: FrozenTrial) -> None:
+        """Ask about a trial that was just finished, if it is due."""
+        self._confirmation.check(study)
+        value = trial.value if trial.state == TrialState.COMPLETE else None
+        try:
+            if value is not None and self._confirmation.is_due(study, trial.number, value):
+                self._confirmation.confirm_finished(study, trial)
+        except Halted as halted:
+            self._stop(study, halted)
+        else:
+            if self.guard.halted:
+                self._stop(study, halt(self.guard))
+
+    def prune_if_halted(self, trial: Trial) -> None:
+        """Prune a trial that starts after a halt; to be called first in an objective.
+
+        Raises
+        ------
+        optuna.TrialPruned
+            If the guard has halted.
+        """
+        reason = self.guard.halt_reason
+        if reason is not None:
+            trial.set_user_attr("guard_halted", reason)
+            raise TrialPruned(f"the guard has halted ({reason})")
+
+    def __repr__(self) -> str:
+        return f"<GuardCallback: {self.guard!r}>"
+
+    def _stop(self, study: Study, halted: Halted) -> None:
+        note_halt(study, halted.reason)
+        try:
+            study.stop()
+        except RuntimeError:  # a loop of ask and tell
+            raise halted.with_traceback(None) from None
+        warnings.warn(f"the study was stopped: {halted}", RuntimeWarning, stacklevel=3)

@@ -1,0 +1,254 @@
+"""Which trials a guard is asked about, how, and what is kept of it: released values, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import pandas as pd
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+
+from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.holdout.boundary import sealed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial, Trial
+
+    from reusable_holdout import ReusableHoldout
+    from reusable_holdout.holdout import Answer
+
+__all__ = [
+    "Best",
+    "Confirmation",
+    "Which",
+    "attributes",
+    "best_confirmed",
+    "guard_results",
+    "halt",
+    "note_best",
+    "note_halt",
+    "unanswered_best",
+]
+
+Which = Literal["new-best", "all"]
+
+# study attribute of a trial that was finished when the guard answered: Optuna lets nobody change it any more
+_OF_STUDY = "guard_trial_{}"
+
+_ATTRIBUTES = {  # of a trial: field of the answer
+    "guard_low": "low",
+    "guard_high": "high",
+    "guard_charged": "charged",
+    "guard_prior": "prior",
+    "guard_query": "query",
+    "guard_replayed": "replayed",
+    "guard_charges_left": "charges_left",
+    "guard_answer": "value",  # written last: whoever sees it sees the others
+}
+
+
+class Best(NamedTuple):
+    """Best trial by the guard's answers.
+
+    Attributes
+    ----------
+    number : int
+        Of the trial.
+    answer, low, high : float
+        What the guard says of it.
+    """
+
+    number: int
+    answer: float
+    low: float
+    high: float
+
+
+class Confirmation:
+    """Asks a guard about trials.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    predict : callable
+        Of a trial: a fitted model, or predictions for the holdout's rows.
+    ask : {"new-best", "all"}
+        About trials whose value is better than those of all completed ones, or about all.
+    n_startup_trials : int
+        Completed trials before the first question.
+
+    Raises
+    ------
+    InputError
+        If the guard is a gate, or something else is out of range.
+    """
+
+    def __init__(
+        self, guard: ReusableHoldout, predict: Callable[[Any], Any], ask: Which, n_startup_trials: int
+    ) -> None:
+        if guard.policy == "gate":
+            raise InputError(
+                "a gate says yes or no to one named score, and does not tell how good a trial is; nothing was run; "
+                "optimize first, then ask guard.compare(best, incumbent, prior=...)"
+            )
+        if ask not in get_args(Which):
+            raise InputError(f'ask must be "new-best" or "all"; got {ask!r}')
+        if not callable(predict):
+            raise InputError(
+                "predict must be a function of a trial that returns a fitted model or predictions; got "
+                f"{type(predict).__name__}"
+            )
+        if (
+            isinstance(n_startup_trials, bool)
+            or not isinstance(n_startup_trials, int)
+            or n_startup_trials < 0
+        ):
+            raise InputError(f"n_startup_trials must be a whole number, 0 or more; got {n_startup_trials!r}")
+        self.guard, self.predict, self.which = guard, predict, ask
+        self.n_startup_trials = n_startup_trials
+
+    def check(self, study: Study) -> None:
+        """Refuse a study whose values cannot be the guard's priors.
+
+        Raises
+        ------
+        InputError
+            If it has several objectives, or optimizes in the other direction than the guard's metric.
+        """
+        metric = self.guard.metric
+        if len(study.directions) != 1:
+            raise InputError(
+                f"a guarded study must have one objective, the guard's metric {metric.name}; this one has "
+                f"{len(study.directions)}; nothing was asked; guard a study of this metric alone"
+            )
+        wanted = StudyDirection.MAXIMIZE if metric.greater_is_better else StudyDirection.MINIMIZE
+        if study.direction != wanted:
+            better = "greater" if metric.greater_is_better else "smaller"
+            raise InputError(
+                f"of {metric.name}, the guard's metric, {better} is better, so the study must {wanted.name.lower()} "
+                f"it; this one is to {study.direction.name.lower()}; nothing was asked; let the objective return "
+                f"{metric.name} itself, and use create_study(direction={wanted.name.lower()!r})"
+            )
+
+    def is_due(self, study: Study, number: int, value: float) -> bool:
+        """Whether the guard is to be asked about a trial of this value."""
+        if not math.isfinite(value):  # how objectives say that parameters are impossible
+            return False
+        done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        others = [trial.value for trial in done if trial.number != number and trial.value is not None]
+        if len(others) < self.n_startup_trials:
+            return False
+        sign = 1.0 if self.guard.metric.greater_is_better else -1.0
+        return self.which == "all" or all(sign * value > sign * other for other in others)
+
+    def confirm_finished(self, study: Study, trial: FrozenTrial) -> None:
+        """Ask about a trial that is finished, and write the answer on the study.
+
+        Raises
+        ------
+        Halted, InputError, ModelError
+            As from the guard.
+        """
+        if trial.value is not None:
+            study.set_user_attr(_OF_STUDY.format(trial.number), attributes(self.ask(trial, trial.value)))
+            note_best(study)
+
+    def ask(self, trial: Trial | FrozenTrial, value: float) -> Answer:
+        """Ask about one trial, with its value as the prior.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError, ModelError
+            As from the guard.
+        """
+        asked, name = self.predict(trial), f"trial {trial.number}"
+        prior = None if self.guard.policy in {"ladder", "parameter-free-ladder"} else value
+        if any(hasattr(asked, method) for method in ("predict", "predict_proba", "decision_function")):
+            return self.guard.evaluate(asked, prior=prior, name=name)
+        return self.guard.evaluate_predictions(asked, prior=prior, name=name)
+
+
+@sealed
+def halt(guard: ReusableHoldout) -> Halted:
+    """Exception that a new question would raise now."""
+    return guard._transcript.halt(guard.halt_reason or "queries", [])
+
+
+# ---- what is kept
+
+
+def attributes(answer: Answer) -> dict[str, Any]:
+    """User attributes of a trial: what the guard released, as JSON has it."""
+    return {name: getattr(answer, field) for name, field in _ATTRIBUTES.items()}
+
+
+def note_halt(study: Study, reason: str) -> None:
+    """Write on the study that nothing new will be answered."""
+    study.set_user_attr("guard_halted", reason)
+
+
+def unanswered_best(study: Study) -> FrozenTrial | None:
+    """Best trial by the study's own values, if the guard was not asked about it."""
+    try:
+        best = study.best_trial
+    except ValueError:  # none is complete, or none feasible
+        return None
+    impossible = best.value is None or not math.isfinite(best.value)
+    return None if impossible or _kept(study.user_attrs, best) is not None else best
+
+
+def note_best(study: Study) -> None:
+    """Write the best confirmed trial on the study, where dashboards show it."""
+    best = best_confirmed(study)
+    if best is not None:
+        study.set_user_attr("guard_best", best._asdict())
+
+
+def best_confirmed(study: Study) -> Best | None:
+    """Trial with the best answer, of equal ones the first asked about; None if there is no answer."""
+    found = _answered(study)
+    if not found:
+        return None
+    sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
+    trial, kept = max(found, key=lambda one: (sign * one[1]["guard_answer"], -one[1]["guard_query"]))
+    return Best(trial.number, kept["guard_answer"], kept["guard_low"], kept["guard_high"])
+
+
+def guard_results(study: Study) -> pd.DataFrame:
+    """Trials that a guard was asked about, with its answers.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        Of a :class:`GuardedStudy` or with a :class:`GuardCallback`, in this process or another.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In the order of the questions: trial, params, prior, answer, charged, low, high, query, replayed, charges_left.
+    """
+    columns = ["prior", "answer", "charged", "low", "high", "query", "replayed", "charges_left"]
+    rows = [
+        [trial.number, dict(trial.params), *(kept[f"guard_{column}"] for column in columns)]
+        for trial, kept in _answered(study)
+    ]
+    rows.sort(key=lambda row: (row[7], row[0]))  # replays after the question they repeat
+    return pd.DataFrame(rows, columns=["trial", "params", *columns])
+
+
+def _answered(study: Study) -> list[tuple[FrozenTrial, dict[str, Any]]]:
+    """Trials with an answer, and their attributes."""
+    of_study = study.user_attrs
+    kept = ((trial, _kept(of_study, trial)) for trial in study.get_trials(deepcopy=False))
+    return [(trial, one) for trial, one in kept if one is not None]
+
+
+def _kept(of_study: dict[str, Any], trial: FrozenTrial) -> dict[str, Any] | None:
+    of_trial = trial.user_attrs
+    return of_trial if "guard_answer" in of_trial else of_study.get(_OF_STUDY.format(trial.number))

@@ -1,0 +1,80 @@
+"""Guards whose answers can be computed by hand, and studies whose values are given."""
+
+import numpy as np
+import optuna
+import pytest
+
+from reusable_holdout import ReusableHoldout
+
+ROWS = 2_000
+# without noise every decision is exact: charged if and only if |score - prior| >= 0.1
+SETTINGS = {
+    "queries": 40,
+    "charges": 3,
+    "threshold": 0.1,
+    "noise_scale": 0.0,
+    "resolution": 0.05,
+    "estimate": 0.7,
+}
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+@pytest.fixture
+def labels():
+    return np.random.default_rng(0).integers(0, 2, ROWS)
+
+
+@pytest.fixture
+def scoring(labels):
+    """Predictions of exactly this accuracy; `variant` gives other predictions of the same accuracy."""
+
+    def predictions(accuracy, variant=0):
+        wrong = np.roll(np.arange(ROWS) >= round(accuracy * ROWS), variant)
+        return np.where(wrong, 1 - labels, labels)
+
+    return predictions
+
+
+@pytest.fixture
+def make_guard(labels):
+    made = []
+
+    def make(*, X=None, y=labels, **changes):
+        settings = {**SETTINGS, **changes}
+        settings["charges"] = min(settings["charges"], settings["queries"])
+        guard = ReusableHoldout(X, y, **settings)
+        made.append(guard)
+        return guard
+
+    yield make
+    for guard in made:
+        guard.close()
+
+
+@pytest.fixture
+def study():
+    return optuna.create_study(direction="maximize")
+
+
+@pytest.fixture
+def told(scoring):
+    """An objective with given values, and predictions of given accuracies: by default of those values."""
+
+    def make(*values, accuracies=None):
+        def objective(trial):
+            value = values[trial.number % len(values)]
+            if isinstance(value, BaseException):
+                raise value
+            return value
+
+        def predict(trial):
+            accuracy = (accuracies or values)[trial.number % len(values)]
+            return scoring(accuracy, trial.number)
+
+        return objective, predict
+
+    return make
