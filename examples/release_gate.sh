@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A release loop: each version replaces the incumbent only if the gate accepts it. The loop is told accepted, rejected or
+# halted, never a score, so it may go on for all the releases that were declared without overfitting the labelled rows.
+#
+#     examples/release_gate.sh [folder]       (PYTHON=... to name the interpreter)
+set -euo pipefail
+
+examples=$(cd "$(dirname "$0")" && pwd)
+folder=${1:-$(mktemp -d)}
+python=${PYTHON:-python}
+gate() { "$python" -m reusable_holdout "$@"; }
+
+mkdir -p "$folder"
+"$python" "$examples/release_gate_models.py" "$folder"
+cd "$folder"
+
+# Once, by whoever has the labels. Whatever is accepted for an improvement of 0.02 is certified to be no worse, for the
+# tolerance is as large; two versions are known to differ on less than 15% of all rows, for which no labels are needed.
+gate gate-init --ledger guard.db --labels labels.csv --id id --queries 20 --tolerance 0.02 --disagreement 0.15 >plan.txt
+
+# At each release.
+incumbent=v1
+for version in v2 v3 v4 broken; do
+  status=0
+  verdict=$(gate gate --ledger guard.db --predictions "$version.csv" --incumbent "$incumbent.csv" \
+    --improvement 0.02 --name "$version less $incumbent" 2>problem.txt) || status=$?
+  case $status in
+    0) echo "$version against $incumbent: $verdict (status 0), released"; incumbent=$version ;;
+    1) echo "$version against $incumbent: $verdict (status 1), $incumbent stays" ;;
+    2) echo "$version against $incumbent: $verdict (status 2), fresh labels are needed"; break ;;
+    *) echo "$version against $incumbent: no verdict (status $status): $(cat problem.txt)" ;;
+  esac
+done
+
+# All that anyone has learnt of the labels.
+gate history guard.db

@@ -1,0 +1,210 @@
+"""Labels and predictions in CSV and Parquet files, brought into one order by their ids.
+
+What a file of predictions holds may be quoted: it is the analyst's. What a file of labels holds may not, for messages
+end up in logs that everyone reads; so of labels not even a column's name is told, which may be a label itself where
+the header is missing. Ids are public.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.holdout.boundary import sealed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["Table", "in_order_of", "read_labels", "read_table"]
+
+_SHOWN = 5
+_PARQUET = {".parquet", ".pq"}
+
+
+class Table(NamedTuple):
+    """One file.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        All columns but the ids.
+    ids : numpy.ndarray of str or None
+        Of shape (rows,), each once; None if rows are told apart by their order.
+    """
+
+    frame: pd.DataFrame
+    ids: NDArray[np.str_] | None
+
+
+@sealed
+def read_labels(path: Path, *, id_column: str | None = None) -> Table:
+    """Read private labels: one column, and one with ids if it is named.
+
+    Parameters
+    ----------
+    path : Path
+        CSV with a header, or Parquet.
+    id_column : str, optional
+        Column of ids.
+
+    Raises
+    ------
+    InputError
+        If the file is something else; nothing in it is quoted but ids.
+    """
+    table = _read(path, id_column, "the labels", quoted=False)
+    if table.frame.shape[1] != 1:
+        raise InputError(
+            f"the labels in {path} must be one column, and ids a column that --id names; there are "
+            f"{table.frame.shape[1]} columns without ids; leave the others out"
+        )
+    column = table.frame.iloc[:, 0]
+    if column.isna().any():
+        raise InputError(f"the labels in {path} must not be missing; some are; leave those rows out")
+    if path.suffix.lower() not in _PARQUET and _is_a_label(column):
+        raise InputError(f"{path} must begin with a header; its first line looks like a label; add a header")
+    return table
+
+
+def read_table(path: Path, *, id_column: str | None = None) -> Table:
+    """Read predictions: one column, or one for each class, and one with ids if it is named.
+
+    Parameters
+    ----------
+    path : Path
+        CSV with a header, or Parquet.
+    id_column : str, optional
+        Column of ids.
+
+    Raises
+    ------
+    InputError
+        If the file is something else, a prediction is missing, or an id comes twice.
+    """
+    table = _read(path, id_column, "the predictions", quoted=True)
+    missing = np.flatnonzero(table.frame.isna().any(axis=1).to_numpy())
+    if len(missing):
+        named = (missing + 1).tolist() if table.ids is None else table.ids[missing].tolist()
+        where = "rows" if table.ids is None else "the ids"
+        raise InputError(
+            f"{path} must hold a prediction for every row; it has none at {where} {_first(named)}"
+        )
+    return table
+
+
+def in_order_of(wanted: NDArray[np.str_] | None, table: Table, path: Path, *, rows: int) -> pd.DataFrame:
+    """Predictions in the order of the labels.
+
+    Parameters
+    ----------
+    wanted : numpy.ndarray of str or None
+        Ids of the labels' rows.
+    table : Table
+        From :func:`read_table`.
+    path : Path
+        Its file, for messages.
+    rows : int
+        Of the labels.
+
+    Raises
+    ------
+    InputError
+        If rows are missing, unknown or too many; ids are listed, the first few.
+    """
+    if wanted is None or table.ids is None:
+        if len(table.frame) != rows:
+            raise InputError(
+                f"{path} must hold {rows:,} rows, one for each label, in their order; it holds {len(table.frame):,} "
+                "under its header"
+            )
+        return table.frame
+    missing, unknown = np.setdiff1d(wanted, table.ids), np.setdiff1d(table.ids, wanted)
+    problems = [
+        f"{len(ids):,} ids {what}: {_first(ids.tolist())}"
+        for ids, what in ((missing, "are missing"), (unknown, "are not among the labels'"))
+        if len(ids)
+    ]
+    if problems:
+        raise InputError(f"{path} must hold the ids of the labels, each once; {'; '.join(problems)}")
+    order = np.argsort(table.ids)
+    places = order[np.searchsorted(table.ids, wanted, sorter=order)]
+    return table.frame.iloc[places].reset_index(drop=True)
+
+
+# ---- one file
+
+
+def _read(path: Path, id_column: str | None, what: str, *, quoted: bool) -> Table:
+    frame = _frame(path, id_column, what, quoted=quoted)
+    if not len(frame.columns) or not len(frame):
+        raise InputError(f"{what} must be rows under a header; {path} holds none")
+    if id_column is None:
+        return Table(frame, None)
+    if id_column not in frame.columns:
+        columns = f"it has {_first(frame.columns)}" if quoted else "it does not"
+        raise InputError(f"{path} must have the column of ids {id_column!r}; {columns}")
+    if len(frame.columns) < 2:
+        raise InputError(f"{path} must have a column beside the ids; it has none")
+    column = frame[id_column]
+    ids = column.astype(str).to_numpy(dtype=np.str_)
+    if column.isna().any() or (ids == "").any():
+        empty = np.flatnonzero(column.isna().to_numpy() | (ids == "")) + 1
+        raise InputError(f"{path} must have an id in every row; it has none in rows {_first(empty.tolist())}")
+    known, times = np.unique(ids, return_counts=True)
+    twice = known[times > 1]
+    if len(twice):
+        raise InputError(f"{path} must have each id once; more than once come {_first(twice.tolist())}")
+    return Table(frame.drop(columns=id_column), ids)
+
+
+def _frame(path: Path, id_column: str | None, what: str, *, quoted: bool) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 - slow to import, and other commands do not need it
+
+    if not path.is_file():
+        raise InputError(f"there must be a file with {what} at {path}; there is none")
+    readers: dict[bool, Callable[[], pd.DataFrame]] = {
+        True: lambda: pd.read_parquet(path),
+        False: lambda: _csv(path, id_column),
+    }
+    words = ""
+    try:
+        return readers[path.suffix.lower() in _PARQUET]()
+    except ImportError:
+        problem = "reading it needs pyarrow; install pyarrow, or write CSV"
+    except Exception as error:  # whatever a reader raises: its words may quote the file
+        problem, words = "it cannot be read so", f" ({type(error).__name__}: {error})" if quoted else ""
+    raise InputError(f"{what} must be a CSV file with a header, or Parquet; got {path}, {problem}{words}")
+
+
+def _csv(path: Path, id_column: str | None) -> pd.DataFrame:
+    """Read CSV, ids as text: 007 is not 7, and NA is one like any other."""
+    import pandas as pd  # noqa: PLC0415
+
+    frame = pd.read_csv(path)
+    if id_column in frame.columns:
+        ids = pd.read_csv(path, usecols=[id_column], dtype=str, keep_default_na=False)
+        frame[id_column] = ids[id_column]
+    return frame
+
+
+def _is_a_label(column: pd.Series[Any]) -> bool:
+    """Whether a column is named like what it holds: then its first row was taken for a header."""
+    name = str(column.name)
+    try:
+        float(name)
+    except ValueError:
+        return bool((column.astype(str) == name).any())
+    return True
+
+
+def _first(items: Iterable[Any]) -> str:
+    """First few, as text."""
+    listed = [str(item) for item in items]
+    more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more
