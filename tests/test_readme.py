@@ -11,6 +11,7 @@ from reusable_holdout.demo import run_demo
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
+_MEASURED = (_ROOT / "examples" / "README.md").read_text()
 
 
 def _blocks(language):
@@ -60,4 +61,10 @@ def test_every_example_is_a_script_with_a_docstring():
     assert len(scripts) >= 4
     for script in scripts:
         assert script.read_text().startswith('"""')
-        assert script.stem in _TEXT or script.stem in {"quickstart", "cross_validation_loop"}
+        assert script.stem in _TEXT + _MEASURED or script.stem in {"quickstart", "cross_validation_loop"}
+
+
+def test_the_scripts_that_figures_come_from_exist():
+    named = re.findall(r"(?<=examples/)[a-z_/]+\.py", _TEXT + _MEASURED)
+    assert len(set(named)) >= 8
+    assert [script for script in named if not (_ROOT / "examples" / script).exists()] == []

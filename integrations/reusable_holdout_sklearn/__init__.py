@@ -1,5 +1,15 @@
-"""A guarded holdout where scikit-learn expects a scorer."""
+"""A guarded holdout where scikit-learn expects a scorer, a search or a cross-validation."""
 
+from reusable_holdout_sklearn.cross_validation import guarded_cross_validate
+from reusable_holdout_sklearn.priors import PriorScorer, prior_scorer
 from reusable_holdout_sklearn.scorer import GuardedScorer, guarded_scorer
+from reusable_holdout_sklearn.search import GuardedSearchCV
 
-__all__ = ["GuardedScorer", "guarded_scorer"]
+__all__ = [
+    "GuardedScorer",
+    "GuardedSearchCV",
+    "PriorScorer",
+    "guarded_cross_validate",
+    "guarded_scorer",
+    "prior_scorer",
+]

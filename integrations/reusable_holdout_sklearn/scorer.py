@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import joblib
 import numpy as np
+from sklearn.utils.metadata_routing import MetadataRequest
 
+from reusable_holdout.errors import InputError
 from reusable_holdout.holdout import predictions_of
+from reusable_holdout.holdout.fingerprint import fingerprint
+from reusable_holdout_sklearn.asking import check_guard, holdout_columns, is_ladder
+from reusable_holdout_sklearn.columns import OnColumns, columns_of
 
 if TYPE_CHECKING:
     from reusable_holdout import ReusableHoldout
@@ -17,7 +22,26 @@ if TYPE_CHECKING:
 __all__ = ["GuardedScorer", "guarded_scorer"]
 
 
-def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
+class _RefusedError(InputError, AttributeError):
+    """To code that looks for an attribute it is missing; to the user it says why."""
+
+
+class _Call(NamedTuple):
+    """A question that was asked in this process."""
+
+    estimator: weakref.ref[Any]
+    X: Any
+    predictions: Any
+
+
+class _Earlier(NamedTuple):
+    """A question that was asked in another process: content of the model, and of the rows."""
+
+    model: bytes
+    rows: str
+
+
+def guarded_scorer(guard: ReusableHoldout, *, features: Any = None) -> GuardedScorer:
     """Scorer that answers from a guarded holdout.
 
     Every answer is certified as the guard says; all workers share the guard's one budget; a halt stops the search
@@ -26,12 +50,33 @@ def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
     Parameters
     ----------
     guard : ReusableHoldout
-        With features and, for ``n_jobs`` other than 1, a ledger on disk.
+        With features and, for ``n_jobs`` other than 1, a ledger on disk. No ladder and no gate: what those answer is no
+        score of the model.
+    features : array-like of shape (training rows, columns), optional
+        For SequentialFeatureSelector: the X it is fitted with. It fits models to some of the columns and does not say
+        which; they are told from their values. RFECV begins with all columns, and needs no help.
 
     Returns
     -------
     GuardedScorer
-        For `scoring=` of cross_validate, GridSearchCV and others. Losses are negated: greater is better.
+        For `scoring=` of cross_validate, GridSearchCV and others, alone or in a dict. Losses are negated: greater is
+        better.
+
+    Notes
+    -----
+    **When it is the wrong tool.** Each fold of each candidate is a question of its own, about a model that is thrown
+    away, with a prior as noisy as the fold is small: a noisy prior deviates from the holdout by chance, and each
+    deviation costs a charge. To choose among candidates use :class:`GuardedSearchCV`, which asks once for each, with
+    the mean over the folds as prior; to assess one model, :func:`guarded_cross_validate`. The scorer is for loops that
+    take nothing else.
+
+    What is charged: a question for each fold and candidate, so (features x folds) for each step of a
+    SequentialFeatureSelector; train scores are plain scores of the training rows and never reach the guard; nor do the
+    permuted rows of permutation_importance, which asks once, about the model as it is. The same fitted model with the
+    same fold's score is a replay, and free. TunedThresholdClassifierCV is refused.
+
+    Sample weights are not passed on unless they are requested, ``guarded_scorer(guard).set_score_request(
+    sample_weight=True)``, with metadata routing. Then they weigh the prior; the holdout's rows have the guard's own.
 
     Examples
     --------
@@ -47,26 +92,43 @@ def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
     >>> len(scores["test_score"]), guard.queries_asked
     (5, 5)
     """
-    return GuardedScorer(guard)
+    return GuardedScorer(guard, features=features)
 
 
 class GuardedScorer:
     """Callable ``(estimator, X, y) -> float``; see :func:`guarded_scorer`.
 
-    With ``return_train_score=True`` scikit-learn calls the scorer a second time for the same fitted estimator, with the
+    Where train scores are wanted, scikit-learn calls the scorer a second time for the same fitted estimator, with the
     training rows: this call gives the plain score of those rows and never reaches the guard.
 
     Parameters
     ----------
     guard : ReusableHoldout
         With features.
+    features : array-like, optional
+        See :func:`guarded_scorer`.
+
+    Raises
+    ------
+    InputError
+        If the guard cannot score models.
     """
 
-    def __init__(self, guard: ReusableHoldout) -> None:
+    def __init__(self, guard: ReusableHoldout, *, features: Any = None) -> None:
+        check_guard(guard)
+        if is_ladder(guard):
+            raise InputError(
+                "a ladder answers with the best score so far, which is no score of the model; use GuardedSearchCV, or "
+                'a guard with policy="thresholdout"'
+            )
         self.guard = guard
-        self._last = threading.local()
+        self.features = features
+        self._requests: dict[str, bool | str | None] = {"sample_weight": False}
+        self._earlier: _Earlier | None = None  # asked before this scorer came to this process
+        self._latest: _Call | None = None  # asked in any thread
+        self._thread = threading.local()
 
-    def __call__(self, estimator: Any, X: Any, y: Any, **_: Any) -> float:
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Ask the guard about a fitted estimator, with its score on (X, y) as the prior.
 
         Parameters
@@ -75,38 +137,127 @@ class GuardedScorer:
             Fitted on other rows than X.
         X, y : array-like
             Rows set aside from training: a fold.
+        sample_weight : array-like, optional
+            Of those rows.
 
         Returns
         -------
         float
             The guard's answer; negated for losses.
         """
-        metric = self.guard.metric
-        sign = 1.0 if metric.greater_is_better else -1.0
-        classes = self.guard.classes
+        metric, classes = self.guard.metric, self.guard.classes
         predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
-        plain = metric.measure(y, predictions, classes=classes)
-        if self._is_train_call(estimator, X):
+        plain = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
+        sign = 1.0 if metric.greater_is_better else -1.0
+        if self._is_asked_about(estimator, X):
             return sign * plain
-        self._last.call = (weakref.ref(estimator), X, predictions)
-        return sign * self.guard.evaluate(estimator, prior=plain).value
+        model = self._on_all_columns(estimator, X)
+        self._latest = self._thread.last = _Call(weakref.ref(estimator), X, predictions)
+        return sign * self.guard.evaluate(model, prior=plain, name=type(estimator).__name__).value
 
-    def _is_train_call(self, estimator: Any, X: Any) -> bool:
-        """Whether this fitted estimator has just been asked about with other rows."""
-        reference, last_X, last_predictions = getattr(self._last, "call", (None, None, None))
-        if reference is None or reference() is not estimator or X is last_X:
-            return False
-        metric = self.guard.metric
-        again = predictions_of(estimator, last_X, response=metric.response, classes=self.guard.classes)
-        if not np.array_equal(np.asarray(again), np.asarray(last_predictions)):
-            return False  # refitted in place
-        return bool(joblib.hash(X) != joblib.hash(last_X))
+    # ---- calls that are no question
+
+    def _is_asked_about(self, estimator: Any, X: Any) -> bool:
+        """Whether this fitted estimator has been asked about with other rows, just now or before it came here."""
+        calls = (getattr(self._thread, "last", None), self._latest)
+        for call in (call for call in calls if call is not None):
+            if call.estimator() is estimator:
+                return X is not call.X and self._is_unchanged(estimator, call) and _differ(X, call.X)
+        earlier = self._earlier
+        return (
+            earlier is not None and earlier.model == fingerprint(estimator) and earlier.rows != joblib.hash(X)
+        )
+
+    def _is_unchanged(self, estimator: Any, call: _Call) -> bool:
+        """Whether it predicts as it did; else it was fitted again in place."""
+        again = predictions_of(
+            estimator, call.X, response=self.guard.metric.response, classes=self.guard.classes
+        )
+        return bool(np.array_equal(np.asarray(again), np.asarray(call.predictions)))
+
+    # ---- models of some of the columns
+
+    def _on_all_columns(self, estimator: Any, X: Any) -> Any:
+        """Model that takes the holdout's columns, if this one was fitted to some of them by a selector."""
+        width, here = holdout_columns(self.guard), np.shape(X)[1] if len(np.shape(X)) == 2 else None
+        if here == width:
+            self._thread.widest = X
+        if here is None or width is None or here >= width:
+            return estimator
+        reference = getattr(self._thread, "widest", None) if self.features is None else self.features
+        if reference is None:
+            raise InputError(
+                f"the model must take the holdout's {width} columns; it was fitted to {here}; nothing was asked; if a "
+                "feature selector does this, pass it guarded_scorer(guard, features=X) with the X it is fitted with"
+            )
+        return OnColumns(estimator, columns_of(X, reference), width)
+
+    # ---- what scikit-learn asks
 
     def _accept_sample_weight(self) -> bool:
-        return False  # scikit-learn asks before it routes weights; the holdout's rows have none
+        return (
+            False  # without metadata routing weights are not passed on: the holdout's rows have the guard's
+        )
+
+    def set_score_request(self, *, sample_weight: bool | str | None = False) -> Self:
+        """Say whether the rows' weights are to weigh the prior, with metadata routing.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None
+            As for scikit-learn's scorers: True passes them on, False does not, text is another name for them, None
+            raises if they are passed.
+
+        Returns
+        -------
+        GuardedScorer
+            This one.
+        """
+        self._requests = {"sample_weight": sample_weight}
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Tell scikit-learn what this scorer asks for.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+        """
+        requests = MetadataRequest(owner=self)
+        for name, alias in self._requests.items():
+            requests.score.add_request(param=name, alias=alias)
+        return requests
+
+    @property
+    def _score_func(self) -> NoReturn:  # TunedThresholdClassifierCV looks for it
+        raise _RefusedError(
+            "a guarded scorer cannot tune a threshold: it would ask for each threshold and fold; nothing was asked; "
+            'tune with a plain scorer, as in TunedThresholdClassifierCV(model, scoring="balanced_accuracy"), and ask '
+            "about the tuned classifier: guard.evaluate(tuned, prior=...), or GuardedSearchCV over it"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GuardedScorer, (self.guard,)
+        return _rebuilt, (self.guard, self.features, self._requests, self._last_question())
+
+    def _last_question(self) -> _Earlier | None:
+        """What was asked last, for the process this scorer goes to: workers of permutation_importance, for instance."""
+        call = self._latest
+        model = None if call is None else call.estimator()
+        if call is None or model is None:
+            return self._earlier
+        return _Earlier(fingerprint(model), joblib.hash(call.X))
 
     def __repr__(self) -> str:
         return f"guarded_scorer({self.guard!r})"
+
+
+def _rebuilt(
+    guard: ReusableHoldout, features: Any, requests: dict[str, Any], earlier: _Earlier | None
+) -> GuardedScorer:
+    scorer = GuardedScorer(guard, features=features)
+    scorer._requests, scorer._earlier = requests, earlier
+    return scorer
+
+
+def _differ(X: Any, other: Any) -> bool:
+    return bool(joblib.hash(X) != joblib.hash(other))

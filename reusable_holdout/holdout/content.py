@@ -10,6 +10,8 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reusable_holdout.holdout.digests import holdout_digest, predictions_digest
 
 if TYPE_CHECKING:
@@ -71,22 +73,30 @@ class ContentKey:
             digest.update(question)
         return digest.digest()
 
-    def model_question(self, model: Any, prior_unit: int) -> bytes:
-        """Digest of a question asked with a model, or a list of two: its content, and the prior on the grid.
+    def model_question(self, content: bytes, prior_unit: int) -> bytes:
+        """Digest of a question asked with a model, or a list of two: its fingerprint, and the prior on the grid.
 
         Its predictions for the private rows must not be used: whether two models agree on them is a function of the
-        holdout, and replays would tell. A model that cannot be pickled is a new question each time.
+        holdout, and replays would tell.
         """
-        import joblib  # noqa: PLC0415 - not needed to ask with predictions
-
-        try:
-            content = joblib.hash(model, hash_name="sha1").encode()
-        except Exception:  # whatever pickling raises
-            content = secrets.token_bytes(_DIGEST_BYTES)
         digest = self._new(b"model")
         digest.update(prior_unit.to_bytes(8, "big", signed=True))
         digest.update(content)
         return digest.digest()
+
+    def conceal(self, numbers: NDArray[np.int64]) -> bytes:
+        """Private numbers on their way from one process of this guard to another: noise to all without its key."""
+        nonce = secrets.token_bytes(_DIGEST_BYTES)
+        return nonce + self._masked(np.ascontiguousarray(numbers, dtype=np.int64).tobytes(), nonce)
+
+    def reveal(self, concealed: bytes) -> NDArray[np.int64]:
+        """Numbers that :meth:`conceal` was given."""
+        nonce, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
+        return np.frombuffer(self._masked(masked, nonce), dtype=np.int64)
+
+    def _masked(self, plain: bytes, nonce: bytes) -> bytes:
+        stream = hashlib.shake_256(self._key + b"concealed" + nonce).digest(len(plain))
+        return (np.frombuffer(plain, np.uint8) ^ np.frombuffer(stream, np.uint8)).tobytes()
 
     def questions(self, prepared: NDArray[Any], prior_units: Sequence[int]) -> list[bytes]:
         """Digests of several questions."""

@@ -227,7 +227,9 @@ class ReusableHoldout(Questions, Record):
         store = SqlLedger(ledger, must_exist=True)
         stored = store.configuration()
         if stored is None:
-            raise LedgerError(f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
+            raise LedgerError(
+                f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)"
+            )
         configuration = Configuration.parse(stored)
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
         known = configuration.classes if classes is None else classes

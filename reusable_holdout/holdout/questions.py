@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.holdout.fingerprint import fingerprint
 from reusable_holdout.holdout.inputs import PrivateData, checked_names
 from reusable_holdout.holdout.models import check_model, fitted, training_estimate
 from reusable_holdout.queries import GRID
@@ -119,7 +120,9 @@ class Questions:
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
         asked = self._policy.asked(prior, tolerance, self.metric.name)
-        question = self._content.model_question(model, asked.unit + self._policy.series_unit(series))
+        question = self._content.model_question(
+            fingerprint(model), asked.unit + self._policy.series_unit(series)
+        )
         return self._ask(holdout.predicted(model), asked, question, name, series)
 
     @sealed
@@ -328,7 +331,7 @@ class Questions:
         for one in pair:
             check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
         asked = self._comparison(prior, tolerance)
-        question = self._content.model_question(pair, asked.unit)
+        question = self._content.model_question(fingerprint(pair), asked.unit)
         return self._ask_difference(holdout.predicted_by_both(pair), asked, question, name)
 
     def _comparison(self, prior: float | None, tolerance: float | None) -> Asked:

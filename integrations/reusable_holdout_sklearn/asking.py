@@ -1,0 +1,259 @@
+"""Candidates are fitted and predict in parallel; they are asked about serially, in their order.
+
+This module alone looks into the guard: scores of the holdout go from a worker to the guard, and to nobody else.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from reusable_holdout.errors import BudgetError, Halted, HandleError, InputError, ModelError
+from reusable_holdout.holdout import predictions_of
+from reusable_holdout.holdout.boundary import attempt, sealed
+from reusable_holdout.holdout.fingerprint import fingerprint
+from reusable_holdout.holdout.models import check_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout import ReusableHoldout
+    from reusable_holdout.holdout import Answer
+
+__all__ = [
+    "Asked",
+    "Question",
+    "ask",
+    "check_guard",
+    "could_replay",
+    "fitted_question",
+    "guard_for_workers",
+    "halt",
+    "holdout_columns",
+    "is_ladder",
+    "question_of",
+]
+
+
+class Question(NamedTuple):
+    """One fitted model.
+
+    Attributes
+    ----------
+    model : estimator
+    content : bytes
+        What it is, the same in every process.
+    score : bytes or None
+        What the guard measured on the holdout, concealed under its key; empty if the model failed there, None if it is
+        still to be measured.
+    """
+
+    model: Any
+    content: bytes
+    score: bytes | None
+
+
+class Asked(NamedTuple):
+    """What came of the questions of one batch.
+
+    Attributes
+    ----------
+    answers : list of Answer or None
+        In their order, up to a halt; None where the model failed on the holdout.
+    halted : Halted or None
+    """
+
+    answers: list[Answer | None]
+    halted: Halted | None
+
+
+def check_guard(guard: ReusableHoldout) -> None:
+    """Refuse guards that cannot tell how good each of several models is.
+
+    Raises
+    ------
+    InputError
+        Saying what to use.
+    """
+    if guard._holdout.X is None:
+        raise InputError(
+            "models are asked about with the holdout's features; this guard holds labels only; nothing was fitted; "
+            "make it with ReusableHoldout(X, y, ...)"
+        )
+    if guard.policy == "gate":
+        raise InputError(
+            "a gate says yes or no to one named score, and does not tell which of several models is best; nothing was "
+            "fitted; search first, then ask guard.compare(search.best_estimator_, incumbent, prior=...)"
+        )
+
+
+def is_ladder(guard: ReusableHoldout) -> bool:
+    """Whether it answers with the best score so far, and so takes no prior."""
+    return "ladder" in guard.policy
+
+
+def holdout_columns(guard: ReusableHoldout) -> int | None:
+    """How many columns the holdout has; None if they are not counted."""
+    shape = np.shape(guard._holdout.X)
+    return int(shape[1]) if len(shape) == 2 else None
+
+
+def guard_for_workers(guard: ReusableHoldout) -> ReusableHoldout | None:
+    """Return the guard, if other processes can open it; None if its predictions are to be made here."""
+    try:
+        pickle.dumps(guard)
+    except HandleError:
+        return None
+    return guard
+
+
+def fitted_question(
+    estimator: Any,
+    parameters: dict[str, Any],
+    X: Any,
+    y: Any,
+    fit_params: dict[str, Any],
+    guard: ReusableHoldout | None,
+) -> Question:
+    """Fit one candidate, in whatever process, and let it predict if the guard is here."""
+    model = clone(estimator).set_params(**clone(parameters, safe=False))
+    if y is None:
+        model.fit(X, **fit_params)
+    else:
+        model.fit(X, y, **fit_params)
+    return question_of(model, guard)
+
+
+def question_of(model: Any, guard: ReusableHoldout | None) -> Question:
+    """Question about one fitted model."""
+    content = fingerprint(model)  # before it predicts: some models keep what they have seen
+    return Question(model, content, None if guard is None else _score(guard, model))
+
+
+@sealed
+def _score(guard: ReusableHoldout, model: Any) -> bytes:
+    holdout, bound, response = guard._holdout, guard._holdout.bound, guard.metric.response
+    check_model(model, holdout.X, response=response, classes=bound.classes)
+    prepared = attempt(
+        lambda: bound.prepare(
+            predictions_of(model, holdout.copied(), response=response, classes=bound.classes)
+        )
+    )
+    scores = None if prepared is None else guard._score(prepared[None])
+    return b"" if scores is None else guard._content.conceal(scores[0])
+
+
+def ask(
+    guard: ReusableHoldout, questions: Sequence[Question], priors: Sequence[float], names: Sequence[str]
+) -> Asked:
+    """Ask about a batch, in its order; it shares the history before it.
+
+    Every answer is durable before it is returned. A model that fails on the holdout is answered by None, takes a
+    charge, and ends the batch for those before it.
+
+    Raises
+    ------
+    InputError
+        If a model does not fit the holdout, or a prior the metric; nothing of this batch was asked.
+    """
+    scores = [_score(guard, one.model) if one.score is None else one.score for one in questions]
+    answers: list[Answer | None] = []
+    try:
+        while len(answers) < len(questions):
+            start = len(answers)
+            stop = next((i for i in range(start, len(scores)) if not scores[i]), len(scores))
+            part = slice(start, max(stop, start + 1))
+            _ask_part(guard, questions[part], scores[part], priors[part], names[part], answers)
+    except Halted as halted:
+        return Asked(answers, halted)
+    return Asked(answers, None)
+
+
+def _ask_part(
+    guard: ReusableHoldout,
+    questions: Sequence[Question],
+    scores: Sequence[bytes],
+    priors: Sequence[float],
+    names: Sequence[str],
+    answers: list[Answer | None],
+) -> None:
+    """Ask about models that all predicted, or about one that failed; add what was answered."""
+    if scores[0]:
+        try:
+            answers += _ask_many(guard, questions, scores, priors, names)
+        except BudgetError:  # fewer queries are left: ask one by one, up to the halt
+            pass
+        except Halted as halted:
+            answers += halted.answers
+            raise
+        else:
+            return
+    for question, score, prior, name in zip(questions, scores, priors, names, strict=True):
+        try:
+            answers.append(_ask_one(guard, question, score, prior, name))
+        except ModelError:
+            answers.append(None)
+
+
+@sealed
+def _ask_many(
+    guard: ReusableHoldout,
+    questions: Sequence[Question],
+    scores: Sequence[bytes],
+    priors: Sequence[float],
+    names: Sequence[str],
+) -> list[Answer]:
+    stated = None if is_ladder(guard) else np.array(priors, dtype=np.float64)
+    checked, limits, units = guard._policy.asked_many(stated, None, len(questions), guard.metric.name)
+    digests = [
+        guard._content.model_question(one.content, unit) for one, unit in zip(questions, units, strict=True)
+    ]
+    measured = np.stack([_revealed(guard, score) for score in scores])
+    try:
+        answers = guard._transcript.ask_many(measured, checked, digests, list(names), tolerances=limits)
+    except Halted as halted:
+        guard._tell([answer for answer in halted.answers if not answer.replayed])
+        raise
+    guard._tell([answer for answer in answers if not answer.replayed])
+    return answers
+
+
+@sealed
+def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: float, name: str) -> Answer:
+    asked = guard._policy.asked(None if is_ladder(guard) else prior, None, guard.metric.name)
+    digest = guard._content.model_question(question.content, asked.unit)
+    measured = _revealed(guard, score) if score else None
+    answer = guard._transcript.ask(measured, asked.prior, digest, name, asked.tolerance)
+    if not answer.replayed:
+        guard._tell([answer])
+    return answer
+
+
+def _revealed(guard: ReusableHoldout, score: bytes) -> Any:
+    """What was measured: a number, or a row of them, as the policy has it."""
+    numbers = guard._content.reveal(score)
+    return numbers if guard.policy == "parameter-free-ladder" else numbers[0]
+
+
+@sealed
+def could_replay(guard: ReusableHoldout, priors: Sequence[float]) -> int:
+    """How many questions with these priors, from the first, could have been asked before.
+
+    Of a halted guard only what it has answered can be had. Whether a model is one of those is known when it is fitted;
+    that no question had its prior is known before.
+    """
+    if is_ladder(guard):
+        return len(priors)
+    policy = guard._policy
+    known = set(policy.grid_units(guard.history()["prior"].dropna().to_numpy(np.float64)).tolist())
+    units = policy.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
+    return next((place for place, unit in enumerate(units) if unit not in known), len(units))
+
+
+@sealed
+def halt(guard: ReusableHoldout) -> Halted:
+    """Exception that a new question would raise now."""
+    return guard._transcript.halt(guard.halt_reason or "queries", [])

@@ -1,0 +1,215 @@
+"""The candidates of a search, put to a guard batch after batch; the best model so far is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from tqdm import tqdm
+
+from reusable_holdout.errors import InputError
+from reusable_holdout_sklearn.asking import ask, could_replay, fitted_question, guard_for_workers, halt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from reusable_holdout import ReusableHoldout
+    from reusable_holdout.errors import Halted
+    from reusable_holdout.holdout import Answer
+    from reusable_holdout_sklearn.asking import Question
+    from reusable_holdout_sklearn.priors import PriorColumn
+
+__all__ = ["Candidate", "Confirmation", "chosen_candidates", "confirm"]
+
+_LONGEST_NAME = 120
+
+
+class Candidate(NamedTuple):
+    """One set of hyperparameters.
+
+    Attributes
+    ----------
+    place : int
+        Its index in `cv_results_`.
+    parameters : dict
+    prior : float
+        Cross-validation mean in the guard's unit.
+    rank : int
+        By cross-validation, from 1.
+    """
+
+    place: int
+    parameters: dict[str, Any]
+    prior: float
+    rank: int
+
+    @property
+    def name(self) -> str:
+        """What the guard's history calls it."""
+        settings = ", ".join(f"{key}={value!r}" for key, value in self.parameters.items())
+        text = f"candidate {self.place}: {settings}".encode(errors="replace").decode()
+        return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 3] + "..."
+
+
+@dataclass
+class Confirmation:
+    """What the guard has said of the candidates, so far.
+
+    Attributes
+    ----------
+    greater_is_better, ladder : bool
+        Of the guard.
+    asked : list of (Candidate, Answer or None)
+        None for one that failed on the holdout.
+    best : tuple of (Candidate, Answer) or None
+    model : estimator or None
+        The best one, as it was asked about.
+    """
+
+    greater_is_better: bool
+    ladder: bool
+    asked: list[tuple[Candidate, Answer | None]] = field(default_factory=list)
+    best: tuple[Candidate, Answer] | None = None
+    model: Any = None
+
+    def add(self, candidate: Candidate, answer: Answer | None, model: Any) -> None:
+        """Take an answer down, and keep the model if it is the best."""
+        self.asked.append((candidate, answer))
+        if answer is not None and (self.best is None or self._is_better(candidate, answer, *self.best)):
+            self.best, self.model = (candidate, answer), model
+
+    def _is_better(self, candidate: Candidate, answer: Answer, known: Candidate, best: Answer) -> bool:
+        if self.ladder:  # it answers with the best score so far: only a new best is a score of this model
+            return answer.charged and (not best.charged or answer.query > best.query)
+        sign = 1.0 if self.greater_is_better else -1.0
+        return (sign * answer.value, -candidate.rank) > (sign * best.value, -known.rank)
+
+    def frame(self) -> pd.DataFrame:
+        """One line for each question, in their order."""
+        lines = [_line(candidate, answer) for candidate, answer in self.asked]
+        frame = pd.DataFrame(lines, columns=list(_COLUMNS))
+        return frame.astype(_COLUMNS)
+
+
+_COLUMNS = {
+    "candidate": "int64",
+    "params": "object",
+    "cv_mean": "float64",
+    "answer": "float64",
+    "charged": "bool",
+    "low": "float64",
+    "high": "float64",
+    "query": "Int64",
+    "replayed": "bool",
+}
+
+
+def _line(candidate: Candidate, answer: Answer | None) -> tuple[Any, ...]:
+    start = candidate.place, candidate.parameters, candidate.prior
+    if answer is None:
+        return *start, np.nan, True, np.nan, np.nan, pd.NA, False
+    return *start, answer.value, answer.charged, answer.low, answer.high, answer.query, answer.replayed
+
+
+def chosen_candidates(
+    results: dict[str, Any], column: PriorColumn, guard: ReusableHoldout, most: int | None
+) -> list[Candidate]:
+    """Candidates to ask about, in their order in the search.
+
+    A search in rounds, such as successive halving, is asked about by its last round: in earlier ones the models saw
+    fewer rows. Candidates whose fits failed have no prior and are left out.
+
+    Parameters
+    ----------
+    results : dict
+        `cv_results_`.
+    column : PriorColumn
+    guard : ReusableHoldout
+    most : int or None
+        Only so many of the best by cross-validation; all by default.
+
+    Raises
+    ------
+    InputError
+        If none has a prior.
+    """
+    priors, ranks = column.priors(results, guard.metric), column.ranks(results)
+    rounds = np.asarray(results.get("iter", np.zeros(len(priors), dtype=np.int64)))
+    places = np.flatnonzero((rounds == rounds.max()) & np.isfinite(priors))
+    if not len(places):
+        raise InputError("the search must have scored a candidate; every fit failed; nothing was asked")
+    if most is not None:
+        places = np.sort(places[np.argsort(ranks[places], kind="stable")[:most]])
+    return [Candidate(int(i), results["params"][i], float(priors[i]), int(ranks[i])) for i in places]
+
+
+def confirm(
+    guard: ReusableHoldout,
+    candidates: Sequence[Candidate],
+    confirmation: Confirmation,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    fit_params: dict[str, Any],
+    n_jobs: int | None,
+    batch_size: int,
+    keep: bool,
+    verbose: bool,
+) -> Halted | None:
+    """Refit the candidates and ask about them, a batch at a time, up to a halt.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    candidates : sequence of Candidate
+    confirmation : Confirmation
+        Takes what is answered, batch after batch.
+    estimator : estimator
+        Cloned for each candidate.
+    X, y : array-like
+        All training rows.
+    fit_params : dict
+        For `fit`.
+    n_jobs : int or None
+        As for joblib; decisions are made here, in order, whatever it is.
+    batch_size : int
+        Candidates that are fitted, held in memory and asked about together.
+    keep : bool
+        Whether the best model is wanted.
+    verbose : bool
+        Whether a progress bar is shown.
+
+    Returns
+    -------
+    Halted or None
+        To be raised when what is known has been put down.
+    """
+    askable = len(candidates)
+    if guard.halted:  # only replays can be had: fit no model that is certain to be new
+        askable = could_replay(guard, [candidate.prior for candidate in candidates])
+    workers_guard = guard_for_workers(guard)
+    with (
+        Parallel(n_jobs=n_jobs) as parallel,
+        tqdm(total=len(candidates), desc="guard", unit="candidate", disable=not verbose) as bar,
+    ):
+        for batch in _batches(candidates[:askable], batch_size):
+            questions: list[Question] = parallel(
+                delayed(fitted_question)(estimator, one.parameters, X, y, fit_params, workers_guard)
+                for one in batch
+            )
+            asked = ask(guard, questions, [one.prior for one in batch], [one.name for one in batch])
+            for candidate, answer, question in zip(batch, asked.answers, questions, strict=False):
+                confirmation.add(candidate, answer, question.model if keep else None)
+            bar.update(len(asked.answers))
+            if asked.halted is not None:
+                return asked.halted
+    return halt(guard) if askable < len(candidates) else None
+
+
+def _batches(candidates: Sequence[Candidate], size: int) -> Iterator[Sequence[Candidate]]:
+    for start in range(0, len(candidates), size):
+        yield candidates[start : start + size]

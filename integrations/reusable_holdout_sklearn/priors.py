@@ -1,0 +1,198 @@
+"""Where the prior of a candidate is found: the search must be scored by the guard's metric."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.holdout import predictions_of
+from reusable_holdout.queries import resolve_metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout import ReusableHoldout
+    from reusable_holdout.queries import Metric
+
+__all__ = ["PriorColumn", "PriorScorer", "prior_column", "prior_scorer"]
+
+_LOSSES = {  # of scikit-learn's scorers, and what the guard calls them
+    "neg_brier_score": "brier",  # "neg_log_loss" is none of them: the guard's losses are clipped
+    "neg_mean_absolute_error": "mae",
+    "neg_mean_squared_error": "mse",
+    "neg_root_mean_squared_error": "rmse",
+}
+_SAME_NAME = {
+    "accuracy",
+    "average_precision",
+    "balanced_accuracy",
+    "matthews_corrcoef",
+    "r2",
+    "roc_auc",
+    "roc_auc_ovr",
+    "roc_auc_ovr_weighted",
+    *(
+        f"{name}{average}"
+        for name in ("f1", "precision", "recall")
+        for average in ("", "_macro", "_micro", "_weighted")
+    ),
+}
+_WITH_BOUNDS = {"mae", "mse", "r2", "rmse"}
+
+
+class PriorScorer:
+    """Callable ``(estimator, X, y) -> float``; see :func:`prior_scorer`.
+
+    Parameters
+    ----------
+    metric : Metric
+    classes : numpy.ndarray or None
+        All classes that may occur.
+    """
+
+    def __init__(self, metric: Metric, classes: NDArray[Any] | None) -> None:
+        self.metric = metric
+        self.classes = classes
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Measure the guard's metric of a fitted estimator on rows the analyst may see; losses are negated."""
+        value = self.measure(estimator, X, y, sample_weight=sample_weight)
+        return value if self.metric.greater_is_better else -value
+
+    def measure(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """Measure in the metric's own unit."""
+        predictions = predictions_of(estimator, X, response=self.metric.response, classes=self.classes)
+        return self.metric.measure(y, predictions, classes=self.classes, sample_weight=sample_weight)
+
+    def _accept_sample_weight(self) -> bool:
+        return False  # scikit-learn asks before it passes weights on
+
+    def __repr__(self) -> str:
+        return f"prior_scorer(<{self.metric.name}>)"
+
+
+def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
+    """Scorer that measures the guard's metric on folds, and never asks the guard.
+
+    For the search inside :class:`GuardedSearchCV` when scikit-learn has no scorer of this metric, such as a loss with
+    bounds or a metric of your own.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+
+    Returns
+    -------
+    PriorScorer
+        For `scoring=`, alone or in a dict. Losses are negated: greater is better.
+    """
+    return PriorScorer(guard.metric, guard.classes)
+
+
+class PriorColumn(NamedTuple):
+    """Which scores of `cv_results_` are the guard's metric.
+
+    Attributes
+    ----------
+    key : str
+        ``mean_test_<key>``.
+    factor, offset : float
+        The metric is ``factor * score + offset``.
+    """
+
+    key: str
+    factor: float
+    offset: float = 0.0
+
+    def priors(self, results: dict[str, Any], metric: Metric) -> NDArray[np.float64]:
+        """Cross-validation means in the metric's unit and within its bounds; NaN where a fit failed."""
+        means = np.asarray(results[f"mean_test_{self.key}"], dtype=np.float64)
+        return np.clip(self.factor * means + self.offset, metric.lower, metric.upper)
+
+    def ranks(self, results: dict[str, Any]) -> NDArray[np.int64]:
+        """Ranks by cross-validation, from 1."""
+        return np.asarray(results[f"rank_test_{self.key}"], dtype=np.int64)
+
+
+def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> PriorColumn:
+    """Find the scores of a search that estimate the guard's metric.
+
+    Of metrics with bounds, such as mae, scikit-learn's are taken for the guard's: they are, if the bounds hold.
+
+    Parameters
+    ----------
+    search : estimator
+        With `scoring`, as scikit-learn's searches have it.
+    guard : ReusableHoldout
+    prior : str or None
+        Key that the user says it is: "score" for a single metric, else one of the dict or list.
+
+    Raises
+    ------
+    InputError
+        If there are none, or a scorer's metric cannot be told.
+    """
+    metric, scoring = guard.metric, getattr(search, "scoring", None)
+    direction = 1.0 if metric.greater_is_better else -1.0
+    if prior is not None:
+        return PriorColumn(prior, direction)
+    if isinstance(scoring, dict):
+        scorers = dict(scoring)
+    elif isinstance(scoring, list | tuple | set):
+        scorers = {name: name for name in scoring}
+    else:
+        scorers = {"score": _default(search) if scoring is None else scoring}
+    preferred = getattr(search, "refit", None)
+    for key in sorted(scorers, key=lambda key: key != preferred):  # the one the search ranks by, if it fits
+        rule = _rule(scorers[key], metric)
+        if rule is not None:
+            return PriorColumn(key, *rule)
+    raise InputError(
+        f"the search must be scored by the guard's metric, {metric.name}, for its cross-validation means are the "
+        f"priors; got scoring={scoring!r}; nothing was fitted; name it in scoring=, use "
+        "scoring=prior_scorer(guard), alone or in a dict with others, or say with prior= which key it is"
+    )
+
+
+def _default(search: Any) -> str | None:
+    """What an estimator's own `score` measures, as scikit-learn's do."""
+    from sklearn.base import is_classifier, is_regressor  # noqa: PLC0415
+
+    if is_classifier(search):
+        return "accuracy"
+    return "r2" if is_regressor(search) else None
+
+
+def _rule(scorer: Any, metric: Metric) -> tuple[float, float] | None:
+    """How the metric follows from this scorer's scores; None if it does not."""
+    if isinstance(scorer, PriorScorer):
+        same = scorer.metric.describe() == metric.describe()
+        return (1.0 if metric.greater_is_better else -1.0, 0.0) if same else None
+    name = scorer if isinstance(scorer, str) else _name(scorer)
+    if name is None:
+        return None
+    if metric.name == "zero_one_loss":
+        return (-1.0, 1.0) if name == "accuracy" else None
+    known = _LOSSES.get(name, name if name in _SAME_NAME else None)
+    if known is None or not _is(metric, known):
+        return None
+    return (-1.0 if name in _LOSSES else 1.0), 0.0
+
+
+def _is(metric: Metric, name: str) -> bool:
+    if name in _WITH_BOUNDS:
+        return metric.name == name
+    return metric.describe() == resolve_metric(name).describe()
+
+
+def _name(scorer: Any) -> str | None:
+    """Name of one of scikit-learn's own scorer objects."""
+    from sklearn.metrics import get_scorer  # noqa: PLC0415
+
+    for name in (*_SAME_NAME, *_LOSSES):
+        known = get_scorer(name)
+        if type(scorer) is type(known) and repr(scorer) == repr(known):
+            return name
+    return None
