@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from reusable_holdout.errors import BudgetError, Halted, HandleError, InputError, ModelError
-from reusable_holdout.holdout import predictions_of
-from reusable_holdout.holdout.boundary import attempt, sealed
+from reusable_holdout.holdout.boundary import sealed
 from reusable_holdout.holdout.fingerprint import fingerprint
 from reusable_holdout.holdout.models import check_model
 
@@ -135,13 +134,9 @@ def question_of(model: Any, guard: ReusableHoldout | None) -> Question:
 
 @sealed
 def _score(guard: ReusableHoldout, model: Any) -> bytes:
-    holdout, bound, response = guard._holdout, guard._holdout.bound, guard.metric.response
-    check_model(model, holdout.X, response=response, classes=bound.classes)
-    prepared = attempt(
-        lambda: bound.prepare(
-            predictions_of(model, holdout.copied(), response=response, classes=bound.classes)
-        )
-    )
+    holdout = guard._holdout
+    check_model(model, holdout.X, response=guard.metric.response, classes=holdout.bound.classes)
+    prepared = holdout.predicted(model)
     scores = None if prepared is None else guard._score(prepared[None])
     return b"" if scores is None else guard._content.conceal(scores[0])
 

@@ -29,7 +29,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from reusable_holdout import Halted, ReusableHoldout, verify
+from reusable_holdout import Halted, ParquetRows, ReusableHoldout, verify
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import Metric, mae
 
@@ -584,3 +584,17 @@ def test_a_score_on_its_way_from_a_worker_is_noise_to_others(make_guard, data):
     assert concealed[0] != concealed[1]
     assert all(guard._content.reveal(one).tolist() == [score] for one in concealed)
     assert not any(score.to_bytes(8, order) in one for one in concealed for order in ("little", "big"))
+
+
+def test_a_holdout_in_files_is_asked_chunk_by_chunk(data, tmp_path):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame.iloc[2_000:].assign(label=y[2_000:]).to_parquet(tmp_path / "rows.parquet", row_group_size=1_000)
+    wish = {"tolerance": 0.15, "queries": 60, "seed": 0}
+    searches = []
+    for place in (ParquetRows(tmp_path / "rows.parquet"), frame.iloc[2_000:]):
+        labels = "label" if isinstance(place, ParquetRows) else y[2_000:]
+        guard = ReusableHoldout(place, labels, **wish)
+        grid = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=3)
+        searches.append(GuardedSearchCV(grid, guard).fit(frame.iloc[:2_000], y[:2_000]))
+    assert searches[0].guard_results_.equals(searches[1].guard_results_)
