@@ -119,7 +119,7 @@ class Plan:
     >>> plan.charges
     3
     >>> round(plan.half_width(query=1_000, charges=10, estimate=0.9), 4)
-    0.0365
+    0.0363
     >>> Plan(rows=10_000, queries=1_000, tolerance=plan.tolerance, estimate=0.9).charges
     10
     """

@@ -18,6 +18,8 @@ from reusable_holdout.mechanisms.calibration import Calibration
 from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reusable_holdout.mechanisms.calibration import GuardMechanism
     from reusable_holdout.validity.confidence import ConfidenceBound
     from reusable_holdout.validity.paired import PairedBound
@@ -34,8 +36,17 @@ GRID_SLACK = 8.0 * 2.0**-32
 
 _GRID_ROUNDING = 1e-6  # of a grid step
 
-_GRID_OF_THRESHOLD = 1.5
-"""Steps of the derived answer grid are at most this many thresholds, and at least two fifths of that."""
+_GRID_OF_THRESHOLD = 4.0 / 3.0
+"""Steps of the derived answer grid are at most this many thresholds, and at least three quarters of that.
+
+A coarser one would cost less, but a charged answer's interval would reach beyond the tolerance more often where a prior
+near the metric's bound is far off: its threshold is larger than that of the value which is told.
+"""
+
+_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+
+_AGREED_SHARE = 0.8
+"""Share of a question's failure probability on each side of an agreed answer's interval; see `Certificate`."""
 
 Numbers = float | NDArray[np.float64]
 
@@ -47,8 +58,8 @@ class Interval(NamedTuple):
     high: Numbers
 
 
-def nice_step(most: float) -> float:
-    """Largest 1, 2 or 5 times a power of ten that is not above a number.
+def nice_step(most: float, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> float:
+    """Largest 1, 2 or 5 times a power of ten that is not above a number; other leading digits may be named.
 
     Examples
     --------
@@ -56,7 +67,7 @@ def nice_step(most: float) -> float:
     0.02
     """
     power = 10.0 ** math.floor(math.log10(most))
-    return float(f"{max(step for step in (1, 2, 5) if step * power <= most * (1 + 1e-9)) * power:.12g}")
+    return float(f"{max(step for step in steps if step * power <= most * (1 + 1e-9)) * power:.12g}")
 
 
 @dataclass(frozen=True)
@@ -132,6 +143,21 @@ class Certificate:
         Whether a larger metric is better.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
         What the guard runs on.
+
+    Notes
+    -----
+    A node of weight w has ``0.95 beta w``. Of this an agreed answer's interval spends 0.8 on *each* side, a charged
+    one's 0.2. Take a node: question, prior a, threshold T and description length are fixed, and with them both ends of
+    the agreed interval, so the population value q lies beyond one of them at most. Say above the upper end (below the
+    lower one it is the same with the sides exchanged, in between less can go wrong), and write v for the holdout's
+    value. The answer misses if it is
+
+    - agreed: then ``v <= a + T + t``, so q lies above the upper bound of v at 0.8;
+    - charged and too low: then q lies above the upper bound of v at 0.2, hence above that at 0.8, so both together
+      have probability at most 0.8 of the node's;
+    - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
+
+    Policies that look one way only (`direction` is not 0) have a half for each, as two-sided intervals do.
     """
 
     bound: ConfidenceBound | PairedBound
@@ -173,14 +199,17 @@ class Certificate:
     def resolution_at(self, threshold: float) -> float:
         """Step of the answer grid at a question of the given threshold, in the metric's unit.
 
-        Rounding to it keeps a charged answer within the threshold of the holdout's value, so the tolerance holds, and
-        no finer step would be worth its description length.
+        Rounding to it keeps a charged answer within two thirds of the threshold of the holdout's value, and no finer
+        step would be worth its description length. So a charged answer keeps the tolerance as an agreed one does, but
+        where its prior had a larger threshold than its value would have.
         """
         if self.resolution is not None:
             return self.resolution
         if not threshold > 0.0:  # in no ledger but a forged one
             threshold = 0.0
-        return nice_step(max(min(_GRID_OF_THRESHOLD * threshold, self.span / 2.0), GRID_SLACK * self.span))
+        return nice_step(
+            max(min(_GRID_OF_THRESHOLD * threshold, self.span / 2.0), GRID_SLACK * self.span), _STEPS
+        )
 
     def answer_reach(self, threshold: Numbers) -> Numbers:
         """Reach of a charged value's noise and rounding to the answer grid; fraction of the metric's range."""
@@ -190,12 +219,21 @@ class Certificate:
     def _steps(self, threshold: Numbers) -> Numbers:
         """Steps of the answer grid at each threshold."""
         if isinstance(threshold, np.ndarray):
-            return np.array([self.resolution_at(each) for each in threshold.tolist()])
+            different, places = np.unique(threshold, return_inverse=True)
+            return np.array([self.resolution_at(each) for each in different.tolist()])[places]
         return self.resolution_at(threshold)
 
     def log_level(self, length: Numbers) -> Numbers:
-        """One-sided log failure probability spent at a node of the given description length."""
+        """Log of half the failure probability spent at a node of the given description length."""
         return math.log((1.0 - NOISE_BETA) * self.beta / 2.0) - length
+
+    def agreed_level(self, length: Numbers) -> Numbers:
+        """Log failure probability of each side of an agreed answer's interval."""
+        return self.log_level(length) + (0.0 if self.direction else math.log(2.0 * _AGREED_SHARE))
+
+    def charged_level(self, length: Numbers) -> Numbers:
+        """Log failure probability of each side of a charged answer's interval."""
+        return self.log_level(length) + (0.0 if self.direction else math.log(2.0 * (1.0 - _AGREED_SHARE)))
 
     def last_length(self, *, charges: int, nats: float) -> float:
         """Description length of the last declared question, should no further charge happen."""
@@ -206,9 +244,8 @@ class Certificate:
         """Nats set aside for a charged value, or what two stated thresholds cost if a finer grid makes it more."""
         if self.fixed_threshold is None or not self.resolution:
             return PLANNED_NATS_PER_CHARGE
-        steps = math.ceil(2.0 * self.fixed_threshold / self.resolution)
-        cost = self.value_code(self.fixed_threshold).nats(-steps if self.greater_is_better else steps)
-        return max(PLANNED_NATS_PER_CHARGE, cost)
+        low = 2.0 * self.fixed_threshold - self.resolution / 2.0
+        return max(PLANNED_NATS_PER_CHARGE, ValueCode(self.fixed_threshold).nats(low, low + self.resolution))
 
     def planned(self, charges: int) -> float:
         """Nats set aside for so many charged values together."""
@@ -235,10 +272,9 @@ class Certificate:
         return 0
 
     def half_width(self, *, query: int, charges: int, estimate: float) -> float:
-        """Half-width of the confidence bound alone around ``estimate``, in the metric's unit."""
-        level = self.log_level(
-            self.code.length(query=query, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges)
-        )
+        """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
+        length = self.code.length(query=query, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges)
+        level = self.agreed_level(length)
         value = self._unit(estimate)
         width = self.bound.upper(value, log_level=level) - self.bound.lower(value, log_level=level)
         return float(width) * self.span / 2.0
@@ -268,7 +304,7 @@ class Certificate:
 
         Another tolerance and another least threshold may be named than the plan's.
         """
-        level = self.log_level(length)
+        level = self.agreed_level(length)
         value = self._unit(prior)
         tolerance = (self.tolerance if tolerance is None else tolerance) / self.span
         least = self.least_threshold if least is None else least
@@ -280,11 +316,12 @@ class Certificate:
 
     def agreed(self, prior: Numbers, threshold: Numbers, length: Numbers) -> Interval:
         """Interval of an answer that is the prior itself."""
-        return self._around(prior, threshold / self.span + self.comparison_tail, length)
+        reach = threshold / self.span + self.comparison_tail
+        return self._around(prior, reach, length, level=self.agreed_level(length))
 
     def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
         """Interval of an answer that is a fresh holdout value."""
-        return self._around(value, self.answer_reach(threshold), length)
+        return self._around(value, self.answer_reach(threshold), length, level=self.charged_level(length))
 
     def rounded(self, noisy: float, prior: float, threshold: float) -> float:
         """Value that is released for a noisy score: the nearest one on the answer grid."""
@@ -310,22 +347,28 @@ class Certificate:
         """Released value before the first question: none."""
         return math.nan
 
-    def value_code(self, threshold: float) -> ValueCode:
-        """Code of a charged value at a question of the given threshold."""
-        return ValueCode(
-            threshold=threshold,
-            resolution=self.resolution_at(threshold),
-            greater_is_better=self.greater_is_better,
-        )
+    def value_code(self, *, prior: float, threshold: float) -> ValueCode:
+        """Code of a charged value at a question of the given prior and threshold."""
+        below, above = prior - self.lower > threshold, self.upper - prior > threshold
+        if below == above:
+            return ValueCode(threshold)
+        return ValueCode(threshold, overfitting=1.0 if below == self.greater_is_better else 0.0)
 
     def value_nats(self, value: float, *, prior: float, threshold: float) -> float:
         """Description length of a charged value on the answer grid."""
         step = self.resolution_at(threshold)
-        cell = round((value - self.lower) / step)
-        return self.value_code(threshold).nats(cell - round((prior - self.lower) / step))
+        cell, last = round((value - self.lower) / step), round(self.span / step)
+        centre = self.lower + cell * step
+        low = -math.inf if cell <= 0 else centre - step / 2.0 - prior
+        high = math.inf if cell >= last else centre + step / 2.0 - prior
+        if self.greater_is_better:
+            low, high = -high, -low
+        return self.value_code(prior=prior, threshold=threshold).nats(low, high)
 
-    def _around(self, centre: Numbers, reach: Numbers, length: Numbers) -> Interval:
-        level, value = self.log_level(length), self._unit(centre)
+    def _around(
+        self, centre: Numbers, reach: Numbers, length: Numbers, *, level: Numbers | None = None
+    ) -> Interval:
+        level, value = self.log_level(length) if level is None else level, self._unit(centre)
         low = self.lower + self.bound.lower(value - reach, log_level=level) * self.span
         high = self.lower + self.bound.upper(value + reach, log_level=level) * self.span
         if isinstance(

@@ -31,10 +31,10 @@ def quick(tmp_path_factory):
 def test_hundreds_of_questions_are_answered_on_an_honest_search(quick):
     _, folder = quick
     choices = pd.read_csv(folder / "choices.csv", index_col="choice")
-    assert (
-        choices.loc["as in the table", "answered"] >= 400
-    )  # about 505, the standard deviation of a run is 30
-    assert choices.loc["mechanism noiseless", "answered"] >= 600  # about 710
+    plain, noiseless = choices.loc["as in the table"], choices.loc["mechanism noiseless"]
+    assert plain["answered"] >= 500  # about 565, the standard deviation of a run is 35
+    assert plain["10%"] >= 460  # the fewest of eight runs
+    assert noiseless["answered"] >= 650
     assert choices.loc["as in the table", "rule"] <= 3
     assert choices.loc["as in the table", "proven"] == 0
 

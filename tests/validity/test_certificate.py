@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.validity import (
+    FAILURE_NATS,
     PLANNED_NATS_PER_CHARGE,
     Certificate,
     ConfidenceBound,
@@ -104,13 +105,13 @@ def test_intervals_grow_with_length_threshold_and_noise(guard, unit, thresholds,
 
 @given(guard=certificates, unit=units, length=st.floats(0.0, 3000.0))
 def test_intervals_cover_the_bounds_of_every_holdout_value_the_noise_allows(guard, unit, length):
-    centre, level = guard.lower + unit * guard.span, guard.log_level(length)
-    reaches = {
-        guard.agreed(centre, 0.03, length): 0.03 + guard.tails.comparison * guard.noise_scale,
-        guard.charged(centre, 0.03, length): guard.resolution_at(0.03) / 2
-        + guard.tails.answer * guard.noise_scale,
-    }
-    for interval, reach in reaches.items():
+    centre, tails = guard.lower + unit * guard.span, guard.tails
+    agreed, charged = guard.agreed(centre, 0.03, length), guard.charged(centre, 0.03, length)
+    rounding = guard.resolution_at(0.03) / 2
+    for interval, reach, level in (
+        (agreed, 0.03 + tails.comparison * guard.noise_scale, guard.agreed_level(length)),
+        (charged, rounding + tails.answer * guard.noise_scale, guard.charged_level(length)),
+    ):
         value = np.array([centre - reach, centre + reach]) / guard.span - guard.lower / guard.span
         low, high = guard.bound.lower(value[0], log_level=level), guard.bound.upper(value[1], log_level=level)
         assert interval.low <= guard.lower + low * guard.span + 1e-13
@@ -202,7 +203,9 @@ def test_a_plan_of_a_stated_threshold_on_a_fine_grid_sets_aside_what_its_values_
     coarse = certificate(charges=12, fixed_threshold=0.05, resolution=0.1)
     fine = certificate(charges=12, fixed_threshold=0.05, resolution=0.0005)
     assert coarse.planned_nats == PLANNED_NATS_PER_CHARGE
-    assert fine.planned_nats == fine.value_code(0.05).nats(-200) > PLANNED_NATS_PER_CHARGE
+    two_thresholds_off = fine.value_nats(0.4, prior=0.5, threshold=0.05)
+    assert fine.planned_nats == pytest.approx(two_thresholds_off, rel=1e-9)
+    assert fine.planned_nats > PLANNED_NATS_PER_CHARGE
     for charges in range(13):
         assert fine.charges_left(charges=charges, nats=fine.planned_nats * charges) == 12 - charges
 
@@ -214,11 +217,63 @@ def test_at_planned_cost_every_charge_of_the_plan_is_left():
         assert guard.charges_left(charges=charges, nats=nats) == 12 - charges
 
 
-@given(guard=certificates, steps=st.integers(-60, 60))
-def test_a_charged_value_costs_what_the_value_code_of_its_cell_says(guard, steps):
-    prior = guard.lower + 100 * guard.resolution
-    value = guard.lower + (100 + steps) * guard.resolution
-    assert guard.value_nats(value, prior=prior, threshold=0.02) == guard.value_code(0.02).nats(steps)
+@settings(max_examples=60)
+@given(
+    guard=certificates,
+    resolution=st.sampled_from((None, 0.005, 0.03, 0.07, 0.08, 0.6)),
+    greater=st.booleans(),
+    unit=units,
+    threshold=st.floats(0.004, 0.6),
+)
+def test_the_weights_of_all_values_a_guard_can_release_and_of_a_failure_sum_to_one(
+    guard, resolution, greater, unit, threshold
+):
+    guard = replace(guard, resolution=resolution, greater_is_better=greater)
+    prior, step = guard.lower + unit * guard.span, guard.resolution_at(threshold)
+    noisy = np.linspace(guard.lower, guard.upper, 8 * math.ceil(guard.span / step) + 1)
+    values = {guard.rounded(score, prior, threshold) for score in noisy.tolist()}
+    assert len(values) >= guard.span / step
+    assert all(guard.is_answer(value, prior=prior, threshold=threshold) for value in values)
+    nats = [guard.value_nats(value, prior=prior, threshold=threshold) for value in values]
+    assert math.fsum(math.exp(-each) for each in [*nats, FAILURE_NATS]) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_where_the_bounds_leave_no_room_the_other_side_has_all_the_weight():
+    guard = certificate()
+    far, near = (guard.value_nats(prior - 0.1, prior=prior, threshold=0.05) for prior in (0.9, 0.96))
+    assert far - near == pytest.approx(math.log(1.0 / 0.8), abs=1e-6)  # nothing can be 0.05 above 0.96
+    for losses in (guard, replace(guard, greater_is_better=False)):
+        mirrored = replace(losses, greater_is_better=not losses.greater_is_better)
+        for value, prior in ((0.7, 0.9), (0.9, 0.7), (0.8, 0.98), (0.2, 0.01)):
+            cost = losses.value_nats(value, prior=prior, threshold=0.05)
+            other = mirrored.value_nats(1.0 - value, prior=1.0 - prior, threshold=0.05)
+            assert other == pytest.approx(cost, abs=1e-6)
+
+
+@given(threshold=st.floats(1e-6, 0.36))
+def test_a_derived_grid_is_between_one_threshold_and_four_thirds(threshold):
+    step = certificate(resolution=None).resolution_at(threshold)
+    assert threshold * (1.0 - 1e-8) <= step <= 4.0 / 3.0 * threshold * (1.0 + 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("rows", "queries", "charges", "tolerance", "estimate"),
+    [(10_000, 1000, 15, 0.06, 0.9), (1000, 100, 3, 0.12, 0.8), (10_000, 1000, 6, 0.06, 0.5)],
+)
+def test_a_charged_answer_keeps_the_tolerance_unless_its_prior_was_far_off(
+    rows, queries, charges, tolerance, estimate
+):
+    guard = certificate(
+        rows=rows, queries=queries, charges=charges, tolerance=tolerance, resolution=None, least_threshold=0.0
+    )
+    guard = replace(guard, noise_scale=0.1 * tolerance / guard.tails.comparison)
+    for made in range(charges):
+        length = guard.last_length(charges=made, nats=1.2 * made)
+        for prior in np.linspace(estimate, 1.0, 11).tolist():
+            threshold = guard.threshold_of_length(prior, length)
+            for value in np.linspace(max(estimate, prior - 2.0 * threshold), prior, 7).tolist():
+                low, high = guard.charged(value, threshold, length)
+                assert value - tolerance <= low <= high <= value + tolerance
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -319,9 +374,10 @@ def test_all_levels_of_one_question_at_a_time_and_the_noise_sum_to_at_most_beta(
     assert 0.5 * 0.95 * guard.beta * 0.999 <= spent <= 0.95 * guard.beta * (1 + 1e-9)
 
 
-def test_without_charges_the_certificate_costs_one_bit_more_than_fixed_questions():
+def test_without_charges_the_certificate_costs_less_than_a_third_of_a_bit_more_than_fixed_questions():
     guard = certificate()
-    fixed = fixed_queries_half_width(guard.bound, queries=2 * 1000, beta=0.95 * 0.05, estimate=0.9)
+    assert math.log2(1.0 / 0.8) < 1.0 / 3.0
+    fixed = fixed_queries_half_width(guard.bound, queries=1000, beta=0.8 * 0.95 * 0.05, estimate=0.9)
     assert guard.half_width(query=1000, charges=0, estimate=0.9) == pytest.approx(fixed, rel=1e-9)
 
 

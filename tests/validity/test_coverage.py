@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 
-from reusable_holdout.validity import Certificate, ConfidenceBound
+from reusable_holdout.validity import Certificate, ConfidenceBound, certificate_of
 
 BETA = 0.05
 
@@ -99,7 +104,7 @@ def missed_ever(guard, *, cells, length, batch=False):
 
 
 @pytest.mark.parametrize("batch", [False, True])
-@pytest.mark.parametrize(("rows", "cells"), [(8, 3), (10, 6), (6, 8)])
+@pytest.mark.parametrize(("rows", "cells"), [(8, 5), (10, 6), (6, 8)])
 def test_an_adaptive_analyst_misses_with_probability_at_most_beta(rows, cells, batch):
     guard = coverage_guard(rows=rows, cells=cells)
     missed = missed_ever(guard, cells=cells, length=by_the_code(guard), batch=batch)
@@ -140,3 +145,50 @@ def test_the_positions_and_values_of_the_charges_must_be_paid_for():
         return lambda query, charges, nats: math.log(guard.queries) + math.log(2.0) * (charges + 1)
 
     assert birthday_misses(for_nothing, rows=12, cells=60)[1] > BETA
+
+
+# ---- what a node spends
+
+
+@pytest.mark.parametrize("truth", [0.02, 0.3, 0.5, 0.83, 0.999])
+@pytest.mark.parametrize(("threshold", "length"), [(0.02, 0.0), (0.15, 0.0), (0.15, 3.0)])
+def test_one_question_misses_with_at_most_what_its_node_may_spend(truth, threshold, length):
+    """Agreed or charged, at every prior, exactly: the holdout's value is binomial, and there is no noise."""
+    rows = 40
+    guard = replace(coverage_guard(rows=rows, cells=3), resolution=1e-6)
+    chances = stats.binom.pmf(np.arange(rows + 1), rows, truth)
+    spent = []
+    for prior in np.linspace(0.0, 1.0, 81).tolist():
+        missed = 0.0
+        for score, chance in zip(np.arange(rows + 1) / rows, chances.tolist(), strict=True):
+            agrees = abs(score - prior) < threshold
+            answer = (
+                guard.agreed(prior, threshold, length) if agrees else guard.charged(score, threshold, length)
+            )
+            missed += chance * (not answer.low <= truth <= answer.high)
+        spent.append(missed)
+    assert max(spent) <= 0.95 * BETA * math.exp(-length)
+
+
+def test_two_shares_of_four_fifths_would_spend_more_than_a_node_has():
+    """The twin: a charged answer can miss on either side, so its sides cannot both have what an agreed one's have."""
+    rows, truth = 4000, 0.5
+    guard = coverage_guard(rows=rows, cells=3)
+    scores, own = np.arange(rows + 1) / rows, 0.95 * BETA
+    chances = stats.binom.pmf(np.arange(rows + 1), rows, truth)
+
+    def missed(level):
+        low, high = (bound(scores, log_level=level) for bound in (guard.bound.lower, guard.bound.upper))
+        return float(chances[(truth < low) | (truth > high)].sum())
+
+    assert missed(guard.charged_level(0.0)) <= 0.4 * own
+    assert missed(guard.agreed_level(0.0)) > 1.4 * own
+
+
+@given(length=st.floats(0.0, 3000.0), policy=st.sampled_from(("thresholdout", "ladder")))
+def test_the_shares_of_a_node_are_all_there_is(length, policy):
+    guard = certificate_of(policy, coverage_guard(rows=40, cells=3))
+    levels = guard.agreed_level(length), guard.charged_level(length)
+    shares = sum(math.exp(level + length) for level in levels)
+    assert shares == pytest.approx(0.95 * BETA, rel=1e-9)
+    assert levels[0] >= levels[1]  # so that an agreed answer's miss contains a charged one's on the same side

@@ -108,7 +108,8 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
     agreed = value is None
     low, high = guard.agreed(prior, threshold, length) if agreed else guard.charged(value, threshold, length)
     assert guard.lower <= low <= (prior if agreed else value) <= high <= guard.upper
-    unit, level = (score - guard.lower) / guard.span, guard.log_level(length)
+    unit = (score - guard.lower) / guard.span
+    level = (guard.agreed_level if agreed else guard.charged_level)(length)
     least = guard.lower + guard.bound.lower(unit, log_level=level) * guard.span
     most = guard.lower + guard.bound.upper(unit, log_level=level) * guard.span
     assert low <= least + 1e-9

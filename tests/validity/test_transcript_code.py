@@ -195,50 +195,74 @@ def test_other_impossible_codes_are_refused():
 
 
 value_codes = st.builds(
-    ValueCode,
-    threshold=st.floats(1e-3, 10.0),
-    resolution=st.floats(1e-4, 1.0),
-    greater_is_better=st.booleans(),
+    ValueCode, threshold=st.floats(1e-6, 10.0), overfitting=st.sampled_from((0.0, 0.2, 0.8, 1.0))
 )
+thresholds_off = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30, unique=True)
 
 
-@given(code=value_codes)
-def test_the_weights_of_all_values_sum_to_one_and_each_is_positive(code):
-    edge = max(1, math.floor(code.threshold / code.resolution))
-    inner = (2 * edge - 1) * math.exp(-code.nats(0))
-    assert {code.nats(m) for m in (1 - edge, edge - 1)} == {code.nats(0)}
-    decay = -2.0 * math.log(0.7) * code.resolution / code.threshold
-    outer = 0.0
-    for side in (-1, 1):
-        nats = np.array([code.nats(side * (edge + k)) for k in range(60)])
-        # geometric, so the series has a closed form
-        np.testing.assert_allclose(np.diff(nats), decay, rtol=1e-6, atol=1e-12)
-        assert np.isfinite(nats).all()
-        outer += math.exp(-nats[0]) / -math.expm1(-decay)
-    assert inner == pytest.approx(0.02, rel=1e-12)
-    assert inner + outer + math.exp(-FAILURE_NATS) == pytest.approx(1.0, rel=1e-12)
-    assert math.isfinite(code.nats(10**9))
+@given(code=value_codes, cuts=thresholds_off)
+def test_the_weights_of_all_cells_of_any_grid_and_of_a_failure_sum_to_one(code, cuts):
+    edges = [-math.inf, *sorted(cut * code.threshold for cut in cuts), math.inf]
+    weights = []
+    for low, high in itertools.pairwise(edges):
+        if code.overfitting in {0.2, 0.8} and high - low > 1e-6 * code.threshold:
+            weights.append(math.exp(-code.nats(low, high)))
+            assert 0.0 < weights[-1] < 1.0
+        elif low < code.threshold and high > -code.threshold and high - low > 1e-6 * code.threshold:
+            weights.append(math.exp(-code.nats(low, high)))
+    total = math.fsum(weights) + math.exp(-FAILURE_NATS)
+    assert total <= 1.0 + 1e-9
+    if code.overfitting in {0.2, 0.8}:
+        assert total >= 1.0 - 1e-4  # cells too narrow to have a weight are left out
 
 
-@given(code=value_codes, steps=st.integers(-(10**4), 10**4))
-def test_the_overfitting_side_is_cheaper_and_mirrors_when_losses_are_scored(code, steps):
-    other = ValueCode(code.threshold, code.resolution, greater_is_better=not code.greater_is_better)
-    assert code.nats(steps) == other.nats(-steps)
-    worse = -abs(steps) if code.greater_is_better else abs(steps)
-    assert code.nats(worse) <= code.nats(-worse)
+@given(code=value_codes, low=st.floats(-1e3, 1e3), width=st.floats(0.01, 10.0))
+def test_the_sides_are_mirrored_by_exchanging_their_shares(code, low, width):
+    other = ValueCode(code.threshold, overfitting=1.0 - code.overfitting)
+    low, high = low * code.threshold, (low + width) * code.threshold
+    if 0.0 < code.overfitting < 1.0:
+        assert code.nats(low, high) == pytest.approx(other.nats(-high, -low), rel=1e-12)
+    if low >= 0.0 and code.overfitting == 0.8:
+        assert code.nats(low, high) <= code.nats(-high, -low)
+
+
+@given(threshold=st.floats(1e-6, 10.0), low=st.floats(-30.0, 30.0), width=st.floats(0.01, 3.0))
+def test_a_cell_costs_what_the_distribution_of_the_docstring_gives_it(threshold, low, width):
+    def exceeded(deviation):
+        return 0.9 * 2.0 ** (1.0 - max(deviation, 1.0)) + 0.1 / max(deviation, 1.0)
+
+    def below(deviation):
+        """Distribution function, in thresholds, failures left out."""
+        inner = 0.04 * (min(max(deviation, -1.0), 1.0) + 1.0) / 2.0
+        return inner + 0.93 * (0.2 * exceeded(-deviation) + 0.8 * (1.0 - exceeded(deviation)))
+
+    nats = ValueCode(threshold).nats(low * threshold, (low + width) * threshold)
+    assert math.exp(-nats) == pytest.approx(below(low + width) - below(low), rel=1e-6)
+
+
+@given(low=st.floats(1.0, 1e6), factor=st.floats(1e-3, 1e3))
+def test_costs_depend_on_deviations_in_thresholds_alone(low, factor):
+    one, other = ValueCode(1.0), ValueCode(factor)
+    assert one.nats(low, low + 1.0) == pytest.approx(other.nats(low * factor, (low + 1.0) * factor), rel=1e-6)
 
 
 def test_a_finer_grid_costs_the_logarithm_of_its_fineness():
-    for deviation in (1, 2, 5):  # in thresholds
-        coarse = ValueCode(threshold=0.05, resolution=0.01).nats(-5 * deviation)
-        fine = ValueCode(threshold=0.05, resolution=0.0001).nats(-500 * deviation)
-        assert fine - coarse == pytest.approx(math.log(100), abs=0.1)
+    code = ValueCode(threshold=0.05)
+    for deviation in (0.06, 0.1, 0.25):
+        coarse = code.nats(deviation - 0.005, deviation + 0.005)
+        fine = code.nats(deviation - 0.00005, deviation + 0.00005)
+        assert fine - coarse == pytest.approx(math.log(100), abs=0.02)
 
 
 def test_typical_values_cost_what_the_docstring_says():
-    code = ValueCode(threshold=0.02, resolution=0.01)
-    costs = [round(code.nats(steps), 1) for steps in (-2, -6, 2, 6)]
-    assert costs == [1.5, 2.9, 2.9, 4.3]
-    as_planned = ValueCode(threshold=0.02, resolution=0.02)
-    mean = 0.8 * as_planned.nats(-1) + 0.2 * as_planned.nats(1)
-    assert mean == pytest.approx(PLANNED_NATS_PER_CHARGE, abs=0.1)
+    code = ValueCode(threshold=1.0)
+    without_heavy_tail = -math.log(0.93 * 0.8 * (2.0**-38.5 - 2.0**-39.5))
+    assert [round(code.nats(d, d + 1.0), 1) for d in (1.0, 2.0, 3.0, 39.5)] == [1.0, 1.7, 2.4, 10.0]
+    assert [round(code.nats(-d - 1.0, -d), 1) for d in (1.0, 2.0, 3.0)] == [2.4, 3.1, 3.8]
+    assert without_heavy_tail == pytest.approx(27.7, abs=0.1)
+
+
+def test_the_planned_nats_pay_for_the_nearest_values_of_a_derived_grid_and_not_for_the_next():
+    code, step = ValueCode(threshold=1.0), 4.0 / 3.0
+    nearest = 0.8 * code.nats(1.0, 1.0 + step) + 0.2 * code.nats(-1.0 - step, -1.0)
+    assert nearest <= PLANNED_NATS_PER_CHARGE < code.nats(1.0 + step, 1.0 + 2.0 * step)
