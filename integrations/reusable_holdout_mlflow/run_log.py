@@ -8,36 +8,38 @@ import tempfile
 import threading
 import time
 import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import InputError
+from reusable_holdout_mlflow.answers import log_answers, released, steps_in
+from reusable_holdout_mlflow.dataset import dataset_input
+from reusable_holdout_mlflow.identity import NOTE, halt_note, params_of, tag, tags_of, user
+from reusable_holdout_mlflow.page import HoldoutPage
+from reusable_holdout_mlflow.pictures import write_files
 from reusable_holdout_mlflow.places import active_run, check_reachable, experiment_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable
 
-    from reusable_holdout import Answer, ReusableHoldout
+    import pandas as pd
 
-__all__ = ["RunLog"]
+    from reusable_holdout import ReusableHoldout
 
-_METRICS_OF_A_CALL = 1_000  # MLflow's limit
-_KINDS = ("holdout", "difference")  # of scores, and of comparisons of two models
-_METRICS_OF_AN_ANSWER = 8
-_PREFIX = "reusable_holdout"
-_NOTE = "mlflow.note.content"
+__all__ = ["RunLog", "told"]
+
 _SHORTEST_PAUSE = 30.0  # seconds in which a server that failed is left alone
 _PAUSE_PER_FAILURE = 10.0  # times as long as the failure took: a tenth of the loop's time at most
 
 
 class RunLog:
-    """Log what a guard releases to one run.
+    """Log what a guard releases to one run, and to the holdout's page.
 
-    Only what the guard released is known here. What fails is tried again at the end, from the ledger.
+    Only what the guard released is known here. What fails is tried again later, from the ledger.
 
     Parameters
     ----------
@@ -47,6 +49,9 @@ class RunLog:
         Of a new run.
     run : str, optional
         Id of a run that exists; it is not ended here.
+    first : int, optional
+        Query from which on the run has the answers; the guard's next by default. A run that was begun before keeps its
+        own.
     """
 
     def __init__(
@@ -57,13 +62,17 @@ class RunLog:
         experiment: str | None,
         run_name: str | None,
         run: str | None,
+        first: int | None = None,
     ) -> None:
         self.tracking_uri, self.run_id = tracking_uri, run
         self._guard, self._client = guard, MlflowClient(tracking_uri)
+        self._page = HoldoutPage(guard, self._client)
         self._experiment, self._run_name, self._owned = experiment, run_name, run is None
-        self._first = guard.queries_asked + 1
+        self._first = guard.queries_asked + 1 if first is None else first
+        self._logged = self._first - 1  # last query that the run surely has
+        self._alone = run is None  # whether it has nothing but what was logged here, without a failure
         self._opened = self._halt_logged = self._warned = self._finished = False
-        self._quiet_until = 0.0
+        self._place, self._quiet_until = "", 0.0
         self._process, self._lock = os.getpid(), threading.Lock()
 
     def begin(self) -> None:
@@ -77,17 +86,19 @@ class RunLog:
         with self._lock:
             self._while_running(self._open, refusal=InputError)
 
-    def tell(self, answers: Sequence[Answer]) -> None:
-        """Log new answers; the guard calls this after each commit."""
-        if os.getpid() != self._process:
-            return  # a fork has a copy of this listener; its answers are added at the end, from the ledger
-        with self._lock:
+    def follow(self) -> None:
+        """Log what is new in the ledger, and raise nothing; a background thread calls this."""
+        with self._lock, suppress(RuntimeWarning):  # a thread has nobody to tell, where warnings are errors
             if not self._finished and time.monotonic() >= self._quiet_until:
-                self._while_running(lambda: self._log_live(answers))
+                self._while_running(self._log_new)
 
     def finish(self, status: str) -> None:
-        """Add what is missing, table and picture, and end the run if it was made here."""
+        """Add what is missing, table and pictures, and end the run if it was made here; once."""
+        if os.getpid() != self._process:
+            return  # a fork has a copy of this object; the run is its parent's
         with self._lock:
+            if self._finished:
+                return
             self._finished = True
             started, problems = time.monotonic(), []
             for step in (self._catch_up, self._log_files, lambda: self._end(status)):
@@ -100,13 +111,38 @@ class RunLog:
                     if self.run_id is None or time.monotonic() - started > _SHORTEST_PAUSE:
                         break
         if problems:
-            where = "guard.history()" if self._guard.ledger is None else "the ledger"
+            lost = (
+                "guard.history() has every answer"
+                if self._guard.ledger is None
+                else "the ledger has every answer, and sync(guard) brings it to the server"
+            )
             warnings.warn(
-                f"the run in MLflow is not complete ({_told(problems[0])}); nothing was lost: {where} has every "
-                "answer",
+                f"the run in MLflow is not complete ({told(problems[0])}); nothing was lost: {lost}",
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+    def replay(self, last: int, status: str | None) -> int:
+        """Complete the run from the ledger; anything that fails is raised.
+
+        Parameters
+        ----------
+        last : int
+            Query up to which the run has the answers.
+        status : str or None
+            What to end it with; None leaves it as it is.
+
+        Returns
+        -------
+        int
+            Number of answers that were missing.
+        """
+        self._open()
+        added = self._catch_up(last)
+        self._log_files()
+        if status is not None:
+            self._client.set_terminated(self.run_id, status=status)
+        return added
 
     # ---- failures
 
@@ -121,10 +157,11 @@ class RunLog:
         except Exception as error:
             now = time.monotonic()
             self._quiet_until = now + max(_SHORTEST_PAUSE, _PAUSE_PER_FAILURE * (now - started))
+            self._alone = False  # a call that seemed to fail may have been taken
             if not self._warned:
                 self._warned = True
                 warnings.warn(
-                    f"MLflow did not take what the guard released ({_told(error)}); the guard goes on, and what is "
+                    f"MLflow did not take what the guard released ({told(error)}); the guard goes on, and what is "
                     "missing is logged at the end of the block",
                     RuntimeWarning,
                     stacklevel=5,
@@ -136,40 +173,45 @@ class RunLog:
         """Make or find the run and describe the guard, once."""
         if self._opened:
             return
-        params = self._params()
-        tags: dict[str, str] = {"policy": self._guard.policy, "mechanism": self._guard.plan.mechanism}
+        params, tags = params_of(self._guard), tags_of(self._guard)
+        before: dict[str, str] = {}
+        if self.run_id is not None:
+            before = self._tags_of_named(params)
+            self._halt_logged = before.get(tag("halted")) == "true"
+            self._place = str(self._client.get_run(self.run_id).info.experiment_id)
+        elif not self._place:
+            self._place = experiment_id(self._client, self._experiment, self.tracking_uri)
+        page = self._page.find(self._place)
         if self.run_id is None:
-            self.run_id = self._new_run()
-        elif not self._owned:
-            self._halt_logged = self._resumes(params)
+            self.run_id = self._new_run(page)
+        started = before.get(tag("first_query"), "")
+        if started.isdecimal():
+            self._first = min(self._first, int(started))
+        tags |= {tag("page_run"): page, tag("first_query"): str(self._first), tag("last_query"): ""}
         if not self._halt_logged:
-            tags |= {"halted": "false", "halt_reason": ""}
+            tags |= {tag("halted"): "false", tag("halt_reason"): ""}
+        if not before.get("mlflow.user"):
+            tags["mlflow.user"] = user()
         self._client.log_batch(
             self.run_id,
             params=[Param(key, value) for key, value in params.items()],
-            tags=[RunTag(f"{_PREFIX}.{key}", value) for key, value in tags.items()],
+            tags=[RunTag(key, value) for key, value in tags.items()],
             synchronous=True,
         )
+        self._client.log_inputs(self.run_id, [dataset_input(self._guard)])
         self._opened = True
         self._log_halt()
 
-    def _new_run(self) -> str:
-        identity = experiment_id(self._client, self._experiment, self.tracking_uri)
+    def _new_run(self, page: str) -> str:
+        """Make a run, nested in the active one if there is one, else in the page."""
         active = active_run(self.tracking_uri)
-        tags = {} if active is None else {"mlflow.parentRunId": active.info.run_id}
+        parent = page if active is None else active.info.run_id
         name = self._run_name or f"guard of {self._guard.metric.name}"
-        return str(self._client.create_run(identity, run_name=name, tags=tags).info.run_id)
+        tags = {"mlflow.parentRunId": parent, tag("owned"): "true"}
+        return str(self._client.create_run(self._place, run_name=name, tags=tags).info.run_id)
 
-    def _params(self) -> dict[str, str]:
-        plan = self._guard.plan
-        numbers = plan.record()
-        lower, upper = numbers.pop("bounds")
-        numbers |= {"lower": lower, "upper": upper, "threshold": plan.threshold, "epsilon": plan.epsilon}
-        numbers["metric"] = self._guard.metric.name
-        return {f"{_PREFIX}.{name}": str(value) for name, value in numbers.items()}
-
-    def _resumes(self, params: dict[str, str]) -> bool:
-        """Whether the named run has this guard's halt already; refuse it if it cannot be used."""
+    def _tags_of_named(self, params: dict[str, str]) -> dict[str, str]:
+        """Tags of the named run; refuse it if it cannot be used."""
         try:
             data = self._client.get_run(self.run_id).data
         except MlflowException as error:
@@ -179,12 +221,15 @@ class RunLog:
                 f"run must be the id of a run on the tracking server; there is no run {self.run_id!r}; leave it out "
                 "for a new one; nothing was logged"
             ) from None
-        if any(data.params.get(key, value) != value for key, value in params.items()):
+        tags: dict[str, str] = dict(data.tags)
+        mine = tags_of(self._guard)
+        same = all(tags.get(name, mine[name]) == mine[name] for name in (tag("digest"), tag("epoch")))
+        if not same or any(data.params.get(key, value) != value for key, value in params.items()):
             raise InputError(
-                f"one run tracks one guard; run {self.run_id!r} has another guard's plan; leave run out for a new "
-                "one; nothing was logged"
+                f"one run tracks one guard; run {self.run_id!r} has another guard's plan or holdout; leave run out "
+                "for a new one; nothing was logged"
             )
-        return bool(data.tags.get(f"{_PREFIX}.halted") == "true")
+        return tags
 
     def _end(self, status: str) -> None:
         if self._owned:
@@ -192,49 +237,31 @@ class RunLog:
 
     # ---- answers
 
-    def _log_live(self, answers: Sequence[Answer]) -> None:
+    def _log_new(self) -> None:
+        """Log what the ledger has and was not logged here, also if it is other processes' answers."""
         self._open()
-        now = _milliseconds(time.time())
-        self._log((answer, now) for answer in answers)
-        last = answers[-1]
-        if last.charges_left == 0 or last.query >= self._guard.plan.queries:
-            self._log_halt()
+        if self._guard.queries_asked > self._logged:
+            self._log(released(self._guard, first=self._logged + 1))
+            if self._guard.halted:
+                self._log_halt()
+        self._page.refresh_if_stale(self._place)
 
-    def _catch_up(self) -> None:
-        """Log what is in the ledger and not in the run: other processes may log to it too, so the server is asked."""
-        history = self._guard.history()
-        rows = history[history["query"] >= self._first]
-        if len(rows):
-            steps = {
-                metric.step
-                for kind in _KINDS
-                for metric in self._client.get_metric_history(self.run_id, f"{kind}_answer")
-            }
-            missing: Iterable[Any] = rows[~rows["query"].isin(steps)].itertuples(index=False)
-            self._log((row, _milliseconds(row.asked_at.timestamp())) for row in missing)
+    def _catch_up(self, last: int | None = None) -> int:
+        """Log what is in the ledger and not in the run, and note that the run is complete; how many were missing."""
+        first = self._logged + 1 if self._alone else self._first
+        rows = released(self._guard, first=first, last=last)
+        if len(rows) and not self._alone:
+            rows = rows[~rows["query"].isin(steps_in(self._client, self.run_id or ""))]
+        self._log(rows)
         self._log_halt()
+        end = self._guard.queries_asked if last is None else last
+        self._client.set_tag(self.run_id, tag("last_query"), str(end))
+        return len(rows)
 
-    def _log(self, answers: Iterable[tuple[Any, int]]) -> None:
-        """Log answers or rows of the history with their times, in as few calls as MLflow allows."""
-        metrics = [metric for answer, when in answers for metric in self._metrics(answer, when)]
-        each = _METRICS_OF_A_CALL - _METRICS_OF_A_CALL % _METRICS_OF_AN_ANSWER  # no answer is torn apart
-        for start in range(0, len(metrics), each):
-            self._client.log_batch(self.run_id, metrics=metrics[start : start + each], synchronous=True)
-
-    def _metrics(self, answer: Any, when: int) -> list[Metric]:
-        query = int(answer.query)
-        kind = _KINDS[answer.paired]
-        values = {
-            f"{kind}_answer": answer.value,
-            f"{kind}_prior": answer.prior,
-            f"{kind}_gap": answer.prior - answer.value,
-            f"{kind}_low": answer.low,
-            f"{kind}_high": answer.high,
-            "holdout_charged": answer.charged,
-            "holdout_charges_left": answer.charges_left,
-            "holdout_queries_left": self._guard.plan.queries - query,
-        }
-        return [Metric(name, float(value), when, query) for name, value in values.items()]
+    def _log(self, rows: pd.DataFrame) -> None:
+        log_answers(self._client, self.run_id or "", rows, queries=self._guard.plan.queries)
+        if len(rows):
+            self._logged = max(self._logged, int(rows["query"].iloc[-1]))
 
     def _log_halt(self) -> None:
         """Log the halt, once, if there is one."""
@@ -243,21 +270,18 @@ class RunLog:
             return
         before = self._client.get_run(self.run_id).data.tags
         # Another process may have logged it, or a call of ours that seemed to fail.
-        if before.get(f"{_PREFIX}.halted") != "true":
-            last = self._guard.queries_asked
-            note = (
-                f"**The guard has halted** ({reason}) after query {last}: nothing new will be learnt from this "
-                "holdout. What was released stays valid."
-            )
-            own = before.get(_NOTE)  # the analyst's
-            tags = {"halted": "true", "halt_reason": reason}
+        if before.get(tag("halted")) != "true":
+            note, own = halt_note(self._guard, reason), before.get(NOTE)  # the analyst's
+            tags = {
+                NOTE: f"{own}\n\n{note}" if own else note,
+                tag("halted"): "true",
+                tag("halt_reason"): reason,
+            }
+            halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.queries_asked)
             self._client.log_batch(
                 self.run_id,
-                metrics=[Metric("holdout_halted", 1.0, _milliseconds(time.time()), last)],
-                tags=[
-                    RunTag(_NOTE, f"{own}\n\n{note}" if own else note),
-                    *(RunTag(f"{_PREFIX}.{key}", value) for key, value in tags.items()),
-                ],
+                metrics=[halt],
+                tags=[RunTag(key, value) for key, value in tags.items()],
                 synchronous=True,
             )
         self._halt_logged = True
@@ -265,30 +289,15 @@ class RunLog:
     # ---- files
 
     def _log_files(self) -> None:
+        """Table and pictures, for the run and for the page."""
         with tempfile.TemporaryDirectory() as folder:
-            table, picture = Path(folder) / "history.csv", Path(folder) / "history.png"
-            self._guard.history().to_csv(table, index=False)
-            self._client.log_artifact(self.run_id, str(table))
-            if self._draw(picture):
-                self._client.log_artifact(self.run_id, str(picture))
-
-    def _draw(self, path: Path) -> bool:
-        """Draw the history, if matplotlib is there; not through pyplot, whose windows belong to the main thread."""
-        try:
-            from matplotlib.figure import Figure  # noqa: PLC0415 - optional
-        except ImportError:
-            return False
-        figure = Figure(figsize=(9, 4.5), layout="constrained")
-        self._guard.plot(figure.subplots())
-        figure.savefig(path, dpi=120)
-        return True
+            files = write_files(self._guard, folder)
+            for path in files.for_a_run():
+                self._client.log_artifact(self.run_id, str(path))
+            self._page.refresh(self._page.find(self._place), files)
 
 
-def _milliseconds(seconds: float) -> int:
-    return int(seconds * 1_000)
-
-
-def _told(error: Exception) -> str:
+def told(error: Exception) -> str:
     """Error in short, without the password that a server's address may hold."""
     text = re.sub(r"//[^/@\s]+@", "//", " ".join(str(error).split()))
     return f"{type(error).__name__}: {text[:300]}"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import mlflow
 
 from reusable_holdout import Halted, InputError
+from reusable_holdout_mlflow.follower import Follower
+from reusable_holdout_mlflow.places import active_run
 from reusable_holdout_mlflow.run_log import RunLog
 
 if TYPE_CHECKING:
@@ -60,10 +63,17 @@ def track(
 
     Nothing else about the holdout is known here: what is logged is what :meth:`ReusableHoldout.history` shows.
 
-    Each answer is a step, numbered by its query: `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`,
+    A background thread reads what is new in the ledger, other processes' answers too, and logs it in one call. Each
+    answer is a step, numbered by its query: `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`,
     `queries_left`, each with the prefix `holdout_`. The plan is logged as parameters, a halt as tags, a metric and a
-    note. At the end, answers that other processes got from the same ledger are added, with the history as a table and
-    a picture. A server that cannot be reached is a warning, and is tried again at the end.
+    note, the holdout as a dataset without rows. When the block ends, also by an exception or with the interpreter, the
+    rest follows, with the history as a table and a picture.
+
+    All runs of one holdout are gathered by one more run, the holdout's page, which has the whole history, pictures of
+    the budget and who asked.
+
+    A server that cannot be reached is a warning, and is tried again later; what is missing after the block,
+    :func:`sync` replays from the ledger.
 
     Parameters
     ----------
@@ -76,10 +86,10 @@ def track(
     run_name : str, optional
         Name of the run.
     run : str, optional
-        Id of a run to log to, which is left open; by default a new one, nested in the active run if there is one on
-        the same server.
+        Id of a run to log to, or "active" for MLflow's active run of this thread: it is left open. By default a new
+        one, nested in the active run if there is one on the same server, else in the holdout's page.
     live : bool
-        Whether to log each answer at once; otherwise all at the end, which is faster.
+        Whether to log while the block runs; otherwise all at the end.
 
     Yields
     ------
@@ -99,15 +109,35 @@ def track(
             "nothing was logged"
         )
     uri = tracking_uri or mlflow.get_tracking_uri()
-    log = RunLog(guard, uri, experiment=experiment, run_name=run_name, run=run)
+    named = _active(uri) if run == "active" else run
+    log = RunLog(guard, uri, experiment=experiment, run_name=run_name, run=named)
     log.begin()
-    unsubscribe = guard.subscribe(log.tell) if live else lambda: None
+    follower = Follower(log.follow)
+    if live:
+        follower.start()
+
+    def end(status: str = "FINISHED") -> None:
+        follower.stop()
+        log.finish(status)
+
+    atexit.register(end)  # for a block that is never left, such as one of an ExitStack in a notebook
     try:
         yield Tracked(log)
     except BaseException as error:
-        unsubscribe()
         with suppress(RuntimeWarning):  # where warnings are errors, one must not replace a halt
-            log.finish("FINISHED" if isinstance(error, Halted) else "FAILED")
+            end("FINISHED" if isinstance(error, Halted) else "FAILED")
         raise
-    unsubscribe()
-    log.finish("FINISHED")
+    else:
+        end()
+    finally:
+        atexit.unregister(end)
+
+
+def _active(tracking_uri: str) -> str:
+    run = active_run(tracking_uri)
+    if run is None:
+        raise InputError(
+            'run="active" needs an active run on the tracking server; this thread has none; start one, or leave run '
+            "out; nothing was logged"
+        )
+    return str(run.info.run_id)

@@ -1,6 +1,7 @@
 """A real tracking server on loopback, and guards to track."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,53 +11,81 @@ import urllib.request
 
 import numpy as np
 import pytest
+from mlflow import MlflowClient
 
 from reusable_holdout import ReusableHoldout
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("mlflow")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "mlflow",
-        "server",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--workers",
-        "1",
-    ]
-    command += [
-        "--backend-store-uri",
-        f"sqlite:///{folder}/mlflow.db",
-        "--artifacts-destination",
-        f"{folder}/artifacts",
-    ]
-    environment = os.environ | {
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-    }
-    log = (folder / "server.log").open("wb")
-    process = subprocess.Popen(
-        command, env=environment, stdout=log, stderr=log, start_new_session=True, cwd=folder
-    )
-    uri = f"http://127.0.0.1:{port}"
-    try:
-        _wait_for(f"{uri}/health", process, folder / "server.log")
-        yield uri, folder
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
+class TrackingServer:
+    """A tracking server whose data lie in a folder; it can be killed and started again at the same address."""
+
+    def __init__(self, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.folder, self.uri = folder, f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        """Start it and wait until it answers."""
+        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--workers", "1", "--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db"]
+        command += ["--artifacts-destination", f"{self.folder}/artifacts"]
+        environment = os.environ | {
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+        }
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True, cwd=self.folder
+            )
+        _wait_for(f"{self.uri}/health", self.process, self.folder / "server.log")
+
+    def kill(self):
+        """Kill it, as a crash of its machine would."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        """Let it end."""
+        os.killpg(self.process.pid, signal.SIGTERM)
         try:
-            process.wait(20)
+            self.process.wait(20)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-        log.close()
+            self.kill()
+
+
+@pytest.fixture(scope="session")
+def tracking_server(tmp_path_factory):
+    """A server that all tests share; one that kills it starts it again."""
+    server = TrackingServer(tmp_path_factory.mktemp("mlflow"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def server(tracking_server):
+    return tracking_server.uri, tracking_server.folder
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory):
+    """File of a tracking database with nothing in it: making its tables takes seconds, copying it does not."""
+    path = tmp_path_factory.mktemp("empty") / "mlflow.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch, empty_database):
+    """A tracking database without a server: the same client, faster."""
+    monkeypatch.chdir(tmp_path)  # where runs without an experiment put their files
+    shutil.copy(empty_database, tmp_path / "mlflow.db")
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    MlflowClient(uri).create_experiment("churn", artifact_location=(tmp_path / "artifacts").as_uri())
+    return uri
 
 
 def _wait_for(url, process, log):

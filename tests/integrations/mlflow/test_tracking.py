@@ -1,27 +1,28 @@
 """Answers, charges and halts arrive in MLflow, and nothing else does."""
 
-import sqlite3
+import os
+import socket
 import subprocess
 import sys
-import warnings
+import time
 
 import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import Parallel, delayed
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 
-from reusable_holdout import Halted, InputError, ReusableHoldout
+from reusable_holdout import Halted, InputError
 
 
-@pytest.fixture
-def database(tmp_path, monkeypatch):
-    """A tracking database without a server: the same client, faster."""
-    monkeypatch.chdir(tmp_path)  # where runs without an experiment put their files
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    MlflowClient(uri).create_experiment("churn", artifact_location=(tmp_path / "artifacts").as_uri())
-    return uri
+def wait_for(found):
+    """What a background thread brings about, within a minute."""
+    deadline = time.monotonic() + 60
+    while not found() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found()
 
 
 def by_step(client, run_id, name):
@@ -75,7 +76,8 @@ def test_answers_are_there_while_the_loop_runs(database, make_guard, questions):
     guard, client = make_guard(), MlflowClient(database)
     with track(guard, experiment="churn", tracking_uri=database) as tracked:
         guard.evaluate_predictions(questions[0][0], prior=0.9)
-        assert list(by_step(client, tracked.run_id, "holdout_answer")) == [1]
+        logged = wait_for(lambda: by_step(client, tracked.run_id, "holdout_answer"))
+        assert list(logged) == [1]
         assert client.get_run(tracked.run_id).info.status == "RUNNING"
     assert client.get_run(tracked.run_id).data.tags["reusable_holdout.halted"] == "false"
 
@@ -165,79 +167,6 @@ def test_a_dead_server_does_not_stop_the_loop(make_guard, questions, monkeypatch
     assert guard.queries_asked == len(questions)
 
 
-def secrets_of(guard, questions):
-    """Unreleased numbers: exact holdout scores, noise, noisy thresholds."""
-    bound, policy = guard._holdout.bound, guard._policy
-    numbers = set()
-    for predictions, prior in questions:
-        prepared = bound.prepare(predictions)
-        score = int(bound.score(prepared[None])[0])
-        question = guard._content.question(prepared, policy.grid_unit(prior))
-        noise = int(policy._mechanism.query_noise([question])[0])
-        numbers |= {score / 2**32, noise / 2**32, abs(score / 2**32 - prior)}
-    for spent in range(guard.plan.charges):
-        state_noise = policy._resumed(spent)._offset / 2**32
-        numbers |= {state_noise, guard.plan.threshold_at(charges=spent) + state_noise}
-    return numbers
-
-
-def test_the_server_holds_no_unreleased_value(server, make_guard, questions, tmp_path):
-    uri, folder = server
-    guard = make_guard()
-    with track(guard, experiment="leaks", tracking_uri=uri) as tracked:
-        for predictions, prior in questions:
-            guard.evaluate_predictions(predictions, prior=prior)
-    history = guard.history()
-    released = set(history[["value", "prior", "low", "high", "threshold"]].to_numpy().ravel())
-    secrets = secrets_of(guard, questions) - released
-    assert len(secrets) > 15
-    database = sqlite3.connect(folder / "mlflow.db")
-    logged = {
-        value
-        for (value,) in database.execute("SELECT value FROM metrics WHERE run_uuid = ?", (tracked.run_id,))
-    }
-    database.close()
-    assert {float(value) for value in history["value"]} <= logged
-    assert not any(abs(secret - value) < 1e-12 for secret in secrets for value in logged if value)
-    text = (folder / "mlflow.db").read_bytes() + b"".join(
-        path.read_bytes() for path in (folder / "artifacts").rglob("*.csv")
-    )
-    for secret in secrets:
-        assert repr(secret).encode() not in text
-
-
-def test_autolog_does_not_see_the_holdout(tmp_path, make_guard):
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3_000, 3))
-    y = (X[:, 0] + rng.normal(size=3_000) > 0).astype(int)
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    mlflow.set_tracking_uri(uri)
-    experiment = MlflowClient(uri).create_experiment(
-        "auto", artifact_location=(tmp_path / "artifacts").as_uri()
-    )
-    mlflow.set_experiment("auto")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
-        mlflow.sklearn.autolog(log_models=False, log_datasets=False)
-        try:
-            guard = ReusableHoldout(X[1_000:], y[1_000:], tolerance=0.2, queries=10)
-            model = LogisticRegression().fit(X[:1_000], y[:1_000])
-            answer = guard.evaluate(model, prior=0.7)
-            guard.evaluate(model, X[:1_000], y[:1_000])
-        finally:
-            mlflow.sklearn.autolog(disable=True)
-            mlflow.set_tracking_uri(None)
-    exact = float(np.mean(model.predict(X[1_000:]) == y[1_000:]))
-    client = MlflowClient(uri)
-    metrics = [run.data.metrics for run in client.search_runs([experiment])]
-    assert metrics  # autolog did log the analyst's own fit
-    assert answer.value != exact
-    for values in metrics:
-        assert all(abs(value - exact) > 1e-9 for value in values.values())
-
-
 def test_comparisons_are_logged_as_differences(database, make_guard, questions):
     guard, client = make_guard(policy="guess-and-check"), MlflowClient(database)
     (predictions, *_), *_ = questions
@@ -247,3 +176,114 @@ def test_comparisons_are_logged_as_differences(database, make_guard, questions):
     assert list(by_step(client, tracked.run_id, "holdout_answer")) == [1]
     assert by_step(client, tracked.run_id, "difference_answer") == {2: 0.0}
     assert client.get_run(tracked.run_id).data.tags["reusable_holdout.policy"] == "guess-and-check"
+
+
+def test_a_run_says_which_holdout_and_ledger_it_follows(database, make_guard, tmp_path, questions):
+    guard, client = make_guard(), MlflowClient(database)
+    guard.evaluate_predictions(questions[0][0], prior=0.9)
+    with track(guard, experiment="churn", tracking_uri=database) as tracked:
+        guard.evaluate_predictions(questions[1][0], prior=0.9)
+    run = client.get_run(tracked.run_id)
+    tags = {
+        name.removeprefix("reusable_holdout."): value
+        for name, value in run.data.tags.items()
+        if name.startswith("reusable_holdout.")
+    }
+    assert (tags["digest"], tags["epoch"]) == (guard.digest, "1")
+    assert (tags["policy"], tags["mechanism"]) == ("thresholdout", "numeric-sparse")
+    assert (tags["first_query"], tags["last_query"], tags["halt_reason"]) == ("2", "2", "")
+    assert str(tmp_path) not in str(tags)  # where the ledger lies is told by a digest
+    (dataset,) = run.inputs.dataset_inputs
+    assert guard.digest.startswith(dataset.dataset.digest)
+
+
+def test_the_active_run_can_be_the_one(database, make_guard, questions):
+    guard = make_guard()
+    mlflow.set_tracking_uri(database)
+    try:
+        with pytest.raises(InputError, match="needs an active run"), track(guard, run="active"):
+            pass
+        with mlflow.start_run() as outer:
+            mlflow.set_tag("mlflow.note.content", "mine")
+            with track(guard, run="active") as tracked:
+                guard.evaluate_predictions(questions[0][0], prior=0.9)
+            assert tracked.run_id == outer.info.run_id
+            mlflow.log_metric("my_own", 1.0)
+    finally:
+        mlflow.set_tracking_uri(None)
+    run = MlflowClient(database).get_run(outer.info.run_id)
+    assert run.data.metrics["my_own"] == 1.0
+    assert run.data.tags["mlflow.note.content"] == "mine"
+    assert "mlflow.parentRunId" not in run.data.tags
+    check_run(MlflowClient(database), outer.info.run_id, guard.history())
+
+
+def test_a_run_of_another_holdout_is_refused(database, make_guard, tmp_path, labels):
+    with track(make_guard(), experiment="churn", tracking_uri=database) as tracked:
+        pass
+    other = make_guard(ledger=tmp_path / "other.db", seed=1)
+    with (
+        pytest.raises(InputError, match="one run tracks one guard"),
+        track(other, run=tracked.run_id, tracking_uri=database),
+    ):
+        pass
+
+
+def ask(guard, predictions, prior):
+    guard.evaluate_predictions(predictions, prior=prior)
+
+
+def test_answers_of_joblib_workers_arrive_while_they_work(database, make_guard, questions, tmp_path):
+    guard, client = make_guard(seed=None), MlflowClient(database)
+    with track(guard, experiment="churn", tracking_uri=database) as tracked:
+        Parallel(n_jobs=2)(delayed(ask)(guard, predictions, prior) for predictions, prior in questions)
+        live = wait_for(lambda: len(by_step(client, tracked.run_id, "holdout_answer")) == len(questions))
+        assert live
+    check_run(client, tracked.run_id, guard.history())
+
+
+def test_a_fork_that_leaves_the_block_ends_nothing(database, make_guard, questions):
+    guard, client = make_guard(), MlflowClient(database)
+    with track(guard, experiment="churn", tracking_uri=database, live=False) as tracked:
+        child = os.fork()
+        if child == 0:
+            try:
+                tracked._log.finish("FAILED")
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert client.get_run(tracked.run_id).info.status == "RUNNING"
+        guard.evaluate_predictions(questions[0][0], prior=0.9)
+    check_run(client, tracked.run_id, guard.history())
+
+
+def test_a_block_that_is_never_left_is_ended_with_the_interpreter(database, tmp_path):
+    script = (
+        "import sys, contextlib, numpy as np; from reusable_holdout import ReusableHoldout; "
+        "from reusable_holdout_mlflow import track; y = np.arange(4000) % 2; "
+        "guard = ReusableHoldout(None, y, tolerance=0.1, queries=30, ledger='guard.db', seed=0); "
+        "stack = contextlib.ExitStack(); "
+        "print(stack.enter_context(track(guard, experiment='churn', tracking_uri=sys.argv[1])).run_id); "
+        "guard.evaluate_predictions(y, prior=0.99)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, database], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
+    run = MlflowClient(database).get_run(done.stdout.split()[-1])
+    assert run.info.status == "FINISHED"
+    assert run.data.metrics["holdout_answer"] == 0.99
+
+
+def test_the_loop_does_not_wait_for_a_server_that_does_not_answer(make_guard, questions, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    guard = make_guard()
+    with socket.socket() as silent:  # takes connections and says nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.warns(RuntimeWarning), track(guard, tracking_uri=uri):
+            started = time.monotonic()
+            for predictions, prior in questions:
+                guard.evaluate_predictions(predictions, prior=prior)
+            assert time.monotonic() - started < 1

@@ -1,0 +1,183 @@
+"""The page of a holdout: one run that gathers all queries of all runs."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from mlflow.entities import Metric, Param, RunTag
+
+from reusable_holdout_mlflow.answers import milliseconds
+from reusable_holdout_mlflow.dataset import dataset_input
+from reusable_holdout_mlflow.identity import NOTE, halt_note, ledger_identity, params_of, tag, tags_of, user
+from reusable_holdout_mlflow.pictures import Files, write_files
+from reusable_holdout_mlflow.search import experiments, pages_of, runs_of
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+
+    from reusable_holdout import ReusableHoldout
+
+__all__ = ["HoldoutPage", "runs_table"]
+
+_FRESH = 60.0  # seconds for which a page is not drawn again while a loop runs
+_NOTE = (
+    "All queries of all runs to one holdout: history.csv and the pictures show what was released, runs.csv who asked. "
+    "The holdout itself is not here."
+)
+
+
+class HoldoutPage:
+    """Page of one guard's holdout, found by the holdout's digest.
+
+    It shows what the guard's ledger shows and what the server's runs say of themselves; nothing else is known here.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    client : MlflowClient
+    """
+
+    def __init__(self, guard: ReusableHoldout, client: MlflowClient) -> None:
+        self._guard, self._client = guard, client
+        self._drawn_at = time.monotonic()
+
+    def find(self, experiment_id: str) -> str:
+        """Id of the page's run, made in an experiment if there is none anywhere."""
+        found = pages_of(self._client, self._guard.digest)
+        own = None
+        if not found:
+            own = self._make(experiment_id)
+            found = pages_of(self._client, self._guard.digest)
+        # Of processes that race, all see the same oldest page, and each removes its own other one.
+        page = str(found[0].info.run_id) if found else str(own)
+        if own not in {None, page}:
+            self._client.delete_run(own)
+        return page
+
+    def refresh_if_stale(self, experiment_id: str) -> None:
+        """Draw the page again if that was long ago."""
+        if time.monotonic() - self._drawn_at > _FRESH:
+            with tempfile.TemporaryDirectory() as folder:
+                self.refresh(self.find(experiment_id), write_files(self._guard, folder))
+
+    def refresh(self, page: str, files: Files) -> None:
+        """Bring a page up to date.
+
+        Parameters
+        ----------
+        page : str
+            Id of its run.
+        files : Files
+            Table and pictures of the guard.
+        """
+        tags = self._client.get_run(page).data.tags
+        identity = ledger_identity(self._guard)
+        first = tags.get(tag("ledger")) == identity
+        folder = None if first else f"ledger-{identity}"  # another budget for the same rows
+        for path in (files.table, *files.pictures):
+            self._client.log_artifact(page, str(path), folder)
+        runs = runs_table(self._client, self._guard)
+        with tempfile.TemporaryDirectory() as place:
+            table = Path(place) / "runs.csv"
+            runs.to_csv(table, index=False)
+            self._client.log_artifact(page, str(table))
+        numbers = {
+            "holdout_runs": int(runs["runs"].sum()),
+            "holdout_users": runs["user"].nunique(),
+            "holdout_experiments": runs["experiment"].nunique(),
+        }
+        history = self._guard.history()
+        if first:
+            numbers |= self._budget(history)
+        reason = self._guard.halt_reason
+        new = {} if reason is None else self._halt(tags, reason)
+        when = milliseconds(history["asked_at"].iloc[-1]) if len(history) else _now()
+        step = int(history["query"].iloc[-1]) if len(history) else 0
+        self._client.log_batch(
+            page,
+            metrics=[Metric(name, float(value), when, step) for name, value in numbers.items()],
+            tags=[RunTag(name, value) for name, value in new.items()],
+            synchronous=True,
+        )
+        self._drawn_at = time.monotonic()
+
+    def _make(self, experiment_id: str) -> str:
+        guard = self._guard
+        tags = tags_of(guard) | {
+            tag("page"): guard.digest,
+            tag("halted"): "false",
+            tag("halt_reason"): "",
+            NOTE: _NOTE,
+            "mlflow.user": user(),
+        }
+        name = f"holdout {guard.digest[:8]} ({guard.metric.name})"
+        page = str(self._client.create_run(experiment_id, run_name=name, tags=tags).info.run_id)
+        params = [Param(key, value) for key, value in params_of(guard).items()]
+        self._client.log_batch(page, params=params, synchronous=True)
+        self._client.log_inputs(page, [dataset_input(guard)])
+        self._client.update_run(page, status="FINISHED")  # no process stands behind it
+        return page
+
+    def _budget(self, history: pd.DataFrame) -> dict[str, int]:
+        charges, asked = self._guard.plan.charges, int(history["query"].max()) if len(history) else 0
+        return {
+            "holdout_queries_asked": asked,
+            "holdout_queries_left": self._guard.plan.queries - asked,
+            "holdout_charges_spent": int(history["charged"].sum()),
+            "holdout_charges_left": int(history["charges_left"].iloc[-1]) if len(history) else charges,
+            "holdout_halted": int(self._guard.halted),
+        }
+
+    def _halt(self, tags: dict[str, str], reason: str) -> dict[str, str]:
+        """Tags and note of a halt, unless the page has them."""
+        if tags.get(tag("halted")) == "true":
+            return {}
+        note = halt_note(self._guard, reason)
+        own = tags.get(NOTE)
+        return {
+            tag("halted"): "true",
+            tag("halt_reason"): reason,
+            NOTE: f"{note}\n\n{own}" if own else note,
+        }
+
+
+def runs_table(client: MlflowClient, guard: ReusableHoldout) -> pd.DataFrame:
+    """Who asked a holdout.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns user, experiment, runs, queries (that the runs cover; one that parallel runs share counts for each),
+        first_started, last_started (UTC).
+    """
+    names = {identity: one.name for identity, one in experiments(client).items()}
+    rows = []
+    for run in runs_of(client, guard.digest):
+        tags = run.data.tags
+        first, last = tags.get(tag("first_query"), ""), tags.get(tag("last_query"), "")
+        open_end = guard.queries_asked if tags.get(tag("ledger")) == ledger_identity(guard) else 0
+        end = int(last) if last.isdecimal() else open_end
+        rows.append(
+            {
+                "user": tags.get("mlflow.user") or "unknown",
+                "experiment": names.get(str(run.info.experiment_id), str(run.info.experiment_id)),
+                "queries": max(0, end - int(first) + 1) if first.isdecimal() else 0,
+                "started": pd.Timestamp(run.info.start_time, unit="ms", tz="UTC"),
+            }
+        )
+    columns = ["user", "experiment", "queries", "started"]
+    grouped = pd.DataFrame(rows, columns=columns).groupby(["user", "experiment"])
+    return grouped.agg(
+        runs=("queries", "size"),
+        queries=("queries", "sum"),
+        first_started=("started", "min"),
+        last_started=("started", "max"),
+    ).reset_index()
+
+
+def _now() -> int:
+    return int(time.time() * 1_000)

@@ -1,0 +1,76 @@
+"""Runs of a holdout on a tracking server, found by their tags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from mlflow.entities import ViewType
+
+from reusable_holdout_mlflow.identity import tag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mlflow.entities import Experiment, Run
+    from mlflow.tracking import MlflowClient
+
+__all__ = ["experiments", "pages_of", "runs_of"]
+
+_T = TypeVar("_T")
+_EXPERIMENTS_OF_A_SEARCH = 200  # their ids go in one request
+_RUNS_OF_A_PAGE = 1_000
+
+
+def runs_of(client: MlflowClient, digest: str, *, ledger: str | None = None) -> list[Run]:
+    """Runs that asked a holdout, without its page, the oldest first.
+
+    Parameters
+    ----------
+    digest : str
+        Of the holdout.
+    ledger : str, optional
+        Identity of a ledger: its runs alone.
+    """
+    runs = [run for run in _tagged(client, "digest", digest) if tag("page") not in run.data.tags]
+    return [run for run in runs if ledger is None or run.data.tags.get(tag("ledger")) == ledger]
+
+
+def pages_of(client: MlflowClient, digest: str) -> list[Run]:
+    """Pages of a holdout, the oldest first: one, or for a moment several if processes raced to make it."""
+    return _tagged(client, "page", digest)
+
+
+def experiments(client: MlflowClient) -> dict[str, Experiment]:
+    """All experiments by their ids."""
+    found: list[Experiment] = _all(
+        lambda token: client.search_experiments(view_type=ViewType.ACTIVE_ONLY, page_token=token)
+    )
+    return {str(one.experiment_id): one for one in found}
+
+
+def _tagged(client: MlflowClient, name: str, value: str) -> list[Run]:
+    places = list(experiments(client))
+    runs: list[Run] = []
+    for start in range(0, len(places), _EXPERIMENTS_OF_A_SEARCH):
+        some = places[start : start + _EXPERIMENTS_OF_A_SEARCH]
+        runs += _all(
+            lambda token, some=some: client.search_runs(  # type: ignore[misc]
+                some,
+                filter_string=f"tags.`{tag(name)}` = '{value}'",
+                max_results=_RUNS_OF_A_PAGE,
+                page_token=token,
+            )
+        )
+    return sorted(runs, key=lambda run: (run.info.start_time, run.info.run_id))
+
+
+def _all(search: Callable[[str | None], list[_T]]) -> list[_T]:
+    """All pages of a search."""
+    found: list[_T] = []
+    token: str | None = None
+    while True:
+        some = search(token)
+        found += some
+        token = getattr(some, "token", None)
+        if not token:
+            return found

@@ -1,0 +1,82 @@
+"""A run and its figures as a user sees them, in a real browser; screenshots become artifacts of the run."""
+
+import shutil
+
+import pytest
+from mlflow import MlflowClient
+from reusable_holdout_mlflow import track
+
+from reusable_holdout import Halted
+
+playwright_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed", allow_module_level=True)
+SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+SWITCHES += ["--disable-background-networking", "--disable-component-update"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(60_000)
+    return page
+
+
+@pytest.fixture
+def run(server, make_guard, questions):
+    """A halted run, with its client and the run's address."""
+    uri, _ = server
+    guard = make_guard(charges=1, tolerance=None)
+    with pytest.raises(Halted), track(guard, experiment="browser", tracking_uri=uri) as tracked:
+        for predictions, prior in questions:
+            guard.evaluate_predictions(predictions, prior=prior)
+    client = MlflowClient(uri)
+    experiment = client.get_run(tracked.run_id).info.experiment_id
+    return client, tracked.run_id, f"{uri}/#/experiments/{experiment}/runs/{tracked.run_id}"
+
+
+def keep(page, run, name, folder):
+    """Screenshot of what is shown now, as an artifact."""
+    client, run_id, _ = run
+    picture = folder / f"{name}.png"
+    page.screenshot(path=picture)
+    client.log_artifact(run_id, str(picture), "screenshots")
+    kept = {one.path for one in client.list_artifacts(run_id, "screenshots")}
+    assert f"screenshots/{name}.png" in kept
+
+
+def test_the_run_page_shows_the_answers_and_that_the_guard_has_halted(page, run, tmp_path):
+    _, _, address = run
+    page.goto(address)
+    page.get_by_text("holdout_answer").first.wait_for()
+    page.get_by_text("The guard has halted").first.wait_for()
+    page.get_by_text("reusable_holdout.halted").first.wait_for()
+    keep(page, run, "overview", tmp_path)
+
+
+def test_the_metrics_page_draws_the_released_gap(page, run, tmp_path):
+    _, _, address = run
+    page.goto(f"{address}/model-metrics")
+    for metric in ("holdout_gap", "holdout_low", "holdout_charges_left"):
+        page.get_by_text(metric).first.wait_for()
+    page.locator(".js-plotly-plot, canvas, svg").first.wait_for()
+    keep(page, run, "metrics", tmp_path)
+
+
+def test_the_picture_of_the_history_is_drawn(page, run, tmp_path):
+    _, _, address = run
+    page.goto(f"{address}/artifacts/history.png")
+    picture = page.locator("img[src*='history.png'], img[src^='blob:']").first
+    picture.wait_for()
+    page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=picture.element_handle())
+    assert picture.evaluate("image => [image.naturalWidth, image.naturalHeight]") == [900, 450]
+    keep(page, run, "picture", tmp_path)

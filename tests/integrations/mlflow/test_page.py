@@ -1,0 +1,150 @@
+"""The page of a holdout gathers all queries of all runs."""
+
+import threading
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+from mlflow import MlflowClient
+from reusable_holdout_mlflow import sync, track
+from reusable_holdout_mlflow.page import HoldoutPage
+from reusable_holdout_mlflow.search import pages_of
+
+from reusable_holdout import Halted
+
+
+def page_of(client, guard):
+    (page,) = pages_of(client, guard.digest)
+    return page
+
+
+def table(client, page, name):
+    return pd.read_csv(client.download_artifacts(page.info.run_id, name))
+
+
+def test_a_page_gathers_all_queries_of_all_runs(database, make_guard, questions):
+    guard, client = make_guard(), MlflowClient(database)
+    other = client.create_experiment("spam")
+    runs = []
+    for experiment, some in [("churn", questions[:3]), ("spam", questions[3:4]), ("churn", questions[4:])]:
+        with track(guard, experiment=experiment, tracking_uri=database) as tracked:
+            for predictions, prior in some:
+                guard.evaluate_predictions(predictions, prior=prior)
+        runs.append(tracked.run_id)
+    page = page_of(client, guard)
+    for run in runs:
+        tags = client.get_run(run).data.tags
+        assert tags["mlflow.parentRunId"] == tags["reusable_holdout.page_run"] == page.info.run_id
+    assert page.info.status == "FINISHED"
+    assert page.info.experiment_id != other
+    files = {file.path for file in client.list_artifacts(page.info.run_id)}
+    assert files == {"history.csv", "history.png", "budget.png", "runs.csv"}
+    assert table(client, page, "history.csv")["value"].tolist() == guard.history()["value"].tolist()
+    asked = table(client, page, "runs.csv").set_index("experiment")
+    assert asked["runs"].to_dict() == {"churn": 2, "spam": 1}
+    assert asked["queries"].to_dict() == {"churn": 7, "spam": 1}
+    assert len(set(asked["user"])) == 1
+    expected = {"runs": 3, "experiments": 2, "users": 1, "queries_asked": 8, "queries_left": 22, "halted": 0}
+    expected |= {"charges_left": guard.charges_left, "charges_spent": guard.history()["charged"].sum()}
+    metrics = {f"holdout_{name}": value for name, value in expected.items()}
+    assert page.data.metrics == metrics
+    assert page.data.params["reusable_holdout.queries"] == "30"
+
+
+def test_the_page_has_a_dataset_without_rows(database, make_guard):
+    guard, client = make_guard(), MlflowClient(database)
+    with track(guard, experiment="churn", tracking_uri=database) as tracked:
+        pass
+    for run in (page_of(client, guard), client.get_run(tracked.run_id)):
+        (used,) = run.inputs.dataset_inputs
+        assert (used.dataset.source_type, used.dataset.source, used.dataset.schema) == (
+            "withheld",
+            "{}",
+            None,
+        )
+        assert used.dataset.profile == '{"num_rows": 4000, "metric": "accuracy", "epoch": 1}'
+        assert [(tag.key, tag.value) for tag in used.tags] == [("mlflow.data.context", "holdout")]
+
+
+def test_inside_an_open_run_the_page_is_linked_and_not_the_parent(database, make_guard):
+    guard, client = make_guard(), MlflowClient(database)
+    mlflow.set_tracking_uri(database)
+    try:
+        with mlflow.start_run() as outer, track(guard) as tracked:
+            pass
+    finally:
+        mlflow.set_tracking_uri(None)
+    tags = client.get_run(tracked.run_id).data.tags
+    assert tags["mlflow.parentRunId"] == outer.info.run_id
+    assert tags["reusable_holdout.page_run"] == page_of(client, guard).info.run_id
+
+
+def test_a_halt_is_on_the_page_too(database, make_guard, questions):
+    guard, client = make_guard(queries=2), MlflowClient(database)
+    with pytest.raises(Halted), track(guard, experiment="churn", tracking_uri=database):
+        for predictions, prior in questions:
+            guard.evaluate_predictions(predictions, prior=prior)
+    for _ in range(2):
+        sync(guard, tracking_uri=database)
+    page = page_of(client, guard)
+    assert page.data.tags["reusable_holdout.halted"] == "true"
+    assert page.data.tags["reusable_holdout.halt_reason"] == "queries"
+    assert page.data.tags["mlflow.note.content"].count("The guard has halted") == 1
+    assert page.data.metrics["holdout_halted"] == 1
+
+
+def test_of_several_who_make_a_page_at_once_one_makes_it(server, make_guard):
+    uri, _ = server
+    guard, client = make_guard(seed=None), MlflowClient(uri)
+    start, found = threading.Barrier(4), []
+
+    def find():
+        page = HoldoutPage(guard, MlflowClient(uri))
+        start.wait()
+        page.find("0")
+        start.wait()
+        found.append(page.find("0"))
+
+    threads = [threading.Thread(target=find) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(found) == {page_of(client, guard).info.run_id}
+    assert len(found) == 4
+
+
+def test_a_page_is_refreshed_while_the_loop_runs(database, make_guard, questions, monkeypatch):
+    monkeypatch.setattr("reusable_holdout_mlflow.page._FRESH", 0.0)
+    guard, client = make_guard(), MlflowClient(database)
+    with track(guard, experiment="churn", tracking_uri=database, live=False) as tracked:
+        guard.evaluate_predictions(questions[0][0], prior=0.9)
+        tracked._log.follow()
+        page = page_of(client, guard)
+        assert page.data.metrics["holdout_queries_asked"] == 1
+        assert len(table(client, page, "history.csv")) == 1
+
+
+def test_another_ledger_for_the_same_rows_has_its_files_on_the_same_page(
+    database, make_guard, tmp_path, questions
+):
+    guards = [make_guard(), make_guard(ledger=tmp_path / "second.db")]  # one seed, so one digest
+    for number, guard in enumerate(guards, start=1):
+        with track(guard, experiment="churn", tracking_uri=database):
+            for predictions, _ in questions[:number]:
+                guard.evaluate_predictions(predictions, prior=0.9)
+    client = MlflowClient(database)
+    page = page_of(client, guards[0])
+    assert page.data.metrics["holdout_queries_asked"] == 1
+    assert page.data.metrics["holdout_runs"] == 2
+    (folder,) = [file.path for file in client.list_artifacts(page.info.run_id) if file.is_dir]
+    assert len(table(client, page, "history.csv")) == 1
+    assert len(table(client, page, f"{folder}/history.csv")) == 2
+
+
+def test_comparisons_alone_can_be_drawn(database, make_guard, labels):
+    guard, client = make_guard(), MlflowClient(database)
+    with track(guard, experiment="churn", tracking_uri=database):
+        guard.compare_predictions(labels, np.roll(labels, 1), prior=0.5)
+    assert page_of(client, guard).data.metrics["holdout_queries_asked"] == 1

@@ -1,0 +1,139 @@
+"""After a crash of the server or of the analyst's process the record is completed from the ledger, once."""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from mlflow import MlflowClient
+from reusable_holdout_mlflow import sync, track
+from reusable_holdout_mlflow.answers import log_answers
+
+from reusable_holdout import InputError, ReusableHoldout
+
+METRICS = ["answer", "prior", "gap", "low", "high", "charged", "charges_left", "queries_left"]
+
+
+def check_complete(client, run_id, history):
+    """Every answer is there, with every number, once."""
+    for name in METRICS:
+        logged = client.get_metric_history(run_id, f"holdout_{name}")
+        assert Counter(metric.step for metric in logged) == Counter(history["query"].tolist()), name
+    answers = {metric.step: metric.value for metric in client.get_metric_history(run_id, "holdout_answer")}
+    assert answers == dict(zip(history["query"], history["value"], strict=True))
+
+
+def predictions_of(labels, number):
+    wrong = np.random.default_rng(number).random(len(labels)) < 0.1
+    return np.where(wrong, 1 - labels, labels)
+
+
+def test_a_server_killed_in_the_middle_and_started_again_has_everything_once(
+    tracking_server, make_guard, labels, monkeypatch
+):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    guard, uri = make_guard(queries=200), tracking_server.uri
+    client = MlflowClient(uri)
+
+    def ask(numbers):
+        for number in numbers:
+            guard.evaluate_predictions(predictions_of(labels, number), prior=0.9)
+
+    try:
+        with (
+            pytest.warns(RuntimeWarning, match="the ledger has every answer, and sync"),
+            track(guard, experiment="crashes", tracking_uri=uri) as tracked,
+        ):
+            ask(range(40))
+            tracked._log.follow()  # some arrive before the crash
+            tracking_server.kill()
+            ask(range(40, 100))
+        with pytest.raises(InputError, match="nothing was lost"):
+            sync(guard, tracking_uri=uri)
+    finally:
+        tracking_server.start()
+    assert len(client.get_metric_history(tracked.run_id, "holdout_answer")) == 40
+    assert client.get_run(tracked.run_id).info.status == "RUNNING"
+    assert sync(guard, tracking_uri=uri) == ((tracked.run_id,), 60)
+    check_complete(client, tracked.run_id, guard.history())
+    assert client.get_run(tracked.run_id).info.status == "FINISHED"
+    assert sync(guard, tracking_uri=uri) == ((), 0)
+    check_complete(client, tracked.run_id, guard.history())
+    page = client.get_run(tracked.run_id).data.tags["reusable_holdout.page_run"]
+    assert client.get_run(page).data.metrics["holdout_queries_asked"] == 100
+
+
+def test_what_a_killed_process_had_not_logged_is_replayed(database, tmp_path, labels):
+    np.save(tmp_path / "labels.npy", labels)
+    script = (
+        "import os, sys, signal, numpy as np; from reusable_holdout import ReusableHoldout; "
+        "from reusable_holdout_mlflow import track; y = np.load('labels.npy'); "
+        "guard = ReusableHoldout(None, y, tolerance=0.1, queries=30, ledger='guard.db'); "
+        "block = track(guard, experiment='churn', tracking_uri=sys.argv[1]); tracked = block.__enter__(); "
+        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3)]; tracked._log.follow(); "
+        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3, 7)]; "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, database], check=False, cwd=tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    with ReusableHoldout.open(tmp_path / "guard.db", None, labels) as guard:
+        (run,), added = sync(guard, tracking_uri=database)
+        assert 4 <= added <= 7  # how many were logged before is the thread's affair
+        check_complete(MlflowClient(database), run, guard.history())
+        assert len(guard.history()) == 7
+        assert sync(guard, tracking_uri=database).added == 0
+
+
+def test_answers_that_no_run_holds_get_a_run(database, make_guard, labels):
+    guard, client = make_guard(), MlflowClient(database)
+
+    def ask(numbers):
+        for number in numbers:
+            guard.evaluate_predictions(predictions_of(labels, number), prior=0.9)
+
+    ask(range(2))
+    with track(guard, experiment="churn", tracking_uri=database) as tracked:
+        ask(range(2, 5))
+    ask(range(5, 9))
+    (before, after), added = sync(guard, experiment="churn", tracking_uri=database)
+    assert added == 6
+    for run, first, last in [(before, 1, 2), (tracked.run_id, 3, 5), (after, 6, 9)]:
+        history = guard.history()
+        check_complete(client, run, history[history["query"].between(first, last)])
+    assert sync(guard, experiment="churn", tracking_uri=database) == ((), 0)
+
+
+def test_a_named_run_gets_the_whole_history_and_stays_open(database, make_guard, labels):
+    guard, client = make_guard(), MlflowClient(database)
+    guard.evaluate_predictions(labels, prior=0.99)
+    run = client.create_run(client.get_experiment_by_name("churn").experiment_id).info.run_id
+    assert sync(guard, run=run, tracking_uri=database) == ((run,), 1)
+    assert sync(guard, run=run, tracking_uri=database) == ((run,), 0)
+    check_complete(client, run, guard.history())
+    assert client.get_run(run).info.status == "RUNNING"
+
+
+def test_two_that_replay_at_once_log_each_answer_once(database, make_guard, labels):
+    """An answer has the ledger's time: the second metric is the first, and the server drops it."""
+    guard, client = make_guard(), MlflowClient(database)
+    for number in range(5):
+        guard.evaluate_predictions(predictions_of(labels, number), prior=0.9)
+    ((run,), _) = sync(guard, experiment="churn", tracking_uri=database)
+    log_answers(client, run, guard.history(), queries=30)
+    check_complete(client, run, guard.history())
+
+
+def test_a_run_that_was_cut_off_ends_where_the_next_began(database, make_guard, labels):
+    guard, client = make_guard(), MlflowClient(database)
+    block = track(guard, experiment="churn", tracking_uri=database, live=False)
+    cut_off = block.__enter__()
+    cut_off._log._finished = True  # as if its process had been killed
+    guard.evaluate_predictions(predictions_of(labels, 0), prior=0.9)
+    with track(guard, experiment="churn", tracking_uri=database) as following:
+        guard.evaluate_predictions(predictions_of(labels, 1), prior=0.9)
+    assert sync(guard, tracking_uri=database) == ((cut_off.run_id,), 1)
+    check_complete(client, cut_off.run_id, guard.history()[:1])
+    check_complete(client, following.run_id, guard.history()[1:])
+    block.__exit__(None, None, None)
