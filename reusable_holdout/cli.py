@@ -66,6 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_history(commands)
     _add_plot(commands)
     _add_verify(commands)
+    from reusable_holdout_leaderboard.commands import add_commands
+
+    add_commands(commands)
     return parser
 
 

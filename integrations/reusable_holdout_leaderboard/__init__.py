@@ -1,0 +1,52 @@
+"""A leaderboard that survives its competitors: every score comes from a guarded holdout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.records import (
+    ClosedError,
+    Event,
+    FinalStanding,
+    LimitError,
+    RankPoint,
+    Standing,
+    Status,
+    StoreError,
+    Submission,
+    Team,
+)
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.submissions import Expected, SubmissionError, parse_submission
+
+if TYPE_CHECKING:
+    from reusable_holdout_leaderboard.remote import RemoteHoldout
+
+__all__ = [
+    "ClosedError",
+    "Competition",
+    "Event",
+    "Expected",
+    "FinalStanding",
+    "LimitError",
+    "RankPoint",
+    "RemoteHoldout",
+    "Rules",
+    "Standing",
+    "Status",
+    "StoreError",
+    "Submission",
+    "SubmissionError",
+    "Team",
+    "parse_submission",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs httpx when it is asked for."""
+    if name == "RemoteHoldout":
+        from reusable_holdout_leaderboard.remote import RemoteHoldout  # noqa: PLC0415
+
+        return RemoteHoldout
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,87 @@
+"""An example competition, on real data: whether somebody earns more than 50,000 dollars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.settings import write_private
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["EXAMPLE", "Example", "make_example"]
+
+_TRAIN, _TEST = 12_000, 20_000
+EXAMPLE = Rules(
+    slug="income",
+    title="Who earns more than 50,000 dollars?",
+    description=(
+        "UCI Adult, the census of 1994. Learn from train.csv, predict the rows of test.csv: 1 if the income exceeds "
+        "50,000 dollars a year, else 0. A submission is a CSV file with the columns id and prediction."
+    ),
+    queries=2_000,
+    tolerance=0.08,
+    estimate=0.85,
+)
+
+
+class Example(NamedTuple):
+    """What was made.
+
+    Attributes
+    ----------
+    train, test : Path
+        What teams get.
+    first : Path
+        A submission: it predicts by the years of education alone.
+    token : Path
+        File with the token of the team "First".
+    """
+
+    train: Path
+    test: Path
+    first: Path
+    token: Path
+
+
+def make_example(folder: Path, *, database: str | None = None) -> Example:
+    """Make the example competition with one team, and a first submission that is not sent yet.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the competitions; the files for teams go into its folder "example".
+    database : str, optional
+        As for :meth:`Competition.create`.
+    """
+    from reusable_holdout.datasets import load_adult  # noqa: PLC0415 - reads a file
+
+    X, y = load_adult()
+    order = X.sample(frac=1, random_state=0).index
+    train, test = order[:_TRAIN], order[_TRAIN : _TRAIN + _TEST]
+    made = example_files(folder)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made.train.parent.mkdir(mode=0o700, exist_ok=True)
+    X.loc[train].assign(income=y[train].astype(int)).to_csv(made.train, index=False)
+    rows = X.loc[test].reset_index(drop=True).rename_axis("id")
+    rows.to_csv(made.test)
+    guess = (rows["education_num"] >= 13).astype(int).rename("prediction")
+    guess.to_csv(made.first)
+    labels = folder / "example" / "labels.csv"
+    write_private(
+        labels, y[test].astype(int).reset_index(drop=True).rename("label").rename_axis("id").to_csv()
+    )
+    try:
+        with Competition.create(folder, EXAMPLE, labels, database=database) as competition:
+            write_private(made.token, competition.add_team("First"))
+    finally:
+        labels.unlink()
+    return made
+
+
+def example_files(folder: Path) -> Example:
+    """Where :func:`make_example` puts things."""
+    place = folder / "example"
+    return Example(place / "train.csv", place / "test.csv", place / "first.csv", place / "team.token")

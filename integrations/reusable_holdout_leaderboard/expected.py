@@ -1,0 +1,130 @@
+"""What a submission must hold: all of it public."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries.classes import ClassCoder
+from reusable_holdout.queries.predictions import Predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import Response
+    from reusable_holdout_leaderboard.rules import Class
+
+__all__ = ["Expected", "SubmissionError"]
+
+_MEGABYTE = 1 << 20
+
+
+class SubmissionError(InputError):
+    """The submission does not fit; nothing was asked and nothing was charged.
+
+    Attributes
+    ----------
+    problems : list of str
+        One sentence for each kind, with the first offenders.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(f"{'; '.join(problems)}; nothing was asked and nothing was charged")
+        self.problems = list(problems)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """Form of a competition's submissions.
+
+    Attributes
+    ----------
+    ids : tuple of str or None
+        Of the rows, in the order of predictions; None if rows have no ids.
+    rows : int
+    id_column : str or None
+    columns : tuple of str
+        One, or for probabilities one for each class, in the order of `classes`.
+    response : {"labels", "probabilities", "scores", "values"}
+        What the metric needs.
+    classes : tuple of int or str, or None
+        Sorted; None for scores of real values.
+    max_bytes : int
+        Largest file, and largest size that a Parquet file may say it has unpacked.
+    """
+
+    ids: tuple[str, ...] | None
+    rows: int
+    id_column: str | None
+    columns: tuple[str, ...]
+    response: Response
+    classes: tuple[Class, ...] | None = None
+    max_bytes: int = 16 * _MEGABYTE
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Place of each id."""
+        return {one: place for place, one in enumerate(self.ids or ())}
+
+    def canonical(self, predictions: Any) -> NDArray[Any]:
+        """Predictions as the guard sees them: codes of classes, or float64; equal ones have equal bytes.
+
+        Raises
+        ------
+        SubmissionError
+            If they do not fit.
+        """
+        try:
+            return self._form.prepare(predictions)
+        except InputError as error:
+            raise SubmissionError([str(error)]) from None
+
+    def decoded(self, canonical: NDArray[Any]) -> NDArray[Any]:
+        """Predictions that the guard takes, from their canonical form."""
+        if self.response != "labels":
+            return canonical
+        labels: NDArray[Any] = np.array(self.classes)[canonical]
+        return labels
+
+    def digest(self, canonical: NDArray[Any]) -> bytes:
+        """SHA-256 of predictions in canonical form, 32 bytes."""
+        about = f"{canonical.dtype.str}{canonical.shape}".encode()
+        return hashlib.sha256(about + np.ascontiguousarray(canonical).tobytes()).digest()
+
+    def header(self) -> list[str]:
+        """Columns of a file."""
+        return [*([] if self.id_column is None else [self.id_column]), *self.columns]
+
+    def sample(self) -> bytes:
+        """A file that fits, as CSV: it predicts the same for all rows."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.header())
+        same: list[Any] = [0.5] if self.response == "probabilities" else [0]
+        if self.response == "labels" and self.classes:
+            same = [self.classes[0]]
+        elif len(self.columns) > 1:
+            same = [1.0 / len(self.columns)] * len(self.columns)
+        for row in range(self.rows):
+            writer.writerow(same if self.ids is None else [self.ids[row], *same])
+        return text.getvalue().encode()
+
+    @cached_property
+    def _form(self) -> Predictions:
+        coder = None
+        if self.classes is not None:
+            kind = "text" if isinstance(self.classes[0], str) else "numbers"
+            coder = ClassCoder(np.array(self.classes), kind)  # type: ignore[arg-type]
+        return Predictions(self.response, rows=self.rows, coder=coder)

@@ -1,0 +1,286 @@
+"""Rules of a competition: public, checked once, kept as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any, Literal, Self
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
+
+__all__ = ["Class", "Rules"]
+
+Class = int | str
+_POLICIES = ("ladder", "thresholdout")
+_PARAMETRIC: dict[str, Callable[..., Metric]] = {
+    "log_loss": log_loss,
+    "mae": mae,
+    "mse": mse,
+    "quantile_loss": quantile_loss,
+    "r2": r2,
+    "rmse": rmse,
+}
+_SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
+_MOST_TEXT = {"title": 200, "description": 100_000}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Rules of one competition.
+
+    All of it is public. Nothing is checked before :meth:`check`, which :class:`Competition` calls.
+
+    Parameters
+    ----------
+    slug : str
+        Name in URLs and folders: small letters, digits and hyphens.
+    title, description : str
+        What people read; the description is plain text.
+    metric : str
+        A name of the catalogue.
+    metric_parameters : mapping of str to float
+        Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss"; the clip of "log_loss".
+    policy : {"ladder", "thresholdout"}
+        What a submission is compared with. Ladder: its team's best so far, and only a new best is told. Thresholdout:
+        the validation score its team claims, else its best so far, else the middle of the metric's range.
+    queries : int
+        Submissions of all teams together that are answered at most, in each epoch.
+    tolerance : float or None
+        How far an answer may be from the population value; the budget of charges follows from it.
+    charges, threshold, estimate : optional
+        As for :class:`reusable_holdout.ReusableHoldout`.
+    confidence : float
+        Probability that all intervals of an epoch hold together.
+    id_column : str or None
+        Column that names rows; None if a submission's rows are in the order of the labels.
+    prediction_columns : tuple of str
+        Empty to have them named: "prediction", or for probabilities one for each class, named by it. For probabilities
+        of two classes a single column is the probability of the second, in sorted order.
+    classes : tuple of int or str, or None
+        All classes that may occur; None to take those of the labels. They are public.
+    submissions_per_day : int or None
+        Of each team, from midnight to midnight UTC.
+    submissions_per_team, charges_per_team : int or None
+        Of each team, in each epoch. When a team's charges are spent it can send nothing new.
+    blind : bool
+        Whether scores are hidden until the competition is unblinded.
+    opens_at, closes_at : datetime or None
+        With a time zone.
+
+    Examples
+    --------
+    >>> Rules(slug="adult", title="Adult income", queries=10_000, tolerance=0.05).check().prediction_columns
+    ()
+    """
+
+    slug: str
+    title: str
+    description: str = ""
+    metric: str = "accuracy"
+    metric_parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    policy: Literal["ladder", "thresholdout"] = "ladder"
+    queries: int = 10_000
+    tolerance: float | None = 0.05
+    charges: int | None = None
+    threshold: float | None = None
+    estimate: float | None = None
+    confidence: float = 0.95
+    id_column: str | None = "id"
+    prediction_columns: tuple[str, ...] = ()
+    classes: tuple[Class, ...] | None = None
+    submissions_per_day: int | None = None
+    submissions_per_team: int | None = None
+    charges_per_team: int | None = None
+    blind: bool = False
+    opens_at: datetime | None = None
+    closes_at: datetime | None = None
+
+    def check(self) -> Self:
+        """Refuse rules that cannot be kept; return these.
+
+        Raises
+        ------
+        InputError
+            Naming the rule.
+        """
+        self._check_words()
+        self._check_numbers()
+        self._check_columns()
+        self._check_dates()
+        self.made_metric()
+        return self
+
+    def made_metric(self) -> Metric:
+        """Metric of the competition.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name, or its parameters do not fit.
+        """
+        parameters = dict(self.metric_parameters)
+        if self.metric in _PARAMETRIC and parameters:
+            try:
+                return _PARAMETRIC[self.metric](**parameters)
+            except TypeError:
+                raise InputError(
+                    f"metric_parameters must be those of {self.metric}; got {', '.join(map(str, parameters))}"
+                ) from None
+        if parameters:
+            raise InputError(f"{self.metric} takes no metric_parameters; got some; leave them out")
+        return resolve_metric(self.metric)
+
+    def plan_wish(self) -> dict[str, Any]:
+        """What :class:`reusable_holdout.ReusableHoldout` is asked for."""
+        names = ("policy", "queries", "tolerance", "charges", "threshold", "estimate", "confidence")
+        return {name: getattr(self, name) for name in names}
+
+    def closed_reason(self, now: datetime) -> str:
+        """Why nothing is taken at this moment by the dates; empty if it is."""
+        if self.opens_at is not None and now < self.opens_at:
+            return f"the competition opens at {_shown(self.opens_at)}"
+        if self.closes_at is not None and now >= self.closes_at:
+            return f"the competition closed at {_shown(self.closes_at)}"
+        return ""
+
+    # ---- JSON
+
+    def as_dict(self) -> dict[str, Any]:
+        """Rules as JSON can write them."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    def to_json(self) -> str:
+        """Canonical JSON."""
+        return json.dumps(self.as_dict(), sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """Rules from what JSON says; not checked.
+
+        Raises
+        ------
+        InputError
+            If there is a name no rule has, or one is missing.
+        """
+        values = dict(given)
+        unknown = sorted(set(values) - {one.name for one in fields(cls)})
+        missing = [name for name in ("slug", "title") if name not in values]
+        if unknown or missing:
+            raise InputError(
+                f"rules must have slug and title, and no names but those of Rules; got {', '.join(unknown) or 'none'} "
+                f"unknown and {', '.join(missing) or 'none'} missing"
+            )
+        for name in ("prediction_columns", "classes"):
+            if isinstance(values.get(name), list):
+                values[name] = tuple(values[name])
+        for name in ("opens_at", "closes_at"):
+            if isinstance(values.get(name), str):
+                values[name] = _moment(values[name], name)
+        return cls(**values)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` wrote; not checked.
+
+        Raises
+        ------
+        InputError
+            If it is something else.
+        """
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            raise InputError("rules must be a JSON object; got something else")
+        return cls.from_dict(given)
+
+    # ---- checks
+
+    def _check_words(self) -> None:
+        if not isinstance(self.slug, str) or not _SLUG.fullmatch(self.slug):
+            raise InputError(
+                "slug must be 1 to 48 small letters, digits and hyphens, a letter or digit first and last; "
+                f"got {self.slug!r}"
+            )
+        for name, most in _MOST_TEXT.items():
+            text = getattr(self, name)
+            if not _is_text(text) or len(text) > most or (name == "title" and not text.strip()):
+                raise InputError(f"{name} must be text of at most {most:,} characters, a title not empty")
+        if self.policy not in _POLICIES:
+            raise InputError(f"policy must be one of {', '.join(_POLICIES)}; got {self.policy!r}")
+
+    def _check_numbers(self) -> None:
+        optional = ("submissions_per_day", "submissions_per_team", "charges_per_team", "charges")
+        for name in ("queries", *optional):
+            value = getattr(self, name)
+            if value is None and name in optional:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} must be a whole number, 1 or more; got {value!r}")
+        for name in ("tolerance", "threshold", "estimate", "confidence"):
+            value = getattr(self, name)
+            if value is None and name != "confidence":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise InputError(f"{name} must be a finite number; got {value!r}")
+        if not isinstance(self.blind, bool):
+            raise InputError(f"blind must be true or false; got {self.blind!r}")
+        if not isinstance(self.metric_parameters, Mapping):
+            raise InputError("metric_parameters must be names with numbers; got something else")
+
+    def _check_columns(self) -> None:
+        columns = [*self.prediction_columns, *([] if self.id_column is None else [self.id_column])]
+        if not isinstance(self.prediction_columns, tuple) or not all(
+            _is_text(name) and name == name.strip() and 0 < len(name) <= 200 for name in columns
+        ):
+            raise InputError("columns must be text of 1 to 200 characters, without space around it")
+        if len(set(columns)) < len(columns):
+            raise InputError(f"each column must have a name of its own; got {', '.join(columns)}")
+        if self.classes is None:
+            return
+        kinds = {type(one) for one in self.classes}
+        if not isinstance(self.classes, tuple) or kinds not in ({int}, {str}) or len(set(self.classes)) < 2:
+            raise InputError("classes must be two or more, all whole numbers or all text, each once")
+
+    def _check_dates(self) -> None:
+        for name in ("opens_at", "closes_at"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, datetime) or value.tzinfo is None):
+                raise InputError(f"{name} must be a date and time with a time zone; got {value!r}")
+        if self.opens_at is not None and self.closes_at is not None and self.opens_at >= self.closes_at:
+            raise InputError("opens_at must be before closes_at; it is not")
+
+
+def _is_text(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in value  # PostgreSQL cannot keep it
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _moment(text: str, name: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{name} must be a date and time in ISO 8601; got {text!r}") from None
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

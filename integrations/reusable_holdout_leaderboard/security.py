@@ -1,0 +1,229 @@
+"""Who is asking, how often, and from which form: tokens, sessions, rates."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import time
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from reusable_holdout_leaderboard.settings import Settings
+
+__all__ = ["Problem", "Rates", "Sessions", "address_of", "bearer_token"]
+
+_VISITOR = "rh_visitor"
+_MOST_TOKEN = 200
+_ELSEWHERE = {"cross-site", "same-site"}  # what browsers say of forms of other origins
+
+
+class Problem(Exception):  # noqa: N818 - it is the answer to a request, not always an error of ours
+    """A request that is refused; it becomes ``{"error": {"code", "message", "details"}}``.
+
+    Attributes
+    ----------
+    status : int
+        Of HTTP.
+    code : str
+        For programs.
+    message : str
+        For people; nothing in it depends on the labels.
+    details : dict
+        More for programs, by code: "problems" of a submission, "reason" of a halt, "nearest" of a plan.
+    headers : dict of str to str
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        details: dict[str, object] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+        self.details, self.headers = details or {}, headers or {}
+
+    def as_dict(self) -> dict[str, dict[str, object]]:
+        """The one shape of all errors."""
+        return {"error": {"code": self.code, "message": self.message, "details": self.details}}
+
+
+# ---- rates
+
+
+class Rates:
+    """How often each of many may ask: a bucket each, that refills steadily and holds a quarter of a minute's worth.
+
+    They are of this process alone: with several workers the limit is that many times as high. Those asked least
+    recently are forgotten, so memory is bounded.
+
+    Parameters
+    ----------
+    per_minute : int
+        0 for any number.
+    most : int
+        Buckets kept.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(
+        self, per_minute: int, *, most: int = 10_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._size = per_minute / 60, max(1.0, per_minute / 4)
+        self._most, self._clock, self._lock = most, clock, Lock()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str, amount: float = 1.0) -> None:
+        """Take from a bucket; what is more than it can hold counts as all it can hold.
+
+        Raises
+        ------
+        Problem
+            429, naming when to ask again.
+        """
+        if not self._rate:
+            return
+        now, amount = self._clock(), min(amount, self._size)
+        with self._lock:
+            left, before = self._buckets.pop(key, (self._size, now))
+            left = min(self._size, left + (now - before) * self._rate)
+            enough = left >= amount
+            self._buckets[key] = (left - amount if enough else left, now)
+            if len(self._buckets) > self._most:
+                self._buckets.popitem(last=False)
+        if not enough:
+            seconds = int((amount - left) / self._rate) + 1
+            raise Problem(
+                429,
+                "rate",
+                f"too many requests; nothing was asked and nothing was charged; wait {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
+
+
+def address_of(request: Request) -> str:
+    """Whose rate a request counts to: an IPv4 address, or an IPv6 network of 64 bits, which is one customer's.
+
+    Headers of proxies are not believed, for anyone can send them.
+    """
+    host = request.client.host if request.client else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 6:
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return host
+
+
+def bearer_token(request: Request) -> str | None:
+    """Token of the Authorization header; None if there is none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip()[:_MOST_TOKEN] if scheme.lower() == "bearer" and token.strip() else None
+
+
+# ---- browsers
+
+
+class Sessions:
+    """Signed cookies of browsers, and the tokens of their forms.
+
+    A session cookie holds the team's token: to renew the token ends all its sessions. Scripts cannot read it, other
+    sites cannot send it, and it ends by itself.
+
+    Parameters
+    ----------
+    settings : Settings
+    clock : callable
+        Seconds since 1970.
+    """
+
+    def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
+        self._key = bytes.fromhex(settings.session_key)
+        self._seconds, self._secure, self._clock = settings.session_seconds, settings.secure_cookies, clock
+
+    def begin(self, response: Response, slug: str, token: str) -> None:
+        """Sign a team in that has shown its token."""
+        ends = f"{self._clock() + self._seconds:.0f}"
+        content = base64.urlsafe_b64encode(f"{ends}:{token}".encode()).decode().rstrip("=")
+        value = f"{content}.{self._sign('session', slug, content)}"
+        self._set(response, _cookie(slug), value, seconds=int(self._seconds))
+
+    def end(self, response: Response, slug: str) -> None:
+        """Sign out."""
+        response.delete_cookie(_cookie(slug), httponly=True, samesite="strict", secure=self._secure)
+
+    def token(self, request: Request, slug: str) -> str | None:
+        """Team's token of a session that is signed and not over; None if there is none."""
+        content, _, signature = request.cookies.get(_cookie(slug), "").partition(".")
+        if not hmac.compare_digest(signature.encode(), self._sign("session", slug, content).encode()):
+            return None
+        try:
+            ends, _, token = base64.urlsafe_b64decode(f"{content}==").decode().partition(":")
+            return token if float(ends) > self._clock() else None
+        except (ValueError, binascii.Error):
+            return None
+
+    # ---- forms
+
+    def form_token(self, request: Request, response: Response, slug: str) -> str:
+        """Token to put into a form, as the field "csrf"; it fits the browser it is sent to, and nobody else's.
+
+        Call it once for each page, before the page is made, with the response whose headers it will have.
+        """
+        visitor = request.cookies.get(_VISITOR, "")
+        if not _is_visitor(visitor):
+            visitor = secrets.token_hex(16)
+            self._set(response, _VISITOR, visitor, seconds=None)
+        return self._sign("form", slug, visitor + request.cookies.get(_cookie(slug), ""))
+
+    def check_form(self, request: Request, slug: str, given: object) -> None:
+        """Refuse a form that another site has sent.
+
+        Raises
+        ------
+        Problem
+            403.
+        """
+        visitor = request.cookies.get(_VISITOR, "")
+        right = self._sign("form", slug, visitor + request.cookies.get(_cookie(slug), ""))
+        stated = given if isinstance(given, str) else ""
+        fits = hmac.compare_digest(stated.encode("utf-8", "surrogatepass"), right.encode())
+        if not fits or not _is_visitor(visitor) or request.headers.get("sec-fetch-site") in _ELSEWHERE:
+            raise Problem(
+                403, "form", "the form is too old or from elsewhere; load the page again and send it again"
+            )
+
+    # ---- inside
+
+    def _sign(self, purpose: str, slug: str, content: str) -> str:
+        text = f"{purpose}\0{slug}\0{content}".encode("utf-8", "surrogatepass")
+        return hmac.new(self._key, text, hashlib.sha256).hexdigest()
+
+    def _set(self, response: Response, name: str, value: str, *, seconds: int | None) -> None:
+        response.set_cookie(
+            name, value, max_age=seconds, httponly=True, samesite="strict", secure=self._secure, path="/"
+        )
+
+
+def _cookie(slug: str) -> str:
+    return f"rh_session_{slug}"
+
+
+def _is_visitor(value: str) -> bool:
+    return len(value) == 32 and all(one in "0123456789abcdef" for one in value)

@@ -1,0 +1,119 @@
+"""Tables of the board, beside the guard's ledger: nothing in them depends on the labels but released answers."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+__all__ = ["COMPETITIONS", "EVENTS", "METADATA", "PREDICTIONS", "SCHEMA", "STANDINGS", "SUBMISSIONS", "TEAMS"]
+
+SCHEMA = 1
+_DIGEST = sa.LargeBinary(32)
+
+METADATA = sa.MetaData()
+
+COMPETITIONS = sa.Table(
+    "board_competitions",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("schema_version", sa.Integer, nullable=False),
+    sa.Column("slug", sa.String(48), nullable=False, unique=True),
+    sa.Column("rules", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("frozen", sa.Boolean, nullable=False),
+    sa.Column("blind", sa.Boolean, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("final", sa.Text),  # JSON of the final standings
+)
+
+TEAMS = sa.Table(
+    "board_teams",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("competition_id", sa.ForeignKey(COMPETITIONS.c.id), nullable=False),
+    sa.Column("name", sa.String(64), nullable=False),
+    sa.Column("name_key", sa.String(256), nullable=False),  # names that look the same are the same
+    sa.Column("token_digest", _DIGEST, nullable=False, unique=True),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.UniqueConstraint("competition_id", "name_key"),
+)
+
+SUBMISSIONS = sa.Table(
+    "board_submissions",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("competition_id", sa.ForeignKey(COMPETITIONS.c.id), nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("team_id", sa.ForeignKey(TEAMS.c.id), nullable=False),
+    sa.Column("digest", _DIGEST, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("claimed", sa.Double),
+    sa.Column(
+        "prior", sa.Double, nullable=False
+    ),  # kept while pending, so that asking again is the same question
+    sa.Column("asked_at", sa.Double, nullable=False),
+    sa.Column("tried_at", sa.Double, nullable=False),
+    # of the guard's answer; NULL while pending
+    sa.Column("value", sa.Double),
+    sa.Column("low", sa.Double),
+    sa.Column("high", sa.Double),
+    sa.Column("threshold", sa.Double),
+    sa.Column("charged", sa.Boolean),
+    sa.Column(
+        "paid", sa.Boolean
+    ),  # whether this submission, and no other with the same question, took the charge
+    sa.Column("query", sa.Integer),
+    sa.Column("improved", sa.Boolean),
+    sa.UniqueConstraint("competition_id", "epoch", "team_id", "digest"),
+    sa.Index("board_submissions_of_team", "team_id", "asked_at"),
+    sqlite_autoincrement=True,  # a number names a question in the ledger: it must never come twice
+)
+sa.Index(
+    "board_submissions_pending",
+    SUBMISSIONS.c.competition_id,
+    SUBMISSIONS.c.team_id,
+    sqlite_where=SUBMISSIONS.c.query.is_(None),
+    postgresql_where=SUBMISSIONS.c.query.is_(None),
+)
+sa.Index(
+    "board_submissions_improved",
+    SUBMISSIONS.c.competition_id,
+    SUBMISSIONS.c.epoch,
+    SUBMISSIONS.c.query,
+    sqlite_where=SUBMISSIONS.c.improved.is_(True),
+    postgresql_where=SUBMISSIONS.c.improved.is_(True),
+)
+
+STANDINGS = sa.Table(  # each team's best, so that a board costs as many rows as there are teams
+    "board_standings",
+    METADATA,
+    sa.Column("competition_id", sa.ForeignKey(COMPETITIONS.c.id), primary_key=True),
+    sa.Column("epoch", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("team_id", sa.ForeignKey(TEAMS.c.id), primary_key=True, autoincrement=False),
+    sa.Column("submission_id", sa.Integer, nullable=False),
+    sa.Column("value", sa.Double, nullable=False),
+    sa.Column("low", sa.Double, nullable=False),
+    sa.Column("high", sa.Double, nullable=False),
+    sa.Column("best_at", sa.Double, nullable=False),
+    sa.Column("query", sa.Integer, nullable=False),
+    sa.Column("submissions", sa.Integer, nullable=False),
+    sa.Column("charges", sa.Integer, nullable=False),
+)
+
+PREDICTIONS = sa.Table(  # for the fresh rows, of submissions that are pending or their team's best
+    "board_predictions",
+    METADATA,
+    sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+EVENTS = sa.Table(
+    "board_events",
+    METADATA,
+    sa.Column("competition_id", sa.ForeignKey(COMPETITIONS.c.id), primary_key=True),
+    sa.Column("revision", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("team_id", sa.Integer),
+    sa.Column("submission_id", sa.Integer),
+)

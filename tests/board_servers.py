@@ -1,0 +1,134 @@
+"""Leaderboards on loopback, for tests and benchmarks; gone when their ``with`` block is left."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reusable_holdout_leaderboard.settings import Settings
+
+__all__ = ["Served", "free_port", "served", "served_by_processes"]
+
+_PATIENCE_SECONDS = 30
+
+
+class Served:
+    """A server that runs in a thread of this process.
+
+    Attributes
+    ----------
+    url : str
+    app : FastAPI
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        import uvicorn
+        from reusable_holdout_leaderboard.app import create_app
+
+        self.app = create_app(settings)
+        config = uvicorn.Config(
+            self.app,
+            port=0,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self._server.started:
+            if time.monotonic() > deadline or not self._thread.is_alive():
+                raise RuntimeError("the server did not start")
+            time.sleep(0.005)
+        self.port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(_PATIENCE_SECONDS)
+        assert not self._thread.is_alive()
+
+
+@contextlib.contextmanager
+def served(settings: Settings) -> Iterator[Served]:
+    """A server in a thread."""
+    server = Served(settings)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+_PROCESSES = """
+import json, sys
+from pathlib import Path
+from reusable_holdout_leaderboard.server import serve
+from reusable_holdout_leaderboard.settings import Settings
+
+path, port, workers = json.loads(sys.argv[1])
+serve(Settings.load(Path(path)), port=port, workers=workers)
+"""
+
+
+@contextlib.contextmanager
+def served_by_processes(settings: Settings, folder: Path, *, workers: int) -> Iterator[tuple[str, int]]:
+    """URL of a server of several worker processes, and the number of the process that watches over them."""
+    port = free_port()
+    stored = folder / "settings.json"
+    settings.save(stored)
+    arguments = json.dumps([str(stored), port, workers])
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROCESSES, arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(f"{url}/api/v1/status", process)
+        yield url, process.pid
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(url).status_code == 200:
+                return
+        time.sleep(0.05)
+    raise RuntimeError("the server did not start")

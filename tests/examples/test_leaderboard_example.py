@@ -1,0 +1,56 @@
+"""The replayed season: the served board tells the truth of all ten teams, the plain one does not."""
+
+import json
+
+from examples.test_examples import run
+from servers import why_no_postgresql
+
+
+def test_the_served_board_is_not_fooled(tmp_path):
+    text = run("leaderboard/replay.py", "--quick", "--output", "board.png", folder=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["board.png"]
+    assert (tmp_path / "board.png").stat().st_size > 10_000
+    rows = {}
+    for name, *numbers in map(str.split, filter(None, text.splitlines())):
+        if len(numbers) == 9 and name != "team":
+            rows.setdefault(name, []).append([float(number) for number in numbers])
+    assert len(rows) == 10
+    for games in rows.values():
+        for _asked, _charges, guarded, low, high, fresh, *_ in games:
+            assert low <= guarded <= high
+            assert low < fresh < high
+    too_good = {name: games[0][-1] for name, games in rows.items()}
+    assert {name for name, gap in too_good.items() if gap > 0.015} == {"Boosting", "Flips", "Oracle"}
+    assert abs(rows["Boosting"][0][2] - rows["Boosting"][0][5]) < 0.005
+    assert rows["Flips"][0][2] >= 0.48
+    assert "NOT AS CLAIMED" not in text
+
+
+def test_the_options_are_explained(tmp_path):
+    text = run("leaderboard/replay.py", "--help", folder=tmp_path)
+    assert "--quick" in text
+    assert "--workers" in text
+
+
+def test_the_benchmark_measures_every_database_and_loses_nothing(tmp_path):
+    text = run(
+        "benchmarks/leaderboard.py",
+        "--json",
+        "--seconds",
+        "0.2",
+        "--sent",
+        "24",
+        folder=tmp_path,
+    )
+    found = json.loads(text)
+    names = ["SQLite files"] if why_no_postgresql() else ["SQLite files", "PostgreSQL server"]
+    assert [(rate["database"], rate["form"], rate["clients"]) for rate in found["rates"]] == [
+        (name, form, count) for name in names for form in ("CSV", "JSON") for count in (1, 2, 4)
+    ]
+    assert all(rate["submissions_per_second"] > 1 for rate in found["rates"])
+    assert [one["database"] for one in found["survivals"]] == names
+    for one in found["survivals"]:
+        assert one["kills"] > 0
+        assert {one[name] for name in ("sent", "answered", "in_ledger", "on_board")} == {96}
+        assert one["charges_told"] == one["charges_in_ledger"] == 12
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,252 @@
+"""Small competitions that all tests of the leaderboard share: 600 rows, labels "0" and "1", a fixed noise key."""
+
+import io
+import json
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reusable_holdout_leaderboard import Competition, Rules
+
+from reusable_holdout import Halted
+from reusable_holdout.ledger import create_key_file
+from reusable_holdout.mechanisms import key_from_seed
+
+ROWS, FRESH_ROWS = 600, 300
+RULES = {"slug": "demo", "title": "Demo", "policy": "thresholdout", "queries": 50, "tolerance": 0.3}
+
+
+def table(**columns):
+    """CSV of columns of one length."""
+    rows = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    return "\n".join([",".join(columns), *rows, ""]).encode()
+
+
+@pytest.fixture(scope="session")
+def labels():
+    """The holdout's labels, and those of the fresh rows after them."""
+    return np.random.default_rng(0).integers(0, 2, ROWS + FRESH_ROWS)
+
+
+@pytest.fixture(scope="session")
+def ids():
+    return [f"r{row}" for row in range(ROWS + FRESH_ROWS)]
+
+
+@pytest.fixture
+def labels_file(tmp_path, labels, ids):
+    path = tmp_path / "labels.csv"
+    path.write_bytes(table(id=ids[:ROWS], label=labels[:ROWS]))
+    return path
+
+
+@pytest.fixture
+def fresh_labels_file(tmp_path, labels, ids):
+    path = tmp_path / "fresh.csv"
+    path.write_bytes(table(id=ids[ROWS:], label=labels[ROWS:]))
+    return path
+
+
+@pytest.fixture
+def next_labels_file(tmp_path):
+    """Labels of another epoch: 700 rows with ids of their own."""
+    path = tmp_path / "next.csv"
+    rng = np.random.default_rng(9)
+    path.write_bytes(table(id=[f"n{row}" for row in range(700)], label=rng.integers(0, 2, 700)))
+    return path
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    """A fixed key, so that what is charged is the same in every run."""
+    path = tmp_path / "fixed.key"
+    create_key_file(path, key=key_from_seed(1))
+    return path
+
+
+class Clock:
+    """Time that passes when it is told to; 2026-03-01 12:00 UTC at first."""
+
+    def __init__(self):
+        self.now = 1_772_366_400.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "competitions"
+
+
+@pytest.fixture
+def make_competition(folder, labels_file, key_file, clock):
+    """Competitions, closed when the test ends."""
+    made = []
+
+    def make(*, fresh=None, database=None, folder=folder, **changes):
+        competition = Competition.create(
+            folder,
+            Rules(**{**RULES, **changes}),
+            labels_file,
+            fresh_labels_file=fresh,
+            database=database,
+            key_file=key_file,
+            clock=clock,
+        )
+        made.append(competition)
+        return competition
+
+    yield make
+    for competition in made:
+        competition.close()
+
+
+@pytest.fixture
+def reopen(folder, key_file, clock):
+    """The same competition once more, as another worker would have it; closed when the test ends."""
+    made = []
+
+    def again(slug="demo", *, database=None):
+        made.append(Competition.open(folder, slug, database=database, key_file=key_file, clock=clock))
+        return made[-1]
+
+    yield again
+    for competition in made:
+        competition.close()
+
+
+@pytest.fixture
+def add_team():
+    """Number of a new team."""
+
+    def add(competition, name="Blue"):
+        return competition.authenticate(competition.add_team(name)).id
+
+    return add
+
+
+@pytest.fixture
+def predictions(labels):
+    """Predictions of exactly this accuracy on the holdout's rows; `variant` gives others of the same accuracy."""
+
+    def of(accuracy, variant=0, *, rows=ROWS):
+        wrong = np.roll(np.arange(rows) >= round(accuracy * rows), variant)
+        return np.where(wrong, 1 - labels[:rows], labels[:rows])
+
+    return of
+
+
+@pytest.fixture
+def sheet(ids, predictions):
+    """The same as a file."""
+
+    def of(accuracy, variant=0, *, rows=ROWS):
+        return table(id=ids[:rows], prediction=predictions(accuracy, variant, rows=rows))
+
+    return of
+
+
+@pytest.fixture
+def parquet():
+    """Parquet of columns of one length."""
+
+    def of(**columns):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer)
+        return buffer.getvalue()
+
+    return of
+
+
+@pytest.fixture
+def competition(make_competition):
+    return make_competition()
+
+
+@pytest.fixture
+def team(competition, add_team):
+    return add_team(competition)
+
+
+@pytest.fixture
+def spend(sheet):
+    """Submissions that are charged, for their claims are far too low."""
+
+    def submit(competition, team, count, *, first=0):
+        return [
+            competition.submit(team, sheet(0.7, first + k), filename="low.csv", claimed=0.0)
+            for k in range(count)
+        ]
+
+    return submit
+
+
+@pytest.fixture
+def exhaust(spend):
+    """The same, until the guard halts."""
+
+    def submit(competition, team):
+        answered = []
+        with pytest.raises(Halted):
+            while True:
+                answered += spend(competition, team, 1, first=len(answered))
+        return answered
+
+    return submit
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request):
+    """Where the board lies: None for SQLite, a URL for PostgreSQL."""
+    return None if request.param == "sqlite" else request.getfixturevalue("server_url")
+
+
+_WORKER = """
+import json, os, signal, sys
+from pathlib import Path
+from reusable_holdout_leaderboard import Competition, LimitError
+from reusable_holdout_leaderboard.store import Store
+from reusable_holdout import ReusableHoldout
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+folder, database, key, team, claimed, killed, *files = json.loads(sys.argv[1])
+competition = Competition.open(folder, "demo", database=database, key_file=Path(key))
+if killed == "before the guard":
+    ReusableHoldout.evaluate_predictions = die
+if killed == "after the guard":
+    Store.record = die
+for file in files:
+    try:
+        competition.submit(team, Path(file).read_bytes(), filename=file, claimed=claimed)
+    except LimitError:
+        pass
+"""
+
+
+@pytest.fixture
+def worker(folder, key_file, tmp_path):
+    """Processes that submit files, perhaps until they are killed at some point; to be waited for."""
+
+    def start(team, sheets, *, database=None, claimed=None, killed=""):
+        files = []
+        for sheet in sheets:
+            files.append(str(tmp_path / f"{secrets.token_hex(8)}.csv"))
+            Path(files[-1]).write_bytes(sheet)
+        arguments = json.dumps([str(folder), database, str(key_file), team, claimed, killed, *files])
+        return subprocess.Popen([sys.executable, "-c", _WORKER, arguments])
+
+    return start
