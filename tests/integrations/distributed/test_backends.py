@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
-from reusable_holdout_sklearn import guarded_scorer
+from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
@@ -115,3 +115,19 @@ def test_four_workers_never_exceed_the_budget_in_a_hundred_repetitions(
                 assert outcome == "charges" or outcome.name == str(number)  # in the order of the questions
             guard.close()
     assert halts >= 2 * REPETITIONS
+
+
+def test_a_guarded_search_gives_the_same_answers_on_every_backend(make_guard, backend):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 4))
+    y = (X[:, 0] + rng.normal(size=3_000) > 0).astype(int)
+    found = []
+    for name, n_jobs, chosen in (("serial.db", 1, "loky"), ("parallel.db", 2, backend)):
+        guard = make_guard(name, X=X[1_000:], y=y[1_000:], threshold=0.01, seed=0)
+        grid = GridSearchCV(LogisticRegression(), {"C": [1e-5, 1e-3, 0.1, 10.0]}, cv=3)
+        with parallel_config(chosen, n_jobs=n_jobs):
+            found.append(GuardedSearchCV(grid, guard, n_jobs=n_jobs).fit(X[:1_000], y[:1_000]))
+    serial, parallel = (search.guard_results_ for search in found)
+    assert serial["charged"].any()
+    assert parallel.equals(serial)
+    assert found[0].best_index_ == found[1].best_index_
