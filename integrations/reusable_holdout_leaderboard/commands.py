@@ -31,7 +31,8 @@ _WHOLE = {
     "charges-per-team": "of each team, for each label set",
 }
 _REAL = {
-    "tolerance": "how far an answer may be from the population value (default 0.05)",
+    "tolerance": "how far an answer may be from the population value (default 0.05 for thresholdout)",
+    "threshold": "deviation that is always told, or a ladder's step (default for a ladder: 0.02, with 50 charges)",
     "estimate": "score that is expected: it buys the most there",
     "confidence": "that all intervals hold together (default 0.95)",
 }

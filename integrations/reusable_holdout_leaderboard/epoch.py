@@ -157,7 +157,7 @@ def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None)
         classes=rules.classes,
         ledger=place.ledger,
         key=place.key_file,
-        **rules.plan_wish(),
+        **rules.plan_wish(len(labels.y)),
     )
     return of_guard(guard, rules, labels, fresh)
 

@@ -22,7 +22,6 @@ EXAMPLE = Rules(
         "50,000 dollars a year, else 0. A submission is a CSV file with the columns id and prediction."
     ),
     queries=2_000,
-    tolerance=0.08,
     estimate=0.85,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout_leaderboard.charts import burn_down_of, decimals_of, scale_of
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.expected import Expected
     from reusable_holdout_leaderboard.records import FinalStanding, RankPoint, Standing, Status, Team
     from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.services import Boards
 
 __all__ = [
     "Contents",
@@ -28,11 +30,14 @@ __all__ = [
 
 _MOST_MOVES = 200
 _NAMES = {
-    "auc": "AUC",
+    "f1": "F1",
     "mae": "Mean absolute error",
     "mse": "Mean squared error",
     "r2": "R²",
+    "matthews_corrcoef": "Matthews correlation",
     "rmse": "Root mean squared error",
+    "roc_auc": "ROC AUC",
+    "roc_auc_ovr": "ROC AUC, one against the rest",
 }
 _HALTS = {
     "charges": ("the budget is spent", "All {charges:,} charges are spent."),
@@ -78,22 +83,25 @@ class _Board(NamedTuple):
 class Contents:
     """What pages say, of all competitions of a process.
 
-    Boards are kept for a revision, and drawn once however many people look.
+    A board is drawn once for each revision, however many people look.
+
+    Parameters
+    ----------
+    boards : Boards
     """
 
-    def __init__(self) -> None:
+    def __init__(self, boards: Boards) -> None:
+        self._boards = boards
         self._lock = threading.Lock()
-        self._boards: dict[str, tuple[tuple[int, int], _Board]] = {}
         self._left: dict[str, tuple[tuple[int, int], list[int]]] = {}
 
     def of_board(self, competition: Competition, status: Status) -> dict[str, Any]:
-        """Board, budget and history for the template."""
-        slug, key = competition.slug, (status.epoch, status.revision)
+        """Board, history and budget for the template."""
+        board = self._boards.at_revision(
+            competition, ("page", status.final), partial(_board_of, competition, final=status.final)
+        )
         with self._lock:
-            known = self._boards.get(slug)
-            if known is None or known[0] != key:
-                known = self._boards[slug] = (key, _board_of(competition, status))
-            return known[1]._asdict() | {"burn": self._burn_down(competition, status)}
+            return board._asdict() | {"burn": self._burn_down(competition, status)}
 
     def _burn_down(self, competition: Competition, status: Status) -> BurnDown | None:
         """Budget as it is spent; the ledger is read again only when something was charged."""
@@ -109,21 +117,21 @@ class Contents:
         return burn_down_of(left, charges=status.charges)
 
 
-def _board_of(competition: Competition, status: Status) -> _Board:
+def _board_of(competition: Competition, *, final: bool) -> _Board:
     metric = competition.metric
     rows, scale = _drawn(competition.board(), lower=metric.lower, upper=metric.upper)
     moves = competition.rank_history()
-    final: list[Row] = []
+    fresh: list[Row] = []
     final_scale = None
-    if status.final:  # made before: nothing is scored here
-        final, final_scale = _drawn(competition.final_standings(), lower=metric.lower, upper=metric.upper)
+    if final:  # made before: nothing is scored here
+        fresh, final_scale = _drawn(competition.final_standings(), lower=metric.lower, upper=metric.upper)
     return _Board(
         rows=rows,
         scale=scale,
         lead=_lead(rows, scale, greater_is_better=metric.greater_is_better),
         moves=moves[: -_MOST_MOVES - 1 : -1],
         moves_left_out=len(moves) > _MOST_MOVES,
-        final=final,
+        final=fresh,
         final_scale=final_scale,
     )
 

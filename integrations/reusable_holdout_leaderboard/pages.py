@@ -6,14 +6,10 @@ parts that changed, so that there is one template for everything that is shown.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from importlib import resources
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
-import jinja2
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from reusable_holdout_leaderboard.page_content import (
@@ -24,23 +20,21 @@ from reusable_holdout_leaderboard.page_content import (
     metric_text_of,
     own_limits_of,
 )
+from reusable_holdout_leaderboard.rendering import Rendering, Visit, addresses_of, sentence
 from reusable_holdout_leaderboard.security import Problem
 from reusable_holdout_leaderboard.uploads import read_upload
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from datetime import datetime
 
     from fastapi import FastAPI
     from starlette.requests import Request
 
-    from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.records import Status, Submission, Team
+    from reusable_holdout_leaderboard.records import Submission
     from reusable_holdout_leaderboard.services import Boards
 
 __all__ = ["add_pages"]
 
-_PACKAGE = "reusable_holdout_leaderboard"
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
 _MOST_SUBMISSIONS = 200
@@ -88,29 +82,13 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
         )
 
 
-class _Visit(NamedTuple):
-    """Who looks at which competition, in which state."""
-
-    competition: Competition
-    status: Status
-    team: Team | None
-
-
 class _Pages:
     """Endpoints, with what they share: templates, static files, contents."""
 
     def __init__(self, boards: Boards) -> None:
         self._boards = boards
-        self._contents = Contents()
-        self._files = {
-            one.name: one.read_bytes()
-            for one in (resources.files(_PACKAGE) / "static").iterdir()
-            if one.is_file()
-        }
-        self._version = hashlib.sha256(
-            b"".join(self._files[name] for name in sorted(self._files))
-        ).hexdigest()[:12]
-        self._templates = _templates()
+        self._contents = Contents(boards)
+        self._rendering = Rendering(boards)
 
     def guarded(
         self, endpoint: Callable[[Request], Awaitable[Response]]
@@ -130,9 +108,10 @@ class _Pages:
 
     async def home(self, request: Request) -> Response:
         """The only competition, or the server's own; otherwise all of them."""
-        if self._default() is None:
+        slug = await self._boards.run(self._rendering.default)
+        if slug is None:
             return await self.all(request)
-        return RedirectResponse(_addresses(request, self._default() or "", default=None)["board"], 303)
+        return RedirectResponse(_place(request, slug, "board"), 303)
 
     async def all(self, request: Request) -> Response:
         """All competitions."""
@@ -143,7 +122,7 @@ class _Pages:
                 competition = self._boards.competition(slug)
                 found.append(
                     {
-                        "href": _addresses(request, slug, default=None)["board"],
+                        "href": _place(request, slug, "board"),
                         "title": competition.rules.title,
                         "metric": metric_text_of(competition).label,
                         "teams": len(competition.teams()),
@@ -152,7 +131,9 @@ class _Pages:
                 )
             return found
 
-        return self._page(request, "all.html", None, competitions=await self._boards.run(listed))
+        return await self._boards.run(
+            self._rendering.page, request, "all.html", None, competitions=await self._boards.run(listed)
+        )
 
     async def board(self, request: Request) -> Response:
         """Board with everything around it."""
@@ -161,21 +142,7 @@ class _Pages:
 
     async def rules(self, request: Request) -> Response:
         """Rules, and how the guard works."""
-        visit = await self._visit(request)
-        competition, status, _ = visit
-        return self._page(
-            request,
-            "rules.html",
-            visit,
-            page="rules",
-            expected=competition.expected,
-            plan=competition.plan,
-            start=competition.start,
-            paragraphs=[one.strip() for one in competition.rules.description.split("\n\n") if one.strip()],
-            column_says=column_text_of(competition.expected),
-            limits=limits_of(competition.rules, status),
-            megabytes=f"{competition.expected.max_bytes / (1 << 20):.0f} MiB",
-        )
+        return await self._boards.run(self._rules, request, await self._visit(request))
 
     async def team(self, request: Request) -> Response:
         """A team's own submissions."""
@@ -186,7 +153,9 @@ class _Pages:
 
     async def login_form(self, request: Request) -> Response:
         """Form that asks for a token."""
-        return self._page(request, "login.html", await self._visit(request), page="login")
+        return await self._boards.run(
+            self._rendering.page, request, "login.html", await self._visit(request), page="login"
+        )
 
     # ---- what forms do
 
@@ -201,17 +170,19 @@ class _Pages:
                 "problem_title": "No team has this token",
                 "problems": ["Look whether all of it was copied."],
             }
-            return self._page(request, "login.html", visit, status_code=401, page="login", **said)
-        response = RedirectResponse(self._at(request, slug)["board"], 303)
+            return await self._boards.run(
+                self._rendering.page, request, "login.html", visit, status_code=401, page="login", **said
+            )
+        response = RedirectResponse(_place(request, slug, "board"), 303)
         self._boards.sessions.begin(response, slug, token)
         return response
 
     async def logout(self, request: Request) -> Response:
         """End a session."""
-        slug = request.path_params["slug"]
+        slug = (await self._visit(request)).competition.slug
         fields = (await self._form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
-        response = RedirectResponse(self._at(request, slug)["board"], 303)
+        response = RedirectResponse(_place(request, slug, "board"), 303)
         self._boards.sessions.end(response, slug)
         return response
 
@@ -231,33 +202,39 @@ class _Pages:
             claimed=_claim(upload.fields.get("claimed", "")),
         )
         if _wants_part(request):
-            return self._page(request, "result.html", visit, submission=submission)
+            return await self._boards.run(
+                self._rendering.page, request, "result.html", visit, submission=submission
+            )
         shown = f"?done={submission.id}{'&again=1' * submission.replayed}#result"
-        return RedirectResponse(self._at(request, competition.slug)["team"] + shown, 303)
+        return RedirectResponse(_place(request, competition.slug, "team") + shown, 303)
 
     # ---- files
 
     async def sample(self, request: Request) -> Response:
         """A file that fits."""
         competition = (await self._visit(request)).competition
-        content = await self._boards.run(competition.expected.sample)
+
+        def made() -> bytes:
+            return competition.expected.sample()
+
+        content = await self._boards.run(made)
         named = {"Content-Disposition": f'attachment; filename="{competition.slug}-sample.csv"'}
         return Response(content, media_type="text/csv; charset=utf-8", headers=named)
 
     async def static(self, request: Request) -> Response:
         """Styles and scripts."""
         name = request.path_params["name"]
-        if name not in self._files:
+        if name not in self._rendering.files:
             raise Problem(404, "not_found", "There is nothing at this address.")
         media = _MEDIA.get(name[name.rfind(".") :], "application/octet-stream")
-        return Response(self._files[name], media_type=media, headers={"Cache-Control": _A_YEAR})
+        return Response(self._rendering.files[name], media_type=media, headers={"Cache-Control": _A_YEAR})
 
     # ---- inside
 
-    async def _visit(self, request: Request) -> _Visit:
-        def found() -> _Visit:
+    async def _visit(self, request: Request) -> Visit:
+        def found() -> Visit:
             competition = self._boards.competition(request.path_params["slug"])
-            return _Visit(competition, competition.status(), self._boards.team(request, competition))
+            return Visit(competition, competition.status(), self._boards.team(request, competition))
 
         return await self._boards.run(found)
 
@@ -265,9 +242,9 @@ class _Pages:
         settings = self._boards.settings
         return await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
 
-    def _board(self, request: Request, visit: _Visit, **more: Any) -> Response:
+    def _board(self, request: Request, visit: Visit, **more: Any) -> Response:
         shown = self._contents.of_board(visit.competition, visit.status)
-        return self._page(
+        return self._rendering.page(
             request,
             "board.html",
             visit,
@@ -280,7 +257,24 @@ class _Pages:
             **more,
         )
 
-    def _team(self, request: Request, visit: _Visit) -> Response:
+    def _rules(self, request: Request, visit: Visit) -> Response:
+        competition = visit.competition
+        expected = competition.expected
+        return self._rendering.page(
+            request,
+            "rules.html",
+            visit,
+            page="rules",
+            expected=expected,
+            plan=competition.plan,
+            start=competition.start,
+            paragraphs=[one.strip() for one in competition.rules.description.split("\n\n") if one.strip()],
+            column_says=column_text_of(expected),
+            limits=limits_of(competition.rules, visit.status),
+            megabytes=f"{expected.max_bytes / (1 << 20):.0f} MiB",
+        )
+
+    def _team(self, request: Request, visit: Visit) -> Response:
         competition, status, team = visit
         assert team is not None  # noqa: S101 - asked before
         shown = self._contents.of_board(competition, status)
@@ -290,7 +284,7 @@ class _Pages:
             submission = next((one for one in own if str(one.id) == done), None)
             if submission is not None and request.query_params.get("again"):
                 submission = submission._replace(replayed=True)
-        return self._page(
+        return self._rendering.page(
             request,
             "team.html",
             visit,
@@ -301,7 +295,7 @@ class _Pages:
         )
 
     def _submitting(
-        self, visit: _Visit, shown: Mapping[str, Any], submission: Submission | None = None
+        self, visit: Visit, shown: Mapping[str, Any], submission: Submission | None = None
     ) -> dict[str, Any]:
         """What the form needs."""
         competition, status, team = visit
@@ -322,7 +316,7 @@ class _Pages:
         said = {
             "problem_title": _TITLES.get(problem.code, "That did not work"),
             "problems": [
-                _sentence(one) for one in (problems if isinstance(problems, list) else [problem.message])
+                sentence(one) for one in (problems if isinstance(problems, list) else [problem.message])
             ],
             "free": problem.code == "bad_submission",
         }
@@ -331,64 +325,15 @@ class _Pages:
         except (Problem, KeyError):  # then there is no competition to be shown around it
             visit = None
         template = "result.html" if _wants_part(request) else "message.html"
-        response = self._page(request, template, visit, status_code=problem.status, **said)
+        response = await self._boards.run(
+            self._rendering.page, request, template, visit, status_code=problem.status, **said
+        )
         response.headers.update(problem.headers)
         return response
 
-    def _page(
-        self, request: Request, template: str, visit: _Visit | None, *, status_code: int = 200, **more: Any
-    ) -> Response:
-        """Render a page; its forms fit the browser it is sent to."""
-        shared: dict[str, Any] = {"rules": None, "status": None, "team": None, "metric": None, "csrf": ""}
-        cookies, slug = Response(), ""
-        if visit is not None:
-            slug = visit.competition.slug
-            shared = {
-                "rules": visit.competition.rules,
-                "status": visit.status,
-                "team": visit.team,
-                "metric": metric_text_of(visit.competition),
-                "csrf": self._boards.sessions.form_token(request, cookies, slug),
-                "when": _when(visit),
-            }
-        shared |= {
-            "at": self._at(request, slug),
-            "version": self._version,
-            "hours": f"{self._boards.settings.session_seconds / 3600:g}",
-            "several": len(self._boards.slugs()) > 1,
-            "page": "",
-            "problems": [],
-            "submission": None,
-        }
-        text = self._templates.get_template(template).render(shared | more)
-        response = HTMLResponse(text, status_code)
-        response.raw_headers.extend(one for one in cookies.raw_headers if one[0] == b"set-cookie")
-        return response
 
-    def _default(self) -> str | None:
-        """Competition that is meant where none is named."""
-        slugs = self._boards.slugs()
-        return self._boards.settings.slug or (slugs[0] if len(slugs) == 1 else None)
-
-    def _at(self, request: Request, slug: str) -> dict[str, str]:
-        return _addresses(request, slug, default=self._default())
-
-
-def _addresses(request: Request, slug: str, *, default: str | None) -> dict[str, str]:
-    """Where things are, seen from the browser."""
-    root = request.scope.get("root_path", "").rstrip("/")
-    here = f"{root}/c/{quote(slug)}"
-    within = ("rules", "team", "login", "logout", "submit", "sample.csv")
-    return {
-        "home": here if slug else f"{root}/",
-        "board": here,
-        "api": f"{root}/api/v1" if slug == default else f"{root}/api/v1/c/{quote(slug)}",
-        "docs": f"{root}/api/v1/openapi.json",
-        "all": f"{root}/competitions",
-        "static": f"{root}/static",
-        "origin": f"{request.url.scheme}://{request.url.netloc}",
-        **{name.removesuffix(".csv"): f"{here}/{name}" for name in within},
-    }
+def _place(request: Request, slug: str, name: str) -> str:
+    return addresses_of(request, slug, default=None)[name]
 
 
 def _wants_part(request: Request) -> bool:
@@ -406,51 +351,7 @@ def _claim(text: str) -> float | None:
         return math.nan  # which is no score, and is refused as such
 
 
-def _when(visit: _Visit) -> str:
-    rules = visit.competition.rules
-    if visit.status.halted or visit.status.frozen or rules.closes_at is None:
-        return ""
-    return (
-        f"until {_moment(rules.closes_at)} UTC"
-        if visit.status.open
-        else _sentence(visit.status.closed_reason)
-    )
-
-
 def _summary(description: str) -> str:
     """First paragraph, if it is short enough; else its beginning."""
     first = description.strip().split("\n\n")[0].strip()
     return first if len(first) <= _MOST_SUMMARY else first[:_MOST_SUMMARY].rsplit(" ", 1)[0] + " …"
-
-
-def _sentence(text: object) -> str:
-    said = str(text)
-    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "!", "?")) else ".")
-
-
-# ---- templates
-
-
-def _templates() -> jinja2.Environment:
-    found = jinja2.Environment(
-        loader=jinja2.PackageLoader(_PACKAGE, "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters.update(score=_score, percent=_percent, moment=_moment)
-    return found
-
-
-@jinja2.pass_context
-def _score(context: jinja2.runtime.Context, value: float) -> str:
-    return f"{value:.{context['metric'].decimals}f}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g}%"
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"

@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.plan import round_up
 from reusable_holdout.queries import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
 
 __all__ = ["Class", "Rules"]
 
 Class = int | str
 _POLICIES = ("ladder", "thresholdout")
+_TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
 _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "log_loss": log_loss,
     "mae": mae,
@@ -50,10 +52,11 @@ class Rules:
         the validation score its team claims, else its best so far, else the middle of the metric's range.
     queries : int
         Submissions of all teams together that are answered at most, in each epoch.
-    tolerance : float or None
-        How far an answer may be from the population value; the budget of charges follows from it.
-    charges, threshold, estimate : optional
-        As for :class:`reusable_holdout.ReusableHoldout`.
+    tolerance, charges, threshold, estimate : optional
+        As for :class:`reusable_holdout.ReusableHoldout`. If none of the first three is named, thresholdout has a
+        tolerance of 0.05 of the metric's range, from which the charges follow. A ladder has a fixed step, 0.02 of the
+        range or three standard deviations of chance, and 50 charges, for each team's first submission is one: its
+        intervals begin narrow and grow with the charges.
     confidence : float
         Probability that all intervals of an epoch hold together.
     id_column : str or None
@@ -85,7 +88,7 @@ class Rules:
     metric_parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     policy: Literal["ladder", "thresholdout"] = "ladder"
     queries: int = 10_000
-    tolerance: float | None = 0.05
+    tolerance: float | None = None
     charges: int | None = None
     threshold: float | None = None
     estimate: float | None = None
@@ -135,10 +138,20 @@ class Rules:
             raise InputError(f"{self.metric} takes no metric_parameters; got some; leave them out")
         return resolve_metric(self.metric)
 
-    def plan_wish(self) -> dict[str, Any]:
-        """What :class:`reusable_holdout.ReusableHoldout` is asked for."""
+    def plan_wish(self, rows: int) -> dict[str, Any]:
+        """What :class:`reusable_holdout.ReusableHoldout` is asked for, given so many labels."""
         names = ("policy", "queries", "tolerance", "charges", "threshold", "estimate", "confidence")
-        return {name: getattr(self, name) for name in names}
+        wish = {name: getattr(self, name) for name in names}
+        if self.tolerance is not None or self.charges is not None or self.threshold is not None:
+            return wish
+        metric = self.made_metric()
+        span = metric.upper - metric.lower
+        if self.policy == "thresholdout":
+            return wish | {"tolerance": _TOLERANCE * span}
+        step = max(
+            _STEP, 3.0 * math.sqrt(0.5 / rows)
+        )  # scores of two submissions differ by chance by sqrt(1/2n)
+        return wish | {"threshold": round_up(step, 2) * span, "charges": min(_CHARGES, self.queries)}
 
     def closed_reason(self, now: datetime) -> str:
         """Why nothing is taken at this moment by the dates; empty if it is."""

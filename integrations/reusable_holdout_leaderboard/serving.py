@@ -35,6 +35,7 @@ _SAME_NAME = (
     "charges",
     "tolerance",
     "estimate",
+    "threshold",
     "confidence",
     "submissions_per_day",
     "submissions_per_team",

@@ -155,3 +155,15 @@ def test_fresh_labels_must_be_other_rows_with_ids(make_competition, labels_file,
     bare.write_text("label\n" + "0\n1\n" * 50)
     with pytest.raises(InputError, match="column of ids"):
         make_competition(fresh=bare)
+
+
+def test_where_nothing_is_named_a_ladder_has_a_fixed_step_and_thresholdout_a_tolerance():
+    def wish(rows, **named):
+        found = Rules(slug="a", title="A", **named).plan_wish(rows)
+        return found["threshold"], found["charges"], found["tolerance"]
+
+    assert wish(10_000) == (0.022, 50, None)
+    assert wish(1_000) == (0.068, 50, None)
+    assert wish(10**6, queries=7) == (0.02, 7, None)
+    assert wish(1_000, policy="thresholdout") == (None, None, 0.05)
+    assert wish(1_000, tolerance=0.3) == (None, None, 0.3)

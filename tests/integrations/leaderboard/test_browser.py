@@ -1,0 +1,296 @@
+"""Pages in a real Chromium: live, by keyboard, on a phone, in the dark, and never asking anybody else."""
+
+import contextlib
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from board_servers import served
+from reusable_holdout_leaderboard.settings import Settings
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PHONE = {"width": 360, "height": 740}
+
+pytestmark = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"{CHROMIUM} is not installed")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium, folder, key_file):
+    """Pages of one server. When the test ends: nothing was asked of another host, and nothing was wrong."""
+    wrong, hosts = [], set()
+
+    def is_expected(message):  # a refusal is an answer, of which the browser keeps note
+        return re.search(r"status of 4\d\d", message.text)
+
+    with contextlib.ExitStack() as opened:
+        servers = []
+
+        def open_(path="/c/demo", **options):
+            if not servers:
+                settings = Settings(folder=folder, key_file=key_file, poll_seconds=0.05)
+                servers.append(opened.enter_context(served(settings)))
+            context = chromium.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+            opened.callback(context.close)
+            context.set_default_timeout(8_000)
+            context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+            context.on("weberror", lambda error: wrong.append(str(error.error)))
+            context.on(
+                "console",
+                lambda message: (
+                    wrong.append(message.text)
+                    if message.type in {"error", "warning"} and not is_expected(message)
+                    else None
+                ),
+            )
+            page = context.new_page()
+            page.goto(servers[0].url + path)
+            return page
+
+        yield open_
+    assert wrong == []
+    assert hosts == {"127.0.0.1"}
+
+
+@pytest.fixture
+def team_page(make_competition, open_page):
+    """A competition, and its page as a team sees it that is logged in."""
+
+    def enter(**changes):
+        competition = make_competition(**changes)
+        token = competition.add_team("Blue")
+        page = open_page()
+        log_in(page, token)
+        return competition, page
+
+    return enter
+
+
+def log_in(page, token):
+    page.get_by_label("Team token").fill(token)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Submit").wait_for()
+
+
+def send(page, content, *, name="mine.csv", claimed=None):
+    page.get_by_label("Predictions").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": content}
+    )
+    if claimed is not None:
+        page.get_by_label("Your validation score").fill(claimed)
+    page.get_by_role("button", name="Submit").click()
+
+
+def board(page):
+    return page.locator("#board tbody tr").evaluate_all(
+        "rows => rows.map(row => [row.dataset.name, row.dataset.rank, row.dataset.value])"
+    )
+
+
+def width_of(page):
+    return page.evaluate("document.documentElement.scrollWidth")
+
+
+# ---- live
+
+
+def test_a_submission_moves_the_board_of_everyone_without_a_reload(team_page, open_page, sheet):
+    _, page = team_page()
+    watcher = open_page()
+    for one in (page, watcher):
+        one.evaluate("window.same = true")
+    assert board(watcher) == []
+
+    send(page, sheet(0.9), claimed="0.9")
+
+    page.locator(".result.best").wait_for()
+    assert page.locator(".result strong").inner_text() == "0.9000"
+    for one in (page, watcher):
+        one.locator('#board tr[data-name="Blue"]').wait_for()
+        assert board(one) == [["Blue", "1", "0.9000"]]
+        assert one.evaluate("window.same")
+        one.locator(".chart .team").wait_for()
+    assert watcher.locator("#announcer").inner_text() == "Board updated. Blue: 0.9000, rank 1."
+    assert page.locator("#board tr.own").count() == 1
+    assert watcher.locator("#board tr.own").count() == 0
+
+
+def test_without_event_streams_the_page_asks_for_news(competition, add_team, open_page, sheet):
+    page = open_page()
+    page.add_init_script("delete window.EventSource")
+    page.clock.install()
+    page.reload()
+    page.locator("[data-theme-switch]:not([hidden])").wait_for()
+    competition.submit(add_team(competition), sheet(0.9), filename="a.csv", claimed=0.9)
+    page.clock.fast_forward(6_000)
+    page.locator('#board tr[data-name="Blue"]').wait_for()
+
+
+def test_a_bad_file_is_explained_and_the_board_stays(team_page):
+    competition, page = team_page()
+    send(page, b"id,prediction\nr1,1\nr1,7\nx,0\n")
+    page.locator(".result.bad").wait_for()
+    problems = page.locator(".result.bad li").all_inner_texts()
+    assert any("1 id unknown: 'x'" in one for one in problems)
+    assert any("missing" in one and "and 594 more" in one for one in problems)
+    assert page.evaluate("document.activeElement.className") == "result bad"
+    assert board(page) == []
+    assert page.get_by_role("button", name="Submit").is_enabled()
+    assert competition.status().queries_asked == 0
+
+
+def test_a_halt_comes_to_pages_that_are_open(team_page, exhaust):
+    competition, page = team_page()
+    assert page.locator(".banner").count() == 0
+    exhaust(competition, competition.teams()[0].id)
+    banner = page.get_by_role("alert")
+    banner.wait_for()
+    assert "Halted" in banner.inner_text()
+    box = banner.bounding_box()
+    assert box["width"] == 1280
+    assert box["y"] < 100
+    assert page.get_by_role("button", name="Look up an earlier file").is_visible()
+    page.locator("#budget strong", has_text=re.compile("^0$")).wait_for()
+
+
+def test_rank_history_shows_the_places_a_team_can_have(competition, add_team, open_page, sheet):
+    for name, accuracy in (("Low", 0.1), ("Mid", 0.8), ("High", 0.9)):
+        competition.submit(add_team(competition, name), sheet(accuracy), filename="a.csv", claimed=accuracy)
+    page = open_page()
+    page.locator(".chart .team").first.wait_for()
+    assert page.locator(".chart .team.lit").get_attribute("aria-label") == "High: rank 1 to 2"
+    page.locator('.chart .team[aria-label^="Low"]').focus()
+    assert page.locator(".chart .team.lit").get_attribute("aria-label") == "Low: rank 3"
+    page.get_by_text("As a table").click()
+    assert page.locator("#moves tbody tr").count() == len(competition.rank_history())
+
+
+# ---- for everyone
+
+
+def test_all_can_be_done_by_keyboard(competition, open_page, sheet, tmp_path):
+    token = competition.add_team("Blue")
+    page = open_page()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Skip to content"
+    page.keyboard.press("Enter")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "token":
+            break
+    page.keyboard.type(token)
+    page.keyboard.press("Enter")
+    page.locator("#file").focus()
+    path = tmp_path / "mine.csv"
+    path.write_bytes(sheet(0.9))
+    page.locator("#file").set_input_files(path)
+    page.locator("#claimed").focus()
+    page.keyboard.type("0.9")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Submit"
+    page.keyboard.press("Enter")
+    page.locator(".result.best").wait_for()
+
+
+def test_without_scripts_the_same_can_be_done(competition, open_page, sheet):
+    page = open_page(java_script_enabled=False)
+    log_in(page, competition.add_team("Blue"))
+    send(page, sheet(0.9), claimed="0.9")
+    page.get_by_role("heading", name="New best").wait_for()
+    page.get_by_role("link", name="Board").click()
+    assert page.locator("#board .score strong").inner_text() == "0.9000"
+
+
+@pytest.mark.parametrize("path", ["", "/rules", "/team", "/login"])
+def test_on_a_phone_nothing_scrolls_sideways(competition, add_team, open_page, sheet, path):
+    for name in ("A name of one word after another, as long as names can be, to it", "W" * 64):
+        competition.submit(add_team(competition, name), sheet(0.9), filename="a.csv", claimed=0.9)
+    page = open_page(viewport=PHONE)
+    log_in(page, competition.add_team("Blue"))
+    send(page, b"id,prediction\n" + b"x" * 60 + b",1\n")
+    page.locator(".result.bad").wait_for()
+    assert width_of(page) == PHONE["width"]
+    page.goto(f"{page.url.split('/c/')[0]}/c/demo{path}")
+    assert width_of(page) == PHONE["width"]
+
+
+CONTRAST = """() => {
+  const light = (text) => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
+    const parts = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map((one) => one / 255)
+      .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const ground = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (!/^rgba\\(.*, 0\\)$/.test(colour)) return colour;
+    }
+    return "white";
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const one = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !one.checkVisibility() || one.closest("script, :disabled")) continue;
+    const style = getComputedStyle(one);
+    const pair = [light(one instanceof SVGElement ? style.fill : style.color), light(ground(one))];
+    found.push([(Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05), walker.currentNode.data.trim()]);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_have_contrast_in_both_schemes(competition, add_team, exhaust, open_page, scheme):
+    exhaust(competition, add_team(competition, "Red"))
+    page = open_page(color_scheme=scheme)
+    log_in(page, competition.add_team("Blue"))
+    is_dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 19, 21)"
+    assert is_dark == (scheme == "dark")
+    for path in ("", "/rules", "/team"):
+        page.goto(f"{page.url.split('/c/')[0]}/c/demo{path}")
+        found = page.evaluate(CONTRAST)
+        assert len(found) > 20
+        assert [one for one in found if one[0] < 4.5] == []
+
+
+def test_the_switch_overrules_the_scheme_and_is_remembered(competition, open_page):
+    page = open_page(color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    switch = page.get_by_role("button", name="Dark", exact=True)
+    assert switch.get_attribute("aria-pressed") == "false"
+    switch.click()
+    assert switch.get_attribute("aria-pressed") == "true"
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(ground) == dark
+
+
+def test_who_wants_no_motion_gets_none(competition, add_team, open_page, sheet):
+    page = open_page(reduced_motion="reduce")
+    competition.submit(add_team(competition), sheet(0.9), filename="a.csv", claimed=0.9)
+    page.locator('#board tr[data-name="Blue"]').wait_for()
+    assert page.evaluate("document.getAnimations().length") == 0
