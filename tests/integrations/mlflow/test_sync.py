@@ -34,7 +34,7 @@ def test_a_server_killed_in_the_middle_and_started_again_has_everything_once(
     tracking_server, make_guard, labels, monkeypatch
 ):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    guard, uri = make_guard(queries=200), tracking_server.uri
+    guard, uri = make_guard(queries=200, seed=12), tracking_server.uri
     client = MlflowClient(uri)
 
     def ask(numbers):
