@@ -29,7 +29,7 @@ def test_the_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
 
 
 def test_the_two_commands_exist():
-    for name in ("demo", "check"):
+    for name in ("demo", "check", "board"):
         assert f"./{name} " in _TEXT
         assert (_ROOT / name).stat().st_mode & 0o111
 
