@@ -9,13 +9,17 @@ from mlflow.data.dataset import Dataset
 from mlflow.data.dataset_source import DatasetSource
 from mlflow.entities import Dataset as LoggedDataset
 from mlflow.entities import DatasetInput, InputTag
+from mlflow.exceptions import MlflowException
 
 from reusable_holdout import InputError
 
 if TYPE_CHECKING:
+    from mlflow.entities import LoggedModelInput
+    from mlflow.tracking import MlflowClient
+
     from reusable_holdout import ReusableHoldout
 
-__all__ = ["HoldoutDataset", "Withheld", "dataset_input"]
+__all__ = ["HoldoutDataset", "Withheld", "dataset_input", "log_dataset"]
 
 _DIGITS = 32  # MLflow takes 36 characters
 
@@ -90,6 +94,23 @@ class HoldoutDataset(Dataset):  # type: ignore[misc] # mlflow ships no type info
     def to_dict(self) -> dict[str, str]:
         """All that MLflow stores."""
         return {**super().to_dict(), "profile": json.dumps(self._profile)}
+
+
+def log_dataset(
+    client: MlflowClient, run_id: str, guard: ReusableHoldout, *, models: list[LoggedModelInput] | None = None
+) -> None:
+    """Log the holdout as an input of a run.
+
+    The server keeps one row for each dataset, and fails if two clients make it at the same moment: then it is there.
+    """
+    for last in (False, False, True):
+        try:
+            client.log_inputs(run_id, [dataset_input(guard)], models=models)
+        except MlflowException:
+            if last:
+                raise
+        else:
+            return
 
 
 def dataset_input(guard: ReusableHoldout) -> DatasetInput:

@@ -22,7 +22,7 @@ from reusable_holdout import Halted, InputError, ReusableHoldout
 from reusable_holdout.holdout import predictions_of
 from reusable_holdout.holdout.boundary import sealed
 from reusable_holdout_mlflow.answers import log_answers, released
-from reusable_holdout_mlflow.dataset import dataset_input
+from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import NOTE, halt_note, tag, tags_of
 from reusable_holdout_mlflow.page import HoldoutPage
 from reusable_holdout_mlflow.pictures import write_files
@@ -296,7 +296,7 @@ class _EvaluatedRun:
         tags = [RunTag(name, value) for name, value in new.items()]
         client.log_batch(self._run_id, tags=tags, synchronous=True)
         models = None if model_id is None else [LoggedModelInput(model_id)]
-        client.log_inputs(self._run_id, [dataset_input(guard)], models=models)
+        log_dataset(client, self._run_id, guard, models=models)
         log_answers(
             client, self._run_id, released(guard, first=query, last=query), queries=guard.plan.queries
         )

@@ -11,7 +11,7 @@ import pandas as pd
 from mlflow.entities import Metric, Param, RunTag
 
 from reusable_holdout_mlflow.answers import milliseconds
-from reusable_holdout_mlflow.dataset import dataset_input
+from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import NOTE, halt_note, ledger_identity, params_of, tag, tags_of, user
 from reusable_holdout_mlflow.pictures import Files, write_files
 from reusable_holdout_mlflow.search import experiments, pages_of, runs_of
@@ -118,7 +118,7 @@ class HoldoutPage:
         page = str(self._client.create_run(experiment_id, run_name=name, tags=tags).info.run_id)
         params = [Param(key, value) for key, value in params_of(guard).items()]
         self._client.log_batch(page, params=params, synchronous=True)
-        self._client.log_inputs(page, [dataset_input(guard)])
+        log_dataset(self._client, page, guard)
         self._client.update_run(page, status="FINISHED")  # no process stands behind it
         return page
 

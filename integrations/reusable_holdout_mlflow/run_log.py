@@ -17,7 +17,7 @@ from mlflow.tracking import MlflowClient
 
 from reusable_holdout import InputError
 from reusable_holdout_mlflow.answers import log_answers, released, steps_in
-from reusable_holdout_mlflow.dataset import dataset_input
+from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import NOTE, halt_note, params_of, tag, tags_of, user
 from reusable_holdout_mlflow.page import HoldoutPage
 from reusable_holdout_mlflow.pictures import write_files
@@ -198,7 +198,7 @@ class RunLog:
             tags=[RunTag(key, value) for key, value in tags.items()],
             synchronous=True,
         )
-        self._client.log_inputs(self.run_id, [dataset_input(self._guard)])
+        log_dataset(self._client, self.run_id, self._guard)
         self._opened = True
         self._log_halt()
 

@@ -1,6 +1,7 @@
 """The page of a holdout gathers all queries of all runs."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import mlflow
 import numpy as np
@@ -97,22 +98,22 @@ def test_a_halt_is_on_the_page_too(database, make_guard, questions):
 def test_of_several_who_make_a_page_at_once_one_makes_it(server, make_guard):
     uri, _ = server
     guard, client = make_guard(seed=None), MlflowClient(uri)
-    start, found = threading.Barrier(4), []
+    start = threading.Barrier(4, timeout=60)
 
-    def find():
+    def find(_):
         page = HoldoutPage(guard, MlflowClient(uri))
         start.wait()
-        page.find("0")
+        try:
+            page.find("0")
+        except BaseException:
+            start.abort()  # else the others would wait for it
+            raise
         start.wait()
-        found.append(page.find("0"))
+        return page.find("0")
 
-    threads = [threading.Thread(target=find) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert set(found) == {page_of(client, guard).info.run_id}
-    assert len(found) == 4
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(find, range(4)))
+    assert found == [page_of(client, guard).info.run_id] * 4
 
 
 def test_a_page_is_refreshed_while_the_loop_runs(database, make_guard, questions, monkeypatch):
