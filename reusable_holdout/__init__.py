@@ -1,5 +1,8 @@
 """A test set that survives being looked at: a guarded holdout with a durable budget and certified answers."""
 
+from typing import TYPE_CHECKING
+
+from reusable_holdout.deferred import names_on_first_use
 from reusable_holdout.errors import (
     BudgetError,
     Halted,
@@ -14,17 +17,36 @@ from reusable_holdout.errors import (
     RotatedError,
     TamperedLedgerError,
 )
-from reusable_holdout.holdout import (
-    Answer,
-    ParameterFreeLadderWarning,
-    ParquetRows,
-    ReusableHoldout,
-    Rotation,
-    Verification,
-    verify,
-)
-from reusable_holdout.plan import Plan
-from reusable_holdout.queries import Metric
+
+if TYPE_CHECKING:
+    from reusable_holdout.holdout import (
+        Answer,
+        ParameterFreeLadderWarning,
+        ParquetRows,
+        ReusableHoldout,
+        Rotation,
+        Verification,
+        verify,
+    )
+    from reusable_holdout.plan import Plan
+    from reusable_holdout.queries import Metric
+else:  # the errors alone are here at once: processes that ask nothing need no more
+    __getattr__, __dir__ = names_on_first_use(
+        __name__,
+        {
+            ".holdout": [
+                "Answer",
+                "ParameterFreeLadderWarning",
+                "ParquetRows",
+                "ReusableHoldout",
+                "Rotation",
+                "Verification",
+                "verify",
+            ],
+            ".plan": ["Plan"],
+            ".queries": ["Metric"],
+        },
+    )
 
 __all__ = [
     "Answer",

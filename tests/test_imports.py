@@ -1,7 +1,11 @@
 """Importing is cheap and has no side effect."""
 
+import ast
+import importlib
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,20 +34,63 @@ def _imported(more=""):
     return modules
 
 
-@pytest.mark.parametrize("optional", ["matplotlib", "mlflow", "sklearn", "polars", "reusable_holdout_mlflow"])
-def test_importing_the_package_does_not_import(optional):
-    assert f"'{optional}'" not in _imported()
+_HEAVY = [
+    "dask",
+    "joblib",
+    "matplotlib",
+    "mlflow",
+    "pandas",
+    "polars",
+    "reusable_holdout_mlflow",
+    "scipy",
+    "sklearn",
+    "sqlalchemy",
+    "tqdm",
+]
+_ANSWERS = (
+    "from reusable_holdout import ReusableHoldout; "
+    "guard = ReusableHoldout(None, [0, 1] * 2_000, tolerance=0.2, queries=5, ledger={ledger!r}); "
+    "guard.evaluate_predictions([0, 1] * 2_000, prior=0.9); "
+)
 
 
-def test_guarding_predictions_needs_no_optional_library():
-    more = (
-        "from reusable_holdout import ReusableHoldout, Plan; "
-        "g = ReusableHoldout(None, [0, 1] * 2_000, tolerance=0.2, queries=5); "
-        "g.evaluate_predictions([0, 1] * 2_000, prior=0.9); str(g.plan)"
-    )
-    modules = _imported(more)
-    for optional in ("matplotlib", "mlflow", "sklearn", "polars"):
-        assert f"'{optional}'" not in modules
+def _loaded(more, *, among):
+    modules = ast.literal_eval(_imported(more))
+    return [name for name in among if name in modules]
+
+
+def test_importing_the_package_imports_no_other_library():
+    assert _loaded("", among=[*_HEAVY, "numpy"]) == []
+
+
+def test_the_guards_class_needs_numpy_alone():
+    assert _loaded("from reusable_holdout import *", among=[*_HEAVY, "numpy"]) == ["numpy"]
+
+
+def test_a_plan_needs_no_library_but_numpy_and_scipy():
+    plan = "reusable_holdout.Plan(rows=10_000, queries=100, tolerance=0.05)"
+    assert _loaded(plan, among=_HEAVY) == ["scipy"]
+
+
+def test_guarding_predictions_in_memory_needs_no_library_but_numpy_and_scipy():
+    assert _loaded(_ANSWERS.format(ledger=None), among=_HEAVY) == ["scipy"]
+
+
+def test_guarding_predictions_does_not_import_scipys_optimisers():
+    _imported(_ANSWERS.format(ledger=None) + "assert 'scipy.optimize' not in sys.modules")
+
+
+def test_a_ledger_on_the_disk_needs_sqlalchemy_too_and_no_other_databases_dialect(tmp_path):
+    more = _ANSWERS.format(ledger=str(tmp_path / "guard.db"))
+    more += "assert 'sqlalchemy.dialects.postgresql' not in sys.modules"
+    assert _loaded(more, among=_HEAVY) == ["scipy", "sqlalchemy"]
+
+
+def test_a_pickle_brings_the_modules_it_needs():
+    plan = reusable_holdout.Plan(rows=10_000, queries=100, tolerance=0.05)
+    program = f"import pickle; print(pickle.loads({pickle.dumps(plan)!r}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{plan}\n"
 
 
 _WITHOUT_EXTRAS = """
@@ -77,3 +124,45 @@ def test_public_names_are_sorted_and_exist():
 def test_every_public_name_is_documented():
     for name in reusable_holdout.__all__:
         assert getattr(reusable_holdout, name).__doc__, name
+
+
+@pytest.mark.parametrize("package", ["", ".ledger", ".mechanisms"])
+def test_what_is_imported_on_first_use_is_what_type_checkers_see(package):
+    module = importlib.import_module(f"reusable_holdout{package}")
+    (branch,) = [
+        node for node in ast.parse(Path(module.__file__).read_text()).body if isinstance(node, ast.If)
+    ]
+    seen = {
+        node.module.removeprefix(module.__name__): [alias.name for alias in node.names]
+        for node in branch.body
+    }
+    (homes,) = [ast.literal_eval(node) for node in ast.walk(branch) if isinstance(node, ast.Dict)]
+    assert homes == seen
+    assert {name for names in homes.values() for name in names} <= set(module.__all__)
+
+
+@pytest.mark.parametrize("package", ["", ".ledger", ".mechanisms"])
+def test_every_public_name_is_listed_and_star_imported(package):
+    module = importlib.import_module(f"reusable_holdout{package}")
+    namespace = {}
+    exec(f"from {module.__name__} import *", namespace)
+    assert set(module.__all__) <= set(dir(module))
+    assert set(module.__all__) <= namespace.keys()
+    assert all(namespace[name] is getattr(module, name) for name in module.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Guard'"):
+        _ = reusable_holdout.Guard
+
+
+def test_a_deferred_module_becomes_one_when_it_is_used():
+    program = (
+        "import sys, types\n"
+        "from reusable_holdout.deferred import special\n"
+        "assert type(special) is not types.ModuleType and 'scipy' not in sys.modules\n"
+        "import scipy.special\n"
+        "assert special.gammaln is scipy.special.gammaln and type(special) is types.ModuleType\n"
+        "assert not hasattr(special, 'no_such_function')\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

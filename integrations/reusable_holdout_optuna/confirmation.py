@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-import pandas as pd
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
@@ -15,6 +14,7 @@ from reusable_holdout.holdout.boundary import sealed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
     from optuna.study import Study
     from optuna.trial import FrozenTrial, Trial
 
@@ -233,6 +233,8 @@ def guard_results(study: Study) -> pd.DataFrame:
     pandas.DataFrame
         In the order of the questions: trial, params, prior, answer, charged, low, high, query, replayed, charges_left.
     """
+    import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
+
     columns = ["prior", "answer", "charged", "low", "high", "query", "replayed", "charges_left"]
     rows = [
         [trial.number, dict(trial.params), *(kept[f"guard_{column}"] for column in columns)]

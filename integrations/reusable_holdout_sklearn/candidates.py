@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from joblib import Parallel, delayed
-from tqdm import tqdm
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_sklearn.asking import ask, could_replay, fitted_question, guard_for_workers, halt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import pandas as pd
 
     from reusable_holdout import ReusableHoldout
     from reusable_holdout.errors import Halted
@@ -89,6 +89,8 @@ class Confirmation:
 
     def frame(self) -> pd.DataFrame:
         """One line for each question, in their order."""
+        import pandas as pd  # noqa: PLC0415 - slow to import, and a scorer does not need it
+
         lines = [_line(candidate, answer) for candidate, answer in self.asked]
         frame = pd.DataFrame(lines, columns=list(_COLUMNS))
         return frame.astype(_COLUMNS)
@@ -110,6 +112,8 @@ _COLUMNS = {
 def _line(candidate: Candidate, answer: Answer | None) -> tuple[Any, ...]:
     start = candidate.place, candidate.parameters, candidate.prior
     if answer is None:
+        import pandas as pd  # noqa: PLC0415
+
         return *start, np.nan, True, np.nan, np.nan, pd.NA, False
     return *start, answer.value, answer.charged, answer.low, answer.high, answer.query, answer.replayed
 
@@ -188,6 +192,8 @@ def confirm(
     Halted or None
         To be raised when what is known has been put down.
     """
+    from tqdm import tqdm  # noqa: PLC0415 - a scorer shows no bar
+
     askable = len(candidates)
     if guard.halted:  # only replays can be had: fit no model that is certain to be new
         askable = could_replay(guard, [candidate.prior for candidate in candidates])

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
+from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:

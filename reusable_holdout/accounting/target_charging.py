@@ -7,8 +7,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from scipy import optimize, special
-
 from reusable_holdout.accounting.composition import optimal_composition
 from reusable_holdout.accounting.targets import (
     between_thresholds_q,
@@ -18,6 +16,7 @@ from reusable_holdout.accounting.targets import (
     differing_runs_q,
     not_prior_q,
 )
+from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:

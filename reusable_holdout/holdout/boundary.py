@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import logging
 import os
 import sys
 import threading
@@ -88,6 +87,8 @@ class _Silence:
 
     def begin(self) -> None:
         """One more."""
+        import logging  # noqa: PLC0415 - who asks with predictions needs no silence
+
         self._begin_anew()
         with self._lock:
             if self._threads == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +33,8 @@ def predictions_digest(prepared: NDArray[Any]) -> bytes:
     content = np.ascontiguousarray(prepared).reshape(-1).view(np.uint8)
     if len(content) <= _LEAF:
         return hashlib.sha256(content.data).digest()
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only large predictions need it
+
     leaves = [content[start : start + _LEAF] for start in range(0, len(content), _LEAF)]
     with ThreadPoolExecutor(_THREADS) as threads:
         whole = hashlib.sha256(f"{len(leaves)} leaves".encode())

@@ -17,7 +17,7 @@ from reusable_holdout.holdout.questions import Questions
 from reusable_holdout.holdout.record import Record
 from reusable_holdout.holdout.rotation import Rotation, begin_epoch, check_may_rotate, past_epochs
 from reusable_holdout.holdout.transcript import Transcript
-from reusable_holdout.ledger import MemoryLedger, SqlLedger
+from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.plan import Plan, renewed
 from reusable_holdout.queries import Metric, resolve_metric
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from reusable_holdout.holdout.answer import Answer
-    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.ledger import Ledger, SqlLedger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
 
@@ -170,7 +170,7 @@ class ReusableHoldout(Questions, Record):
             variation=bound.sum_of_squares * bound.effective_rows,
         )
         POLICIES[plan.policy].check(bound, ledger)
-        store = MemoryLedger() if ledger is None else SqlLedger(ledger)
+        store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
         data = PrivateData(X, y, bound, classes, sample_weight)
         self._begin(data, plan, store, find_key(store, key=key, seed=seed))
 
@@ -224,7 +224,7 @@ class ReusableHoldout(Questions, Record):
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None,
     ) -> None:
-        store = SqlLedger(ledger, must_exist=True)
+        store = _sql_ledger(ledger, must_exist=True)
         stored = store.configuration()
         if stored is None:
             raise LedgerError(
@@ -367,3 +367,9 @@ class ReusableHoldout(Questions, Record):
             }
             self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
         return Handle.open, (self._handle,)
+
+
+def _sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    return SqlLedger(location, must_exist=must_exist)

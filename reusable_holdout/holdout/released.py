@@ -8,7 +8,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerError
 from reusable_holdout.holdout.configuration import Configuration
-from reusable_holdout.ledger import Row, SqlLedger
+from reusable_holdout.ledger import Row
 from reusable_holdout.validity import FAILURE_NATS
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
     InputError
         If there is no such epoch.
     """
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
     store = SqlLedger(ledger, must_exist=True)
     try:
         if store.configuration() is None:

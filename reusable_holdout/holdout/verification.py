@@ -11,7 +11,7 @@ import numpy as np
 from reusable_holdout.errors import HoldoutError, LedgerError, TamperedLedgerError
 from reusable_holdout.holdout.configuration import Configuration
 from reusable_holdout.holdout.released import is_failure
-from reusable_holdout.ledger import SqlLedger, chain_problems, genesis
+from reusable_holdout.ledger import chain_problems, genesis
 from reusable_holdout.validity import FAILURE_NATS, LADDERS, ThresholdTable
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ class _Epoch(NamedTuple):
 
 
 def _read(ledger: str | Path) -> list[_Epoch]:
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
     store = SqlLedger(ledger, must_exist=True)
     try:
         epochs = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-
 from reusable_holdout.errors import LedgerError, RotatedError
 
 __all__ = ["failure", "misuse", "reason", "rotated"]
@@ -74,6 +72,8 @@ def failure(ledger: object, done: str, problem: str, *, outcome: str = "") -> Le
 
 def reason(error: BaseException) -> str | None:
     """Kind of a database failure, without the driver's words; None for other errors."""
+    import sqlalchemy as sa  # noqa: PLC0415 - ledgers in memory have errors too, and need no database
+
     if isinstance(error, LedgerError):
         return None
     if isinstance(error, sa.exc.SQLAlchemyError):

@@ -11,7 +11,7 @@ from reusable_holdout.ledger.records import Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "plain"]
+__all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "create_tables", "plain"]
 
 SCHEMA = 3
 CHUNK = 500  # digests looked up by one statement
@@ -46,14 +46,20 @@ _ANSWERS = sa.Table(
 )
 
 _IN_SERIES = _ANSWERS.c.series != sa.literal_column("''")
-sa.Index(
+_BY_SERIES = sa.Index(
     "answers_in_series",
     _ANSWERS.c.epoch,
     _ANSWERS.c.series,
     _ANSWERS.c.query,
     sqlite_where=_IN_SERIES,
-    postgresql_where=_IN_SERIES,
 )
+
+
+def create_tables(connection: sa.Connection) -> None:
+    """Make the tables that are missing."""
+    if connection.dialect.name == "postgresql":  # said here, for saying it imports the dialect
+        _BY_SERIES.dialect_kwargs["postgresql_where"] = _IN_SERIES
+    METADATA.create_all(connection)
 
 
 class Statements:

@@ -14,7 +14,7 @@ from reusable_holdout.ledger import forks
 from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
 from reusable_holdout.ledger.location import check_file, resolved, shown
 from reusable_holdout.ledger.records import Row, Tail, genesis
-from reusable_holdout.ledger.schema import METADATA, SCHEMA, Statements, as_row, plain
+from reusable_holdout.ledger.schema import METADATA, SCHEMA, Statements, as_row, create_tables, plain
 from reusable_holdout.ledger.transaction import SqlTransaction
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class SqlLedger:
                 if self.path is not None:
                     connection.exec_driver_sql("BEGIN IMMEDIATE")
                 if not self._has_tables(sa.inspect(connection)):
-                    METADATA.create_all(connection)
+                    create_tables(connection)
                 connection.commit()
         except sa.exc.DBAPIError:  # a server has nothing to lock yet: of those that race, one succeeds
             if self.path is not None or not self._has_tables(sa.inspect(self._engine)):

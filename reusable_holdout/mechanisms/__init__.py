@@ -4,48 +4,101 @@ Each class or function is one algorithm of one paper, in its real units; `Sparse
 integer cores a guard runs on.
 """
 
-from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
-from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms
-from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
-from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
-from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
-from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
-from reusable_holdout.mechanisms.selection.noisy_max import (
-    NoisyMax,
-    permute_and_flip,
-    report_noisy_max,
-    report_noisy_max_gap,
-)
-from reusable_holdout.mechanisms.selection.synthetic import synthetic_accuracy, synthetic_data, synthetic_size
-from reusable_holdout.mechanisms.selection.top_k import (
-    TopK,
-    TopKGaps,
-    noisy_top_k_gaps,
-    one_shot_top_k,
-    one_shot_top_k_epsilon_each,
-)
-from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
-from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
-from reusable_holdout.mechanisms.sparse_vector.retraverse import retraversal
-from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, sparse_scales
-from reusable_holdout.mechanisms.sparse_vector.standard_svt import (
-    StandardSVT,
-    optimal_ratio,
-    standard_svt_scales,
-)
-from reusable_holdout.mechanisms.targets.boundary import (
-    TwoRuns,
-    boundary_wrapper,
-    boundary_wrapper_black_box,
-    exponential_weights,
-)
-from reusable_holdout.mechanisms.targets.charging import TargetCharging
-from reusable_holdout.mechanisms.targets.individual import IndividualCharging
-from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
-from reusable_holdout.mechanisms.targets.release import ConditionalRelease
+from typing import TYPE_CHECKING
+
+from reusable_holdout.deferred import names_on_first_use
+
+if TYPE_CHECKING:
+    from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
+    from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms
+    from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
+    from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+    from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
+    from reusable_holdout.mechanisms.noise.random_words import RandomWords
+    from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
+    from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
+    from reusable_holdout.mechanisms.selection.noisy_max import (
+        NoisyMax,
+        permute_and_flip,
+        report_noisy_max,
+        report_noisy_max_gap,
+    )
+    from reusable_holdout.mechanisms.selection.synthetic import (
+        synthetic_accuracy,
+        synthetic_data,
+        synthetic_size,
+    )
+    from reusable_holdout.mechanisms.selection.top_k import (
+        TopK,
+        TopKGaps,
+        noisy_top_k_gaps,
+        one_shot_top_k,
+        one_shot_top_k_epsilon_each,
+    )
+    from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
+    from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
+    from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
+    from reusable_holdout.mechanisms.sparse_vector.retraverse import retraversal
+    from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, sparse_scales
+    from reusable_holdout.mechanisms.sparse_vector.standard_svt import (
+        StandardSVT,
+        optimal_ratio,
+        standard_svt_scales,
+    )
+    from reusable_holdout.mechanisms.targets.boundary import (
+        TwoRuns,
+        boundary_wrapper,
+        boundary_wrapper_black_box,
+        exponential_weights,
+    )
+    from reusable_holdout.mechanisms.targets.charging import TargetCharging
+    from reusable_holdout.mechanisms.targets.individual import IndividualCharging
+    from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
+    from reusable_holdout.mechanisms.targets.release import ConditionalRelease
+else:  # a guard needs few of them
+    __getattr__, __dir__ = names_on_first_use(
+        __name__,
+        {
+            ".calibration": ["Calibration", "GuardCore", "GuardMechanism"],
+            ".comparison": ["MechanismNoise", "compare_mechanisms"],
+            ".noise.discrete_exponential": ["DiscreteExponential"],
+            ".noise.discrete_laplace": ["DiscreteLaplace"],
+            ".noise.keyed": ["KeyedNoise", "key_from_seed", "new_key"],
+            ".noise.random_words": ["RandomWords"],
+            ".null_charges": ["expected_charges_of_stages", "expected_null_charges"],
+            ".selection.exponential": ["exponential_mechanism", "exponential_top"],
+            ".selection.noisy_max": [
+                "NoisyMax",
+                "permute_and_flip",
+                "report_noisy_max",
+                "report_noisy_max_gap",
+            ],
+            ".selection.synthetic": ["synthetic_accuracy", "synthetic_data", "synthetic_size"],
+            ".selection.top_k": [
+                "TopK",
+                "TopKGaps",
+                "noisy_top_k_gaps",
+                "one_shot_top_k",
+                "one_shot_top_k_epsilon_each",
+            ],
+            ".sparse_vector.above_threshold": ["AboveThreshold"],
+            ".sparse_vector.core": ["NoiseScales", "SparseVector"],
+            ".sparse_vector.numeric_sparse": ["NumericSparse", "numeric_sparse_scales"],
+            ".sparse_vector.retraverse": ["retraversal"],
+            ".sparse_vector.sparse": ["Sparse", "sparse_scales"],
+            ".sparse_vector.standard_svt": ["StandardSVT", "optimal_ratio", "standard_svt_scales"],
+            ".targets.boundary": [
+                "TwoRuns",
+                "boundary_wrapper",
+                "boundary_wrapper_black_box",
+                "exponential_weights",
+            ],
+            ".targets.charging": ["TargetCharging"],
+            ".targets.individual": ["IndividualCharging"],
+            ".targets.interaction": ["TargetInteraction"],
+            ".targets.release": ["ConditionalRelease"],
+        },
+    )
 
 __all__ = [
     "AboveThreshold",

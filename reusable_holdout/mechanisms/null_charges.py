@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
+from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.calibration import Calibration
 

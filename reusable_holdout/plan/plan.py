@@ -8,13 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import (
-    Calibration,
-    GuardMechanism,
-    MechanismNoise,
-    compare_mechanisms,
-    expected_charges_of_stages,
-)
+from reusable_holdout.mechanisms import Calibration, GuardMechanism
 from reusable_holdout.plan.numbers import checked_bounds, choice, real, real_or_none, whole_or_none
 from reusable_holdout.plan.otherwise import other_half_widths
 from reusable_holdout.plan.report import report
@@ -31,6 +25,8 @@ from reusable_holdout.validity import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from reusable_holdout.mechanisms import MechanismNoise
 
 __all__ = ["Plan"]
 
@@ -337,6 +333,8 @@ class Plan:
         InputError
             If the plan has no noise, hence no guarantee.
         """
+        from reusable_holdout.mechanisms import compare_mechanisms  # noqa: PLC0415 - only this needs them all
+
         return compare_mechanisms(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -377,6 +375,8 @@ class Plan:
     @cached_property
     def expected_null_charges(self) -> float:
         """Charges that chance alone will make, over all queries, if every prior is honest."""
+        from reusable_holdout.mechanisms import expected_charges_of_stages  # noqa: PLC0415 - only reports need it
+
         shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
         return expected_charges_of_stages(
             [self.threshold_at(charges=charges) for charges in range(shown)],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +107,8 @@ def resolve_metric(metric: str | Metric) -> Metric:
         )
     if metric not in _CATALOGUE:
         names = [*_CATALOGUE, *_BOUNDED]
+        import difflib  # noqa: PLC0415 - for this message alone
+
         close = difflib.get_close_matches(metric.lower(), names, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}?" if close else "pass a Metric for one of your own"
         raise InputError(f"a metric's name must be one of {', '.join(sorted(names))}; got {metric!r}; {hint}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+
+from reusable_holdout.deferred import special
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ _ARRAYS = SimpleNamespace(
     log1p=np.log1p,
     sqrt=np.sqrt,
     ceil=np.ceil,
-    lgamma=special.gammaln,
+    lgamma=lambda x: special.gammaln(x),  # noqa: PLW0108 - SciPy is imported when it is called
     deviations=lambda level: -special.ndtri_exp(level),
     least=np.minimum,
     most=np.maximum,

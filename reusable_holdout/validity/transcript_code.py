@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln
 
+from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,7 +116,11 @@ class TranscriptCode:
             return np.full(count, last)
         query = np.arange(first, first + count, dtype=np.float64)
         index = np.log(query) + np.log(query + 1.0)
-        positions = gammaln(query) - math.lgamma(charges + 1) - gammaln(query - charges) if charges else 0.0
+        positions = (
+            special.gammaln(query) - math.lgamma(charges + 1) - special.gammaln(query - charges)
+            if charges
+            else 0.0
+        )
         return np.asarray(index + positions + self._number_of_charges(charges) + nats, dtype=np.float64)
 
     def _number_of_charges(self, charges: int) -> float:

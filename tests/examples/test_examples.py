@@ -1,5 +1,6 @@
 """Every example runs; the one with a claim is held to it at a smaller size."""
 
+import json
 import os
 import subprocess
 import sys
@@ -54,6 +55,14 @@ def test_freedman_paradox_at_a_smaller_size(tmp_path):
 def test_benchmarks_run(tmp_path, arguments):
     text = run("benchmarks/costs.py", *arguments, folder=tmp_path)
     assert "durable answers" in text or "fewer rounds" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_start_of_a_process_is_measured(tmp_path):
+    lines = json.loads(run("benchmarks/imports.py", "--quick", "--json", folder=tmp_path))
+    ratios = {line["what"]: line["ratio"] for line in lines}
+    assert ratios["import numpy"] == 1.0
+    assert "a guard is opened and answers" in ratios
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,8 +14,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
-from scipy import optimize, special
-
+from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity.alternatives.transfer import bassily_error, transfer_error
 

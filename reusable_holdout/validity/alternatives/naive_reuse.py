@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import special
+from reusable_holdout.deferred import special
 
 __all__ = ["majority_attack_gain"]
 
