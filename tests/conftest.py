@@ -3,11 +3,17 @@
 import os
 
 import pytest
+from long_tests import select
 from servers import new_database, postgresql, why_no_postgresql
 
 # test processes share few cores: threads that spin for each other make fits twenty times slower
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Long tests run when what they are about has changed."""
+    select(config, items)
 
 
 @pytest.fixture(scope="session")
