@@ -1,5 +1,6 @@
 """A sound ledger passes; whatever is changed in it is found, also by a forger who seals it again."""
 
+import contextlib
 import json
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ from reusable_holdout.holdout.configuration import Configuration
 from reusable_holdout.holdout.released import is_failure, released
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
+from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.queries import mae
 from reusable_holdout.validity import ThresholdTable
 
@@ -283,6 +285,80 @@ def test_a_changed_empty_ledger_is_found_by_its_expected_head(make_guard, tmp_pa
     text = all_rows(ledger)[0]
     sql(ledger, ("UPDATE configuration SET text = ?", text.replace('"queries":40', '"queries":41')))
     assert not verify(ledger, expected_head=head).sound
+
+
+# ---- answers after a halt
+
+
+@pytest.fixture
+def endless(make_guard, tmp_path):
+    """Guards that do not halt: each row they write is certified and sealed as it should be."""
+
+    def make(**changes):
+        guard = make_guard(tmp_path / "guard.db", **changes)
+        for policy in (guard._policy, guard._comparisons.policy):
+            policy.halt_reason = lambda _: None
+            policy._calibration = Calibration(guard.plan.mechanism, 100)
+            policy._mechanism = policy._resumed(0)
+        return guard
+
+    return make
+
+
+def spend_three(guard, scoring):
+    for k in range(3):
+        guard.evaluate_predictions(scoring(0.7, k), prior=0.85)
+
+
+AFTER_THE_LAST_CHARGE = {
+    "an agreed answer": lambda guard, scoring: guard.evaluate_predictions(scoring(0.7, 9), prior=0.7),
+    "a charged answer": lambda guard, scoring: guard.evaluate_predictions(scoring(0.7, 9), prior=0.85),
+    "a failure": lambda guard, _: guard.evaluate(Crashing(), prior=0.5),
+    "a comparison": lambda guard, scoring: guard.compare_predictions(scoring(0.8), scoring(0.7), prior=0.1),
+    "a batch": lambda guard, scoring: guard.evaluate_many([scoring(0.7, k) for k in (8, 9)], [0.7, 0.85]),
+}
+
+
+@pytest.mark.parametrize("name", AFTER_THE_LAST_CHARGE)
+def test_an_answer_after_the_last_charge_is_found(endless, tmp_path, scoring, name):
+    """The intervals are bought with a halt: a guard that goes on promises what its plan cannot keep.
+
+    Nothing else is wrong with these rows, so nothing else would find them.
+    """
+    guard = endless(X=np.zeros((2_000, 1)))
+    spend_three(guard, scoring)
+    assert verify(tmp_path / "guard.db").problems == []  # the answer that spends the last charge is allowed
+    with contextlib.suppress(ModelError):
+        AFTER_THE_LAST_CHARGE[name](guard, scoring)
+    found = verify(tmp_path / "guard.db")
+    assert found.problems == ["query 4 was answered after the guard had to halt"]
+    with pytest.raises(TamperedLedgerError):
+        found.check()
+
+
+def test_answers_of_one_batch_after_the_last_charge_in_it_are_found(endless, tmp_path, scoring):
+    asked = [scoring(0.7, k) for k in range(5)]
+    endless().evaluate_many(asked, [0.85, 0.85, 0.85, 0.7, 0.7])
+    assert verify(tmp_path / "guard.db").problems == ["query 4 was answered after the guard had to halt"]
+
+
+def test_an_answer_after_the_charged_ones_have_said_all_is_found(endless, tmp_path, scoring):
+    """One charge is left of three, but the two values cost as much to describe as all three were to."""
+    guard = endless(resolution=0.001)
+    for score in (1.0, 0.999):
+        guard.evaluate_predictions(scoring(score), prior=0.0)
+    assert verify(tmp_path / "guard.db").problems == []
+    guard.evaluate_predictions(scoring(0.998), prior=0.998)
+    found = verify(tmp_path / "guard.db")
+    assert (found.charges, found.problems) == (2, ["query 3 was answered after the guard had to halt"])
+
+
+@pytest.mark.parametrize("policy", ["ladder", "guess-and-check", "gate"])
+def test_an_answer_after_the_halt_of_any_policy_is_found(endless, tmp_path, scoring, policy):
+    guard = endless(policy=policy, charges=2)
+    for k, score in enumerate((0.5, 0.7, 0.9)):
+        guard.evaluate_predictions(scoring(score), prior=None if policy == "ladder" else 0.5 - 0.2 * k)
+    assert "answered after the guard had to halt" in "".join(verify(tmp_path / "guard.db").problems)
 
 
 # ---- the end of the ledger

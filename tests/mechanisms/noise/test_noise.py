@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import pickle
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +14,9 @@ import pytest
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
 from reusable_holdout.mechanisms.noise.geometric import GeometricRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 KEY = key_from_seed(0)
 LAW = DiscreteLaplace(0.01 * 2**32)
@@ -83,6 +88,61 @@ def test_label_and_question_do_not_run_into_each_other() -> None:
 def test_a_label_cannot_name_the_stream_of_a_tie() -> None:
     with pytest.raises(InputError, match="label"):
         KeyedNoise(KEY).draw(LAW, label="query/tie/0", question=b"")
+
+
+class Tied:
+    """A law whose draws tie at every position: each gives the first further word of one position."""
+
+    stream_bytes = 2
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
+        return next(further(self.position))
+
+    def decode_many(self, stream: bytes, further: Callable[[int, int], Iterator[int]]) -> np.ndarray:
+        return np.array([next(further(draw, self.position)) for draw in range(len(stream) // 2)])
+
+
+def test_ties_of_different_positions_and_questions_read_different_words() -> None:
+    """Coins that tie in one draw, or in two draws, would else fall alike: the noise would not have its law."""
+    noise, questions = KeyedNoise(KEY), QUESTIONS[:300]
+    words = np.stack([noise.draw_many(Tied(p), label="query", questions=questions) for p in range(60)])
+    for axis in (0, 1):  # of uniform 16-bit words one in 65,536 equals its neighbour
+        assert (np.diff(words, axis=axis) != 0).mean() > 0.999
+    assert len(np.unique(words)) > 0.8 * words.size
+    for position in (0, 1, 59):
+        alone = [noise.draw(Tied(position), label="query", question=question) for question in questions]
+        assert words[position].tolist() == alone
+
+
+def test_the_words_of_a_tie_are_those_of_the_notes() -> None:
+    """SHAKE-256 of domain, key, epoch, label, question, with a label that names the position."""
+    for label, position, question in itertools.product(("query", "answer"), (0, 1, 40), (b"", b"a")):
+        name = f"{label}/tie/{position}".encode()
+        head = b"reusable-holdout/noise/1" + KEY + (3).to_bytes(8, "big") + len(name).to_bytes(2, "big")
+        first = hashlib.shake_256(head + name + question).digest(2)
+        drawn = KeyedNoise(KEY, epoch=3).draw(Tied(position), label=label, question=question)
+        assert drawn == int.from_bytes(first, "little")
+
+
+@pytest.mark.parametrize("position", [0, 1, 9, 10, 11, 20])
+def test_a_tie_asks_for_the_words_of_its_own_position(position: int) -> None:
+    """All coins tie; the next word of one position says heads, those of the others tails."""
+    law = DiscreteLaplace(1000.0)
+    layout = law._row
+    assert layout is not None
+    half = layout.digits + 1
+    assert position % half != layout.digits, "a digit, not a quotient"
+
+    def further(asked: int) -> Iterator[int]:
+        yield 0 if asked == position else 2**16 - 1
+
+    expected = (1 if position < half else -1) * 2 ** (position % half)
+    stream = layout.prefixes.tobytes()
+    assert law.decode(stream, further) == expected
+    assert law.decode_many(stream * 2, lambda draw, asked: further(asked)).tolist() == [expected] * 2
 
 
 @pytest.mark.parametrize("key", [b"", b"x" * 31, b"x" * 33, "x" * 32, None])

@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from mechanisms.scripted_noise import ScriptedNoise, spent
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, NoiseScales, SparseVector, key_from_seed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from reusable_holdout.mechanisms import KeyedNoise, NoiseScales, SparseVector, key_from_seed
 
 SCALES = NoiseScales(Fraction(200), Fraction(400), Fraction(100))
 NOISE = KeyedNoise(key_from_seed(11))
-
-
-class ScriptedNoise:
-    """Noise read from a table by label and question; a draw that is not listed is an error."""
-
-    def __init__(self, script: dict[tuple[str, bytes], int]) -> None:
-        self.script = script
-
-    def draw(self, law: DiscreteLaplace, *, label: str, question: bytes) -> int:
-        return self.script[label, question]
-
-    def draw_many(self, law: DiscreteLaplace, *, label: str, questions: Sequence[bytes]) -> np.ndarray:
-        return np.array([self.script[label, question] for question in questions], dtype=np.int64)
-
-
-def spent(charges: int) -> bytes:
-    return charges.to_bytes(8, "big")
 
 
 def above(core: SparseVector, deviation: int, threshold: int, question: bytes) -> bool:
     return core.first_above(np.array([deviation]), np.array([threshold]), [question]) == 0
 
 
-def scripted(script: dict[tuple[str, bytes], int], *, charges: int = 2) -> SparseVector:
-    return SparseVector(scales=SCALES, noise=ScriptedNoise(script), charges=charges)  # type: ignore[arg-type]
+def scripted(script: dict[tuple[str, bytes], int], *, charges: int = 2, direction: int = 0) -> SparseVector:
+    noise = ScriptedNoise(script)
+    return SparseVector(scales=SCALES, noise=noise, charges=charges, direction=direction)  # type: ignore[arg-type]
 
 
-def test_a_tie_is_above() -> None:
-    script = {("threshold", spent(0)): 7, ("query", b"a"): 3, ("query", b"b"): 3}
-    core = scripted(script)
-    assert not above(core, 103, 100, b"a")  # 103 + 3 < 100 + 7
-    assert above(core, 104, 100, b"b")  # 104 + 3 = 100 + 7
+@pytest.mark.parametrize("query_noise", [-300, 0, 3])
+def test_a_tie_is_above_alone_and_in_a_batch(query_noise: int) -> None:
+    """The paper says "at least": a question asked alone would else be free where the same one in a batch is charged."""
+    core = scripted({("threshold", spent(0)): 7, ("query", b"a"): query_noise})
+    tie = 100 + 7 - query_noise
+    for deviation, expected in ((tie - 1, False), (tie, True), (tie + 1, True)):
+        assert core.is_above(deviation, 100, b"a") is expected
+        assert above(core, deviation, 100, b"a") is expected
+        assert core.gap(deviation, 100, b"a") == deviation - tie
+
+
+@pytest.mark.parametrize(("direction", "signs"), [(0, (1, -1)), (1, (1,)), (-1, (-1,))])
+def test_a_score_that_deviates_by_exactly_the_noisy_threshold_deviates_alone_and_in_a_batch(
+    direction: int, signs: tuple[int, ...]
+) -> None:
+    """Else `ask` and `ask_many` would give one question two answers, and two prices."""
+    script = {("threshold", spent(0)): 7, ("query", b"a"): 3}
+    core, limit = scripted(script, direction=direction), np.array([100])
+    for sign in signs:
+        for deviation, expected in ((103, False), (104, True), (105, True)):
+            score = 5_000 + sign * deviation
+            assert core.deviates(score, 5_000, 100, b"a") is expected
+            first = core.first_deviation(np.array([score]), np.array([5_000]), limit, [b"a"])
+            assert (first == 0) is expected
 
 
 def test_the_threshold_noise_is_held_until_a_charge_and_then_renewed() -> None:

@@ -14,6 +14,8 @@ from mechanisms.sparse_vector.audit import Queries, log_sum, sparse_vector_law
 
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms import (
+    DiscreteExponential,
+    DiscreteLaplace,
     NumericSparse,
     Sparse,
     StandardSVT,
@@ -119,6 +121,23 @@ def test_a_query_may_have_a_threshold_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
+def test_a_tie_with_a_threshold_of_its_own_is_above_alone_and_in_a_batch(noise: Comparison) -> None:
+    """However it is asked: whether, how far, for the value, or in a batch."""
+
+    def stream() -> StandardSVT:
+        return StandardSVT(99.0, charges=1, epsilon=1.0, answers=0.2, noise=noise, seed=3)
+
+    core, step = stream()._core, stream().step
+    drawn = core._offset - int(core.query_noise([(0).to_bytes(8, "big")])[0])
+    tie = -7.0 + drawn * step
+    for value, expected in ((tie - step, False), (tie, True)):
+        assert stream().ask(value, threshold=-7.0) is expected
+        assert stream().ask_many([value], thresholds=[-7.0]).tolist() == [expected]
+        assert (stream().ask_value(value, threshold=-7.0) is not None) is expected
+        assert stream().ask_gap(value, threshold=-7.0) == (0.0 if expected else None)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
 def test_the_gap_is_how_far_above(noise: Comparison) -> None:
     stream = StandardSVT(0.5, charges=2, noise=noise, **QUIET)
     assert stream.ask_gap(0.1) is None
@@ -170,6 +189,50 @@ def test_accuracy_is_the_union_bound() -> None:
     stream = StandardSVT(0.0, charges=4, epsilon=5.0)
     expected = 1 * math.log(2 / 0.05) + 2 * math.log(2 * 100 / 0.05)
     assert stream.accuracy(queries=100, beta=0.05) == pytest.approx(expected, rel=1e-4)
+
+
+def test_accuracy_with_values_is_the_union_bound_in_thirds() -> None:
+    """Threshold, queries and values may each fail with a third of beta: in halves they would spend one and a half."""
+    k, beta, charges = 100, 0.05, 4
+    wish = {"charges": charges, "sensitivity": 1}
+    for answers in (0.01, 2.5):  # the values' noise decides, or that of the comparison
+        scales = standard_svt_scales(epsilon=5.0, answers=answers, **wish)  # type: ignore[arg-type]
+        comparison = float(scales.threshold) * math.log(3 / beta)
+        comparison += float(scales.query) * math.log(3 * k / beta)
+        value = float(scales.answer) * math.log(3 * charges / beta)
+        assert (value > comparison) is (answers < 1)
+        stream = StandardSVT(0.0, charges=charges, epsilon=5.0, answers=answers)
+        assert stream.accuracy(queries=k, beta=beta) == pytest.approx(max(comparison, value), rel=1e-4)
+
+
+# One noise is so large that it alone decides: how so, how often it is drawn, and into how many parts beta goes.
+DECIDING: dict[str, tuple[dict[str, float], int, int]] = {
+    "threshold": ({"answers": 1.0, "ratio": 1e9}, 1, 3),
+    "query": ({"answers": 1.0, "ratio": 1e-9}, 50, 3),
+    "answer": ({"answers": 1e-6}, 4, 3),
+    "threshold, no values": ({"ratio": 1e9}, 1, 2),
+    "query, no values": ({"ratio": 1e-9}, 50, 2),
+}
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
+@pytest.mark.parametrize("beta", [0.3, 0.05, 1e-6])
+@pytest.mark.parametrize("name", DECIDING)
+def test_each_noise_exceeds_the_accuracy_with_its_share_of_beta(
+    name: str, beta: float, noise: Comparison
+) -> None:
+    """Exact tails of the noise as it is drawn, in a union over the draws: what is left of beta is for the others."""
+    wish, draws, parts = DECIDING[name]
+    stream = StandardSVT(0.0, charges=4, epsilon=2.0, noise=noise, **wish)  # type: ignore[arg-type]
+    alpha = round(stream.accuracy(queries=50, beta=beta) / stream.step) - 4  # four steps pay for rounding
+    kind = name.split(",", maxsplit=1)[0]
+    scale = getattr(stream.scales, kind)
+    if noise == "exponential" and kind != "answer":
+        exceeds = math.exp(DiscreteExponential(scale).log_tail(alpha))
+    else:
+        exceeds = 2 * math.exp(DiscreteLaplace(scale).log_tail(alpha))
+    assert draws * exceeds <= beta / parts * (1 + 1e-9)
+    assert draws * exceeds == pytest.approx(beta / parts, rel=1e-3)
 
 
 @pytest.mark.parametrize("charges", [1, 10])

@@ -16,6 +16,7 @@ from reusable_holdout.mechanisms import (
     AboveThreshold,
     NumericSparse,
     Sparse,
+    StandardSVT,
     numeric_sparse_scales,
     sparse_scales,
 )
@@ -23,6 +24,8 @@ from reusable_holdout.mechanisms.noise.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.sparse import composed_scale
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import Split
 
 E = 0.5
@@ -173,6 +176,40 @@ def test_numeric_sparse_releases_values_near_the_truth() -> None:
     assert stream.ask(0.1) is None
     assert stream.ask(0.9) == pytest.approx(0.9, abs=0.01)
     assert stream.charges_left == 1
+
+
+Stream = AboveThreshold | Sparse | NumericSparse | StandardSVT
+STREAMS: dict[str, Callable[[int], Stream]] = {
+    "AboveThreshold": lambda seed: AboveThreshold(10.0, epsilon=E, seed=seed),
+    "Sparse": lambda seed: Sparse(10.0, charges=2, epsilon=E, seed=seed),
+    "NumericSparse": lambda seed: NumericSparse(10.0, charges=2, epsilon=E, seed=seed),
+    "StandardSVT": lambda seed: StandardSVT(10.0, charges=2, epsilon=E, seed=seed),
+    "StandardSVT, exponential noise": lambda seed: StandardSVT(
+        10.0, charges=2, epsilon=E, noise="exponential", seed=seed
+    ),
+}
+
+
+def tied(stream: Stream) -> float:
+    """Value that ties with the threshold if it is asked first, both with noise: a whole number of grid steps."""
+    first = stream._core.query_noise([(0).to_bytes(8, "big")])
+    return stream._grid.real(stream._threshold + stream._core._offset - int(first[0]))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tie_is_above_alone_and_in_a_batch(name: str, seed: int) -> None:
+    """The algorithms say "at least": `ask` and `ask_many` would else give one query two answers, and two prices."""
+    tie, step = tied(STREAMS[name](seed)), STREAMS[name](seed).step
+    for value, expected in ((tie - step, False), (tie, True), (tie + step, True)):
+        alone, batch = STREAMS[name](seed), STREAMS[name](seed)
+        answer, (of_batch,) = alone.ask(value), batch.ask_many([value])
+        if isinstance(alone, NumericSparse):  # it answers with a number, or with none
+            assert answer == (None if math.isnan(of_batch) else of_batch)
+        else:
+            assert answer == of_batch
+        left = STREAMS[name](seed).charges_left
+        assert alone.charges_left == batch.charges_left == left - expected
 
 
 def test_a_seed_repeats_the_noise_and_no_seed_does_not() -> None:
