@@ -1,9 +1,12 @@
 """Which long tests a change needs: those whose rooms it touched.
 
 A fixed-seed statistical test draws the same numbers on every run, so it can only find what changed in the code it runs.
-Such tests, and others that take long, name the rooms they are about::
+The same holds of an exact audit, which draws nothing at all. Such tests, where they take long, name the rooms that they
+are about::
 
-    pytestmark = pytest.mark.long("reusable_holdout/validity", "reusable_holdout/mechanisms")
+    @pytest.mark.long("reusable_holdout/validity", "reusable_holdout/mechanisms")
+
+or `GUARD` and the like, which are the rooms with all that they are built on.
 
 They run when a file of these rooms or the test's own file differs from the content that last passed everything; when
 anything that all tests share has changed; and whenever in doubt. ``./check --all`` notes that content in `.ci/landed`,
@@ -15,18 +18,44 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
-__all__ = ["ALL", "LANDED", "changed_files", "concerns", "is_shared", "select"]
+__all__ = [
+    "ACCOUNTING",
+    "ALL",
+    "GUARD",
+    "LANDED",
+    "LEDGER",
+    "MECHANISMS",
+    "PLAN",
+    "QUERIES",
+    "VALIDITY",
+    "changed_files",
+    "concerns",
+    "examples",
+    "is_shared",
+    "select",
+]
 
 ROOT = Path(__file__).parent.parent
 LANDED = ROOT / ".ci" / "landed"
 ALL = "CHECK_ALL"
 _ALONE = (".ci/landed", ".gitignore", "LICENSE", "docs/")  # no test's outcome depends on them
-_ROOMS = ("reusable_holdout/", "integrations/", "examples/", "tests/")
+_SOURCE = ("reusable_holdout/", "integrations/", "examples/", "tests/")
+
+ACCOUNTING = ("reusable_holdout/errors.py", "reusable_holdout/accounting")
+MECHANISMS = (*ACCOUNTING, "reusable_holdout/mechanisms")
+QUERIES = (*ACCOUNTING, "reusable_holdout/queries")
+VALIDITY = (*MECHANISMS, *QUERIES, "reusable_holdout/validity")
+PLAN = (*VALIDITY, "reusable_holdout/plan")
+LEDGER = (*MECHANISMS, "reusable_holdout/ledger")
+GUARD = (*PLAN, *LEDGER, "reusable_holdout/holdout")
+
+
+def examples(count: int) -> int:
+    """How many examples of hypothesis a costly test draws: this many with ``--all``, a quarter in an ordinary run."""
+    return count if os.environ.get(ALL) else -(-count // 4)
 
 
 def _git(*arguments: str) -> str | None:
@@ -50,7 +79,7 @@ def is_shared(file: str) -> bool:
     """Whether all tests may depend on a file: settings, the set-up, what several test files import."""
     if file.startswith(_ALONE) or file.endswith(".md"):
         return False
-    if not file.startswith(_ROOMS):
+    if not file.startswith(_SOURCE):
         return True
     name = Path(file).name
     return file.startswith("tests/") and not name.startswith("test_") and Path(file).parent == Path("tests")
@@ -75,7 +104,11 @@ def concerns(file: str, rooms: tuple[str, ...], own: str) -> bool:
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the long tests whose rooms have not changed."""
+    """Leave out the long tests whose rooms have not changed; a room that is not there is a mistake."""
+    rooms = {room for item in items for marker in item.iter_markers("long") for room in marker.args}
+    unknown = sorted(room for room in rooms if not (ROOT / room).exists())
+    if unknown:
+        raise pytest.UsageError(f"long tests name rooms that are not there: {', '.join(unknown)}")
     if os.environ.get(ALL):
         return
     changed = changed_files()

@@ -38,6 +38,9 @@ class _Item:
     def get_closest_marker(self, name):
         return self._marker if name == "long" else None
 
+    def iter_markers(self, name):
+        return [self._marker] if name == "long" and self._marker else []
+
 
 class _Config:
     hook = property(lambda self: self)
@@ -108,3 +111,20 @@ def test_everything_runs_when_it_is_not_known_what_changed(repository, landed):
 def test_everything_runs_when_asked(repository, monkeypatch):
     monkeypatch.setenv(long_tests.ALL, "1")
     assert selected(repository) == {"short", "noise", "plan"}
+
+
+def test_a_room_that_is_not_there_is_a_mistake_whether_or_not_everything_runs(repository, monkeypatch):
+    item = _Item(
+        repository / "tests" / "noise" / "test_law.py", "reusable_holdout/noise", "reusable_holdout/nosie"
+    )
+    for everything in ("", "1"):
+        monkeypatch.setenv(long_tests.ALL, everything)
+        with pytest.raises(pytest.UsageError, match="not there: reusable_holdout/nosie"):
+            long_tests.select(_Config(), [item])
+
+
+def test_costly_examples_are_all_drawn_when_everything_runs(monkeypatch):
+    monkeypatch.setenv(long_tests.ALL, "1")
+    assert long_tests.examples(50) == 50
+    monkeypatch.delenv(long_tests.ALL)
+    assert long_tests.examples(50) == 13
