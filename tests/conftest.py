@@ -1,26 +1,34 @@
 """Settings of all tests."""
 
+import functools
 import os
 
 import pytest
-from servers import new_database, postgresql, why_no_postgresql
+from long_tests import select
+from servers import new_database, run_folder, shared, start_postgresql, stop_postgresql, why_no_postgresql
 
 # test processes share few cores: threads that spin for each other make fits twenty times slower
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 
+def pytest_collection_modifyitems(config, items):
+    """Long tests run when what they are about has changed."""
+    select(config, items)
+
+
 @pytest.fixture(scope="session")
-def postgresql_server():
-    """URL of a PostgreSQL server that the tests share; a test that needs it is skipped where there is none.
+def postgresql_server(tmp_path_factory):
+    """URL of a PostgreSQL server that all tests of a run share; a test that needs it is skipped where there is none.
 
     With REQUIRE_POSTGRESQL set, as on CI, it fails.
     """
     missing = why_no_postgresql()
     if missing:
         (pytest.fail if os.environ.get("REQUIRE_POSTGRESQL") else pytest.skip)(missing)
-    with postgresql(durable=False) as url:
-        yield url
+    folder, start = run_folder(tmp_path_factory), functools.partial(start_postgresql, durable=False)
+    with shared(folder, "postgresql", start, stop_postgresql) as server:
+        yield server["url"]
 
 
 @pytest.fixture

@@ -7,8 +7,10 @@ from fractions import Fraction
 
 import mpmath
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import ACCOUNTING
 
 from reusable_holdout.accounting import (
     advanced_composition,
@@ -52,7 +54,8 @@ def test_optimal_composition_solves_the_theorem(epsilon: float, count: int, delt
         assert float(kov_delta(total, epsilon, count)) == pytest.approx(delta, rel=1e-8)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.long(*ACCOUNTING)
+@for_each(
     ("epsilon", "count", "delta"), [(0.1, 10, 1e-6), (0.01, 400, 1e-6), (0.5, 30, 1e-3), (1.0, 5, 1e-9)]
 )
 def test_optimal_composition_agrees_with_the_privacy_loss_distribution(
@@ -69,7 +72,7 @@ def test_optimal_composition_agrees_with_the_privacy_loss_distribution(
     assert ours - 1e-6 <= oracle <= ours + 1e-5 * count + 1e-6
 
 
-@pytest.mark.parametrize(("count", "each"), [(10, 0.1001), (50, 0.0344), (100, 0.0240), (400, 0.0119)])
+@for_each(("count", "each"), [(10, 0.1001), (50, 0.0344), (100, 0.0240), (400, 0.0119)])
 def test_the_known_epsilon_of_each_release(count: int, each: float) -> None:
     assert optimal_epsilon_each(epsilon=1.0, count=count, delta=1e-6) == pytest.approx(each, abs=6e-5)
 
@@ -130,10 +133,8 @@ def test_no_privacy_lost_is_none_lost_together() -> None:
     assert advanced_composition(epsilon=0.0, count=50, delta=1e-6) == 0.0
 
 
-@pytest.mark.parametrize(
-    "bad", [{"epsilon": -1.0}, {"epsilon": math.nan}, {"count": 0}, {"delta": -0.1}, {"delta": 1.0}]
-)
-@pytest.mark.parametrize("theorem", [advanced_composition, optimal_composition, optimal_epsilon_each])
+@for_each("bad", [{"epsilon": -1.0}, {"epsilon": math.nan}, {"count": 0}, {"delta": -0.1}, {"delta": 1.0}])
+@for_each("theorem", [advanced_composition, optimal_composition, optimal_epsilon_each])
 def test_parameters_out_of_range_are_refused(theorem: object, bad: dict[str, float]) -> None:
     given_ = {"epsilon": 1.0, "count": 5, "delta": 1e-6} | bad
     with pytest.raises(InputError):

@@ -11,8 +11,10 @@ import mpmath
 import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q, largest_q_by_linear_program, privacy_loss
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import ACCOUNTING
 from scipy import special
 
 from reusable_holdout.accounting import optimal_composition
@@ -75,7 +77,8 @@ def sides(value: int, points: int, scale: float) -> list[float]:
     return [1 - tail(-value), inside, tail(points - value)]
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.long(*ACCOUNTING)
+@for_each("epsilon", EPSILONS)
 def test_the_closed_form_of_the_largest_q_solves_the_linear_program(epsilon: float) -> None:
     for first, second in itertools.islice(private_pairs(epsilon), 15, 60, 3):
         target = np.arange(len(first)) > 0
@@ -85,7 +88,7 @@ def test_the_closed_form_of_the_largest_q_solves_the_linear_program(epsilon: flo
         )
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@for_each("epsilon", EPSILONS)
 def test_not_prior_q_is_tight(epsilon: float) -> None:
     worst = min(
         largest_q(first, second, np.arange(len(first)) != prior, epsilon=epsilon)
@@ -96,9 +99,9 @@ def test_not_prior_q_is_tight(epsilon: float) -> None:
     assert worst >= not_prior_q(epsilon) * (1 - 1e-8)
 
 
-@pytest.mark.parametrize("sensitivity", [1, 3, 6])
-@pytest.mark.parametrize("points", [1, 2, 5, 40])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@for_each("sensitivity", [1, 3, 6])
+@for_each("points", [1, 2, 5, 40])
+@for_each("epsilon", EPSILONS)
 def test_between_thresholds_q_is_tight_for_discrete_noise(
     epsilon: float, points: int, sensitivity: int
 ) -> None:
@@ -121,7 +124,7 @@ def test_a_wide_gap_between_thresholds_is_as_good_as_not_prior() -> None:
     assert between_thresholds_q(0.5, 1e-3) == pytest.approx(not_prior_q(0.5) * -math.expm1(-5e-4), rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@for_each("epsilon", EPSILONS)
 def test_boundary_epsilon_is_the_privacy_of_the_wrapper(epsilon: float) -> None:
     call = boundary_epsilon(epsilon)
     assert epsilon < call <= 4 * epsilon / 3
@@ -134,8 +137,8 @@ def test_boundary_epsilon_is_the_privacy_of_the_wrapper(epsilon: float) -> None:
     assert privacy_loss(wrapped(first), wrapped(second)) == pytest.approx(call, rel=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("larger", [1.0, 1.1, 2.0])
+@for_each("epsilon", EPSILONS)
+@for_each("larger", [1.0, 1.1, 2.0])
 def test_boundary_q_holds_for_every_wrapper(epsilon: float, larger: float) -> None:
     call = larger * boundary_epsilon(epsilon)
     for first, second in private_pairs(epsilon):
@@ -144,7 +147,7 @@ def test_boundary_q_holds_for_every_wrapper(epsilon: float, larger: float) -> No
         assert found >= boundary_q(epsilon, call) * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@for_each("epsilon", EPSILONS)
 def test_differing_runs_q_holds_for_every_pair_of_runs(epsilon: float) -> None:
     for first, second in private_pairs(epsilon):
         differ = ~np.eye(len(first), dtype=bool)
@@ -157,7 +160,7 @@ def test_differing_runs_q_holds_for_every_pair_of_runs(epsilon: float) -> None:
         assert found >= differing_runs_q(epsilon) * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 1.0, 30.0])
+@for_each("epsilon", [1e-9, 0.01, 1.0, 30.0])
 def test_the_formulas_are_those_of_the_paper_rounded_down(epsilon: float) -> None:
     with mpmath.workdps(50):
         e = mpmath.mpf(epsilon)
@@ -189,12 +192,10 @@ def binomial_tail(calls: int, charges: int, q: float) -> mpmath.mpf:
         )
 
 
-@pytest.mark.parametrize("composition", ["basic", "optimal"])
-@pytest.mark.parametrize("targets", [1, 3])
-@pytest.mark.parametrize(
-    ("charges", "delta"), [(1, 0.3), (1, 1e-200), (20, 1e-6), (20, 1e-250), (300, 1e-12)]
-)
-@pytest.mark.parametrize("q", [0.49, 0.07])
+@for_each("composition", ["basic", "optimal"])
+@for_each("targets", [1, 3])
+@for_each(("charges", "delta"), [(1, 0.3), (1, 1e-200), (20, 1e-6), (20, 1e-250), (300, 1e-12)])
+@for_each("q", [0.49, 0.07])
 def test_the_failure_is_the_binomial_tail_and_delta_is_not_overspent(
     charges: int, delta: float, targets: int, q: float, composition: str
 ) -> None:
@@ -213,9 +214,7 @@ def test_the_failure_is_the_binomial_tail_and_delta_is_not_overspent(
         assert composed <= bound.epsilon <= min(composed * (1 + 1e-8), bound.calls * 0.02)
 
 
-@pytest.mark.parametrize(
-    ("charges", "q", "epsilon"), [(1, 0.4, 0.1), (7, 0.3, 0.5), (50, 0.49, 0.02), (50, 0.1, 1.0)]
-)
+@for_each(("charges", "q", "epsilon"), [(1, 0.4, 0.1), (7, 0.3, 0.5), (50, 0.49, 0.02), (50, 0.1, 1.0)])
 def test_no_other_number_of_calls_is_better(charges: int, q: float, epsilon: float) -> None:
     delta = 1e-6
     bound = target_charging(epsilon=epsilon, charges=charges, delta=delta, q=q)
@@ -308,16 +307,14 @@ def test_ten_thousand_charges_take_less_than_a_second() -> None:
     assert 1e-3 < each < 1e-2
 
 
-@pytest.mark.parametrize(
-    "function", [not_prior_q, boundary_epsilon, boundary_wrapped_epsilon, boundary_q, differing_runs_q]
-)
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+@for_each("function", [not_prior_q, boundary_epsilon, boundary_wrapped_epsilon, boundary_q, differing_runs_q])
+@for_each("epsilon", [0.0, -1.0, math.inf, math.nan])
 def test_an_epsilon_out_of_range_is_refused(function, epsilon: float) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InputError, match="epsilon is finite and above 0"):
         function(epsilon)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         ({"epsilon": 0.0}, "epsilon is finite"),

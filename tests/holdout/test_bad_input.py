@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from cases import for_each
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import (
@@ -425,7 +426,7 @@ LEDGERS = [
     Case("an empty key file", LedgerKeyError, "restore", with_a_broken_key(b"")),
 ]  # fmt: skip
 
-CASES = [*PREDICTIONS, *PRIORS, *BATCHES, *MODELS, *SETTINGS, *LEDGERS]
+QUESTIONS = [*PREDICTIONS, *PRIORS, *BATCHES, *MODELS]
 
 
 def refused(scene, case):
@@ -441,8 +442,18 @@ def refused(scene, case):
     assert verify(scene.ledger).problems == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_bad_input_is_refused_with_words_and_at_no_cost(scene, case):
+@for_each("case", QUESTIONS, ids=[case.name for case in QUESTIONS])
+def test_bad_questions_are_refused_with_words_and_at_no_cost(scene, case):
+    refused(scene, case)
+
+
+@for_each("case", SETTINGS, ids=[case.name for case in SETTINGS])
+def test_bad_settings_are_refused_with_words_and_at_no_cost(scene, case):
+    refused(scene, case)
+
+
+@pytest.mark.parametrize("case", LEDGERS, ids=[case.name for case in LEDGERS])
+def test_bad_ledgers_are_refused_with_words_and_at_no_cost(scene, case):
     refused(scene, case)
 
 
@@ -488,12 +499,12 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ODD, ids=[case.name for case in ODD])
+@for_each("case", ODD, ids=[case.name for case in ODD])
 def test_more_bad_input_is_refused_with_words_and_at_no_cost(scene, case, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # some of these make a ledger where they stand
     refused(scene, case)
 
 
 def test_no_case_is_named_twice():
-    cases = [*CASES, *ODD]
+    cases = [*QUESTIONS, *SETTINGS, *LEDGERS, *ODD]
     assert len({case.name for case in cases}) == len(cases)

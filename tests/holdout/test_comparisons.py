@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import GUARD
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -110,7 +112,7 @@ def test_the_plot_shows_scores_and_leaves_differences_out(make_guard, scoring):
     assert 0.04 not in drawn
 
 
-@pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "f1"])
+@for_each("metric", ["balanced_accuracy", "roc_auc", "f1"])
 def test_metrics_that_are_no_mean_over_rows_are_refused(make_guard, scoring, metric):
     guard = make_guard(metric=metric)
     with pytest.raises(InputError, match="mean over rows"):
@@ -118,7 +120,7 @@ def test_metrics_that_are_no_mean_over_rows_are_refused(make_guard, scoring, met
     assert guard.queries_asked == 0
 
 
-@pytest.mark.parametrize("prior", [None, 1.5, -1.5, np.nan, "0"])
+@for_each("prior", [None, 1.5, -1.5, np.nan, "0"])
 def test_a_prior_that_is_no_difference_is_refused(make_guard, scoring, prior):
     guard = make_guard()
     with pytest.raises(InputError, match="prior"):
@@ -139,6 +141,7 @@ def test_other_bad_input_is_refused(make_guard, scoring):
     assert guard.queries_asked == ladder.queries_asked == 0
 
 
+@pytest.mark.long(*GUARD)
 def test_intervals_of_adaptive_comparisons_cover():
     """Against the best so far, keep what was answered better; false alarm 1e-9."""
     runs, rows, questions, missed, told = 80, 1_000, 60, 0, 0
@@ -180,7 +183,7 @@ def test_a_plan_for_differences_needs_fewer_rows_the_less_models_differ():
     assert Plan.from_record(plan.record()) == plan
 
 
-@pytest.mark.parametrize("disagreement", [0.0, 1.5, np.nan, "0.1"])
+@for_each("disagreement", [0.0, 1.5, np.nan, "0.1"])
 def test_a_disagreement_that_is_no_probability_is_refused(disagreement):
     with pytest.raises(InputError, match="disagreement"):
         Plan(rows=1_000, queries=10, tolerance=0.1, disagreement=disagreement)

@@ -6,8 +6,11 @@ Every seed is fixed: a run that holds today holds always.
 
 import numpy as np
 import pytest
+from long_tests import GUARD
 
 from reusable_holdout import Halted, ReusableHoldout
+
+pytestmark = pytest.mark.long(*GUARD)
 
 RUNS, ROWS, CLASSIFIERS = 200, 10_000, 1_000
 TRUTH = 0.5

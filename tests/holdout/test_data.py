@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from cases import for_each
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from reusable_holdout.queries import mae, resolve_metric
@@ -80,7 +81,7 @@ def test_explicit_zeros_do_not_make_another_holdout(make_guard, reopen, ledger):
 STRINGS = np.array(["no", "yes"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrap",
     [
         lambda y: y,
@@ -136,7 +137,7 @@ def multiclass():
     return X[:600], y[:600], X[600:], y[600:]
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "log_loss", "brier"])
+@for_each("metric", ["accuracy", "balanced_accuracy", "log_loss", "brier"])
 def test_several_classes(make_guard, multiclass, metric):
     X_train, y_train, X, y = multiclass
     bound = resolve_metric(metric)

@@ -4,7 +4,7 @@ import pickle
 
 import joblib
 import numpy as np
-import pytest
+from cases import for_each
 from joblib import delayed
 from sklearn.base import clone
 from sklearn.ensemble import (
@@ -29,7 +29,7 @@ def fit(model):
     return model.fit(X, (X[:, 0] > 0).astype(int))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "model",
     [
         LogisticRegression(),

@@ -1,14 +1,12 @@
 """Kill -9 at any moment: what was released is recorded, once, and nothing is paid twice."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from children import Child
 
 from reusable_holdout import Answer, Halted, ReusableHoldout, verify
 
@@ -70,16 +68,15 @@ def here():
 
 
 def child(script, *arguments):
-    command = [sys.executable, "-c", _COMMON + script, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return Child(_COMMON + script, *arguments)
 
 
 def kill_after(process, lines, delay):
     """Read so many lines, wait, kill; give everything that was printed whole."""
     printed = [line for _ in range(lines) if (line := process.stdout.readline())]
     time.sleep(delay)
-    os.kill(process.pid, signal.SIGKILL)
-    printed += process.communicate()[0].splitlines(keepends=True)
+    process.kill()
+    printed += process.communicate().splitlines(keepends=True)
     return [json.loads(line) for line in printed if line.endswith("\n")]
 
 
@@ -129,7 +126,7 @@ def test_a_death_at_the_worst_moment_neither_loses_nor_doubles_nor_renews_an_ans
     ledger = tmp_path / "guard.db"
     guard_of(ledger).close()
     process = child(_DIE, ledger, moment, how)
-    assert process.communicate()[0] == ""
+    assert process.communicate() == ""
     assert process.returncode == -signal.SIGKILL
 
     count = 20 if how == "batch" else 1

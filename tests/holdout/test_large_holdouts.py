@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from long_tests import GUARD
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from reusable_holdout import (
@@ -200,7 +201,7 @@ def test_labels_take_a_byte_each_and_are_read_once(many, parquet):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning:distributed.*")
-@pytest.mark.parametrize("processes", [True, False])
+@pytest.mark.parametrize("processes", [pytest.param(True, marks=pytest.mark.long(*GUARD)), False])
 def test_a_dask_cluster_predicts_what_lies_on_it(many, frame, parquet, model, processes, capfd):
     distributed = pytest.importorskip("distributed")
     expected = many(frame.drop(columns="label"), frame.label).evaluate(model, prior=0.5)
@@ -302,7 +303,8 @@ def test_a_guard_goes_to_other_processes(many, frame, parquet, ledger):
     guard, model = many(parquet, "label", ledger, seed=None), Predicting(always_no)
     answer = guard.evaluate(model, prior=0.5)
     with joblib.parallel_config("loky", n_jobs=2):
-        answers = joblib.Parallel()(joblib.delayed(guard.evaluate)(model, prior=0.5) for _ in range(2))
+        parallel = joblib.Parallel(mmap_mode="c")  # as the guard's own: so the pool is the one that runs
+        answers = parallel(joblib.delayed(guard.evaluate)(model, prior=0.5) for _ in range(2))
     assert [(one.value, one.replayed) for one in answers] == [(answer.value, True)] * 2
     assert guard.queries_asked == 1
     opened = ReusableHoldout.open(ledger, frame.drop(columns="label"), frame.label)
@@ -410,14 +412,6 @@ def test_a_model_that_talks_is_not_heard_from_any_worker(many, marked, config, c
         assert guard.evaluate(Predicting(talks), prior=0.5).query == 1
     told = "".join(capfd.readouterr()) + caplog.text + "".join(str(one.message) for one in caught)
     assert "private" not in told
-
-
-def test_a_model_that_ends_its_worker_fails(many, marked):
-    guard = many(marked, "label")
-    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(ModelError) as caught:
-        guard.evaluate(Predicting(leaves), prior=0.5)
-    assert "worker" not in str(caught.value).lower()
-    assert guard.queries_asked == 1
 
 
 @pytest.mark.parametrize(
@@ -621,3 +615,14 @@ def test_what_dask_raises_tells_nothing(many, frame):
     with pytest.raises(HoldoutError) as caught:
         many(lazy, "label")
     assert "private" not in str(caught.value)
+
+
+# ---- last, for the pool is gone
+
+
+def test_a_model_that_ends_its_worker_fails(many, marked):
+    guard = many(marked, "label")
+    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(ModelError) as caught:
+        guard.evaluate(Predicting(leaves), prior=0.5)
+    assert "worker" not in str(caught.value).lower()
+    assert guard.queries_asked == 1

@@ -1,7 +1,6 @@
 """One budget on a PostgreSQL server, however many processes ask and however they die."""
 
 import json
-import os
 import pickle
 import signal
 import subprocess
@@ -10,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from children import Child
 from joblib import Parallel, delayed
 from servers import PASSWORD
 
@@ -96,8 +96,7 @@ def here():
 
 
 def child(script, *arguments):
-    command = [sys.executable, "-c", _COMMON + script, *map(str, arguments)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return Child(_COMMON + script, *arguments)
 
 
 # ---- processes
@@ -113,7 +112,7 @@ def test_four_processes_that_ask_the_same_and_different_questions_never_exceed_t
         for process in children:
             process.stdin.write("go\n")
             process.stdin.flush()
-        printed = [list(map(json.loads, process.communicate()[0].splitlines())) for process in children]
+        printed = [list(map(json.loads, process.communicate().splitlines())) for process in children]
         assert [process.returncode for process in children] == [0] * 4
         assert [lines[-1] for lines in printed] == ["charges"] * 4
         answers = [Answer(*line) for lines in printed for line in lines[:-1]]
@@ -154,8 +153,8 @@ def kill_after(process, lines, delay):
     """Read so many lines, wait, kill; give everything that was printed whole."""
     printed = [line for _ in range(lines) if (line := process.stdout.readline())]
     time.sleep(delay)
-    os.kill(process.pid, signal.SIGKILL)
-    printed += process.communicate()[0].splitlines(keepends=True)
+    process.kill()
+    printed += process.communicate().splitlines(keepends=True)
     return [json.loads(line) for line in printed if line.endswith("\n")]
 
 
@@ -198,7 +197,7 @@ def test_a_death_at_the_worst_moment_on_a_server_neither_loses_nor_doubles_nor_r
 ):
     here["guard_of"](server_url, key).close()
     process = child(_DIE, server_url, key, moment, how)
-    assert process.communicate()[0] == ""
+    assert process.communicate() == ""
     assert process.returncode == -signal.SIGKILL
 
     count = 10 if how == "batch" else 1

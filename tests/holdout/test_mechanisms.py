@@ -4,6 +4,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import GUARD
 from scipy import stats
 
 from reusable_holdout import Halted, InputError, LedgerMismatchError, Plan, ReusableHoldout
@@ -19,7 +21,7 @@ def quiet(mechanism):
     return {"mechanism": mechanism, "noise_scale": 0.0 if mechanism == "noiseless" else 1e-6}
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@for_each("mechanism", MECHANISMS)
 def test_an_honest_prior_is_agreed_with_and_another_is_corrected(make_guard, scoring, mechanism):
     guard = make_guard(**quiet(mechanism), seed=1)
     agreed = guard.evaluate_predictions(scoring(0.7), prior=0.72)
@@ -29,7 +31,7 @@ def test_an_honest_prior_is_agreed_with_and_another_is_corrected(make_guard, sco
     assert corrected.low < 0.7 < corrected.high
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@for_each("mechanism", MECHANISMS)
 def test_it_halts_when_the_budget_is_spent(make_guard, spend, scoring, mechanism):
     guard = make_guard(**quiet(mechanism), seed=1)
     assert [answer.charges_left for answer in spend(guard)] == [2, 1, 0]
@@ -37,7 +39,7 @@ def test_it_halts_when_the_budget_is_spent(make_guard, spend, scoring, mechanism
         guard.evaluate_predictions(scoring(0.7, 9), prior=0.7)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@for_each("mechanism", MECHANISMS)
 def test_the_same_question_gets_the_same_answer_free(make_guard, spend, mechanism):
     guard = make_guard(**quiet(mechanism), seed=1)
     (first,), (again,) = spend(guard, 1), spend(guard, 1)
@@ -45,7 +47,7 @@ def test_the_same_question_gets_the_same_answer_free(make_guard, spend, mechanis
     assert (again.value, again.charges_left) == (first.value, first.charges_left)
 
 
-@pytest.mark.parametrize("mechanism", NOISY)
+@for_each("mechanism", NOISY)
 def test_a_batch_decides_as_single_questions_do(make_guard, labels, mechanism):
     """With noise as large as the deviations; a batch only shares the history before it."""
     rng = np.random.default_rng(5)
@@ -81,7 +83,7 @@ def test_another_mechanism_is_another_budget(make_guard, ledger):
         make_guard(ledger, **quiet("target-charging"))
 
 
-@pytest.mark.parametrize("mechanism", NOISY)
+@for_each("mechanism", NOISY)
 def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
     guard = make_guard(mechanism=mechanism, noise_scale=0.001, seed=1)
     core = guard._policy._resumed(0)
@@ -96,7 +98,8 @@ def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard
         assert scales == pytest.approx([scale * unit for scale in calibration.scales])
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.long(*GUARD)
+@for_each("mechanism", MECHANISMS)
 def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
     """Coin flips, thresholds near the sampling error, then the majority of what seemed good; false alarm 1e-9."""
     runs, rows, questions = 200, 1_000, 100
@@ -132,7 +135,7 @@ def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
 # The plan ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@for_each("mechanism", MECHANISMS)
 def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
     plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, mechanism=mechanism)
     assert Plan.from_record(plan.record()) == plan
@@ -173,7 +176,7 @@ def test_no_noise_and_a_noise_scale_contradict_each_other():
     assert Plan(rows=10_000, queries=10, tolerance=0.05, mechanism="noiseless").noise_scale == 0.0
 
 
-@pytest.mark.parametrize("mechanism", ["laplace", "", None, 3, "NUMERIC-SPARSE"])
+@for_each("mechanism", ["laplace", "", None, 3, "NUMERIC-SPARSE"])
 def test_a_mechanism_that_does_not_exist_is_refused(mechanism):
     with pytest.raises(InputError, match="mechanism is one of numeric-sparse"):
         Plan(rows=10_000, queries=10, tolerance=0.05, mechanism=mechanism)

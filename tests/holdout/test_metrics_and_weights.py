@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import for_each
 from sklearn import metrics as sk
 
 from reusable_holdout import InputError, LedgerMismatchError, ReusableHoldout, verify
@@ -97,7 +98,7 @@ def test_other_weights_are_another_question(tmp_path):
             ReusableHoldout.open(tmp_path / "guard.db", None, LABELS, sample_weight=weights, seed=1)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "weights",
     [np.zeros(ROWS), -np.ones(ROWS), np.ones(3), [1.0, np.nan] * (ROWS // 2), "A", np.ones((ROWS, 1, 1))],
 )

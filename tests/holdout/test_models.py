@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
+from cases import for_each
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
@@ -200,7 +201,7 @@ def test_a_model_that_saw_one_class_scores_the_other_with_zero(problem):
     assert predictions_of(model, X, response="scores", classes=TWO).tolist() == [0.0] * 2_000
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("response", "words"), [("labels", "predict"), ("probabilities", "predict_proba"), ("scores", "proba")]
 )
 def test_a_missing_method_is_named(response, words):
@@ -211,7 +212,7 @@ def test_a_missing_method_is_named(response, words):
 # ---- the parts: what is refused before the holdout is touched
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "response", "words"),
     [
         (Fixed(predict_proba=0), "labels", "predict;"),
@@ -229,8 +230,8 @@ def test_what_cannot_fit_is_refused_by_what_is_public(model, response, words):
         check_model(model, np.zeros((5, 4)), response=response, classes=TWO)
 
 
-@pytest.mark.parametrize("wrap", [np.asarray, scipy.sparse.csr_array, list], ids=["array", "sparse", "list"])
-@pytest.mark.parametrize("said", [{}, {"n_features_in_": 4}, {"classes_": [1]}, {"classes_": [False, True]}])
+@for_each("wrap", [np.asarray, scipy.sparse.csr_array, list], ids=["array", "sparse", "list"])
+@for_each("said", [{}, {"n_features_in_": 4}, {"classes_": [1]}, {"classes_": [False, True]}])
 def test_what_may_fit_is_let_through_and_not_called(wrap, said):
     class Untouched:
         def predict(self, X):
@@ -309,7 +310,7 @@ def test_a_fold_without_a_class_is_measured_with_the_guards_classes(problem):
     assert 0.0 < estimate(model, problem[0], labels, metric="brier", classes=THREE) < 0.5
 
 
-@pytest.mark.parametrize("method", ["in sample", "", "cv", None, 3])
+@for_each("method", ["in sample", "", "cv", None, 3])
 def test_an_unknown_method_is_refused(problem, method):
     with pytest.raises(InputError, match="cross-validation"):
         estimate(LogisticRegression(), problem[0], problem[1], method=method)

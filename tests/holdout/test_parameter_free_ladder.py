@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import GUARD
 from scipy import stats
 
 from reusable_holdout import (
@@ -96,6 +98,7 @@ def with_errors(labels, count, start=0):
 # ---- pair flips
 
 
+@pytest.mark.long(*GUARD)
 def test_pair_flips_halve_the_loss_that_the_published_ladder_reports():
     """0.50 to 0.25 in n submissions; the population loss stays 0.50."""
     results = [pair_flips(Published(coins(seed)), seed) for seed in range(20)]
@@ -105,6 +108,7 @@ def test_pair_flips_halve_the_loss_that_the_published_ladder_reports():
     assert {result.truth for result in results} == {0.5}
 
 
+@pytest.mark.long(*GUARD)
 def test_every_interval_holds_under_pair_flips_though_the_charges_never_run_out():
     """The guard reports what the published ladder does, number for number, and its intervals say what that is worth."""
     misses, naive, last = 0, 0, []
@@ -123,6 +127,7 @@ def test_every_interval_holds_under_pair_flips_though_the_charges_never_run_out(
     assert naive > MOST_MISSES  # and intervals for as many fixed questions would not
 
 
+@pytest.mark.long(*GUARD)
 @pytest.mark.parametrize("wish", [{"charges": 3}, {"tolerance": 0.3}])
 def test_with_the_charges_of_a_plan_pair_flips_halt_the_guard(wish):
     misses = 0
@@ -151,7 +156,7 @@ def search(labels, seed, submissions=60):
     return [np.where(rng.random(len(labels)) < rate, 1 - labels, labels) for rate in rates]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_honest_submissions_are_decided_as_published_while_there_are_charges(seed):
     labels = coins(seed)
     submissions = search(labels, seed)
@@ -166,7 +171,7 @@ def test_honest_submissions_are_decided_as_published_while_there_are_charges(see
     assert few.history()["value"].tolist() == expected[: few.queries_asked]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_real_losses_are_decided_as_published(seed):
     """Losses in multiples of 1/64, exact on the grid of scores."""
     rng = np.random.default_rng([23, seed])
@@ -182,7 +187,7 @@ def test_real_losses_are_decided_as_published(seed):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mended", "broken", "better"),
     [
         (1, 0, False),  # the gain is the standard error itself: a tie
@@ -463,7 +468,7 @@ def test_a_ledger_that_outlives_the_process_is_refused_before_anything_is_writte
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "f1", "recall", "matthews_corrcoef"])
+@for_each("metric", ["balanced_accuracy", "roc_auc", "f1", "recall", "matthews_corrcoef"])
 def test_a_metric_that_is_no_plain_mean_is_refused(metric):
     with pytest.raises(InputError, match="plain mean over"):
         ReusableHoldout(None, coins(0), queries=10, charges=3, policy=POLICY, metric=metric)
@@ -475,7 +480,7 @@ def test_weights_are_refused_and_so_are_slices(weights):
         ReusableHoldout(None, coins(0), queries=10, charges=3, policy=POLICY, sample_weight=weights)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "stated",
     [
         {"threshold": 0.1},

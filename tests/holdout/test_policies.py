@@ -5,6 +5,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from cases import for_each
 
 from reusable_holdout import (
     BudgetError,
@@ -191,7 +192,7 @@ def test_a_gate_tells_one_bit(make_guard, scoring):
 # ---- wrong use
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate"])
+@for_each("policy", ["thresholdout", "guess-and-check", "gate"])
 def test_a_prior_must_be_stated_unless_the_policy_has_its_own(make_guard, labels, policy):
     guard = make_guard(policy=policy)
     with pytest.raises(InputError, match="a prior must be stated"):
@@ -217,7 +218,7 @@ def test_each_series_of_a_ladder_has_a_best_of_its_own_and_all_share_the_budget(
         ladder.evaluate_predictions(scoring(0.6), series=7)
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate"])
+@for_each("policy", ["thresholdout", "guess-and-check", "gate"])
 def test_other_policies_have_no_series(make_guard, labels, policy):
     guard = make_guard(policy=policy)
     for ask in (
@@ -238,7 +239,7 @@ def test_a_ladder_takes_no_prior(ladder, labels):
     assert untouched(ladder)
 
 
-@pytest.mark.parametrize("policy", ["thresholdout", "ladder", "gate"])
+@for_each("policy", ["thresholdout", "ladder", "gate"])
 def test_a_tolerance_belongs_to_guess_and_check(make_guard, labels, policy):
     guard = make_guard(policy=policy)
     priors = {} if policy == "ladder" else {"priors": [0.7]}
@@ -249,7 +250,7 @@ def test_a_tolerance_belongs_to_guess_and_check(make_guard, labels, policy):
     assert untouched(guard)
 
 
-@pytest.mark.parametrize("policy", ["", "Ladder", "guess and check", None, 3])
+@for_each("policy", ["", "Ladder", "guess and check", None, 3])
 def test_a_policy_that_does_not_exist_is_refused(make_guard, policy):
     with pytest.raises(InputError, match="policy is one of thresholdout, ladder, guess-and-check, gate"):
         make_guard(policy=policy)
@@ -269,8 +270,8 @@ def noisy_settings(mechanism):
     return {"mechanism": mechanism, "noise_scale": scale, "seed": 4, "charges": 30, "threshold": 0.02}
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("policy", NEW)
+@for_each("mechanism", MECHANISMS)
+@for_each("policy", NEW)
 def test_a_batch_decides_as_single_questions_do(make_guard, labels, policy, mechanism):
     """With noise as large as the deviations; a batch only shares the history before it."""
     rng = np.random.default_rng(5)
@@ -296,7 +297,7 @@ def test_a_batch_decides_as_single_questions_do(make_guard, labels, policy, mech
 
 
 @pytest.mark.filterwarnings(ADAPTS)
-@pytest.mark.parametrize("policy", ALL)
+@for_each("policy", ALL)
 def test_it_halts_when_the_queries_are_asked_and_replays_stay_free(make_guard, scoring, policy):
     guard = make_guard(policy=policy, **{"queries": 3, "charges": 3, **own(policy)})
     priors = None if policy in LADDERS else [0.7] * 4
@@ -307,7 +308,7 @@ def test_it_halts_when_the_queries_are_asked_and_replays_stay_free(make_guard, s
 
 
 @pytest.mark.filterwarnings(ADAPTS)
-@pytest.mark.parametrize("policy", ALL)
+@for_each("policy", ALL)
 def test_it_halts_when_the_charges_are_spent(make_guard, scoring, policy):
     guard = make_guard(policy=policy, **{"charges": 1, "resolution": 0.1, **own(policy)})
     guard.evaluate_predictions(scoring(0.9), **stated(policy))
@@ -318,7 +319,7 @@ def test_it_halts_when_the_charges_are_spent(make_guard, scoring, policy):
 
 
 @pytest.mark.filterwarnings(ADAPTS)
-@pytest.mark.parametrize("policy", ALL)
+@for_each("policy", ALL)
 def test_the_threshold_is_a_function_of_the_transcript(make_guard, scoring, policy):
     """Recomputed from what was released, without the holdout."""
     guard = make_guard(policy=policy, **{**EXACT, **own(policy)})

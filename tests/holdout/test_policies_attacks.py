@@ -5,9 +5,13 @@ The seeds are fixed; a run counts as missed if any interval of it misses one hal
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import GUARD
 from scipy import stats
 
 from reusable_holdout import Halted, ReusableHoldout
+
+pytestmark = pytest.mark.long(*GUARD)
 
 RUNS, ROWS, TRUTH = 200, 900, 0.5
 MOST_MISSES = stats.binom.isf(1e-9, RUNS, 0.05)
@@ -75,7 +79,7 @@ def flip_pairs(guard, rng, rows, questions, block=2):
     return answers, best
 
 
-@pytest.mark.parametrize("policy", NEW)
+@for_each("policy", NEW)
 def test_intervals_hold_under_the_boosting_attack(policy):
     misses = told = voted = 0
     gains = []
@@ -94,8 +98,8 @@ def test_intervals_hold_under_the_boosting_attack(policy):
         assert np.mean(gains) > 0.01  # the attack works: only the intervals stand in its way
 
 
-@pytest.mark.parametrize("policy", NEW)
-@pytest.mark.parametrize("block", [2, 40])
+@for_each("policy", NEW)
+@for_each("block", [2, 40])
 def test_intervals_hold_under_the_flip_attack(policy, block):
     misses = 0
     told = []
@@ -130,7 +134,7 @@ def flipped_ladder(settings, seed, questions):
     return answers, (best == labels).mean()
 
 
-@pytest.mark.parametrize("name", LEADERBOARDS)
+@for_each("name", LEADERBOARDS)
 def test_pair_flips_gain_nothing_from_a_ladder(name):
     """Of 900 rows, a pair moves the score by 1/450, far below a step: no flip is ever told to be good."""
     certified = []

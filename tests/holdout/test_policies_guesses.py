@@ -4,6 +4,8 @@ import contextlib
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import GUARD
 
 from reusable_holdout import InputError, Metric, ModelError
 
@@ -59,14 +61,24 @@ def test_a_tolerance_next_to_nothing_is_not_the_question_without_one(guessing, s
         guessing.evaluate_predictions(scoring(0.7), prior=0.7, tolerance=1e-12)
 
 
-@pytest.mark.parametrize("prior", [0.0, 0.03, 0.5, 0.7, 0.97, 1.0])
-def test_a_tolerance_that_cannot_be_kept_is_refused_with_nothing_asked(guessing, prior):
+def check_refused(guessing, prior):
     least_tolerance(guessing, prior)
     with pytest.raises(InputError, match="at least"):
         guessing.evaluate_many([np.zeros(2_000, dtype=int)] * 2, [prior, prior], tolerances=[0.2, 1e-4])
     assert untouched(guessing)
 
 
+def test_a_tolerance_that_cannot_be_kept_is_refused_with_nothing_asked(guessing):
+    check_refused(guessing, 0.7)
+
+
+@pytest.mark.long(*GUARD)
+@for_each("prior", [0.0, 0.03, 0.5, 0.97, 1.0])
+def test_a_tolerance_that_cannot_be_kept_is_refused_whatever_the_prior_is(guessing, prior):
+    check_refused(guessing, prior)
+
+
+@pytest.mark.long(*GUARD)
 def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
     for prior in (0.1, 0.3, 0.5, 0.7, 0.9):
         named = least_tolerance(guessing, prior)
@@ -74,7 +86,7 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
         assert max(prior - answer.low, answer.high - prior) <= named
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tolerance",
     [
         *(0.0, -0.1, 1.5, float("nan"), float("inf"), "wide", [], {}, object()),
@@ -87,7 +99,7 @@ def test_a_tolerance_that_is_none_is_refused(guessing, labels, tolerance):
     assert untouched(guessing)
 
 
-@pytest.mark.parametrize("tolerances", [[0.1], [0.1, 0.1, 0.1], 0.1, [[0.1, 0.1]], [0.1, -1.0], ["a", "b"]])
+@for_each("tolerances", [[0.1], [0.1, 0.1, 0.1], 0.1, [[0.1, 0.1]], [0.1, -1.0], ["a", "b"]])
 def test_tolerances_of_a_batch_are_one_for_each_question(guessing, labels, tolerances):
     with pytest.raises(InputError, match="tolerances must be"):
         guessing.evaluate_many([labels, 1 - labels], [0.7, 0.7], tolerances=tolerances)

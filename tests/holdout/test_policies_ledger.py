@@ -2,11 +2,11 @@
 
 import pickle
 import sqlite3
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from cases import for_each
+from children import Child
 from joblib import Parallel, delayed
 
 from reusable_holdout import Halted, ModelError, verify
@@ -216,20 +216,12 @@ def test_a_guard_resumes_where_it_was(make_guard, reopen, ledger, scoring, polic
 def test_two_processes_share_one_best(make_guard, ledger):
     make_guard(ledger, policy="ladder", **SHARED)
     told = [(300, 0), (350, 7)]
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", _CLIMB, str(ledger), *map(str, each)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for each in told
-    ]
+    children = [Child(_CLIMB, ledger, *each) for each in told]
     assert [process.stdout.readline() for process in children] == ["ladder\n"] * 2
     for process in children:
         process.stdin.write("go\n")
         process.stdin.flush()
-    outputs = [process.communicate()[0].split() for process in children]
+    outputs = [process.communicate().split() for process in children]
     # a climb by single steps cannot be affordable for both: a halt ends a process, and no more than that
     history = released(ledger).history
     assert sum(map(len, outputs)) == len(history) > 5
@@ -255,7 +247,7 @@ def test_a_guard_goes_to_workers_with_its_policy(make_guard, ledger, scoring, po
 # ---- looking at it
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@for_each("policy", POLICIES)
 def test_a_history_can_be_drawn(make_guard, scoring, policy):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("Agg")
@@ -267,7 +259,7 @@ def test_a_history_can_be_drawn(make_guard, scoring, policy):
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@for_each("policy", POLICIES)
 def test_a_history_says_all_that_was_answered(make_guard, scoring, policy):
     guard = make_guard(policy=policy, **SHARED)
     answers = [

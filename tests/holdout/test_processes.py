@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from children import Child
 from joblib import Parallel, delayed
 
 from reusable_holdout import (
@@ -61,21 +62,13 @@ def plenty(make_guard, ledger):
 
 def test_two_processes_share_one_budget_exactly(ledger, settings, plenty):
     told = json.dumps({**settings, **PLENTY})
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", _ASK_UNTIL_HALTED, str(ledger), str(offset), told],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for offset in (0, 1)
-    ]
+    children = [Child(_ASK_UNTIL_HALTED, ledger, offset, told) for offset in (0, 1)]
     printed = [[json.loads(process.stdout.readline())] for process in children]
     for process in children:
         process.stdin.write("go\n")
         process.stdin.flush()
     for lines, process in zip(printed, children, strict=True):
-        lines += [json.loads(line) for line in process.communicate()[0].splitlines()]
+        lines += [json.loads(line) for line in process.communicate().splitlines()]
     assert [process.returncode for process in children] == [0, 0]
     assert [lines[-1] for lines in printed] == [["charges", 25]] * 2
     answers = [Answer(*line) for lines in printed for line in lines[:-1]]

@@ -4,11 +4,10 @@ import json
 import pickle
 import re
 import sqlite3
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from children import Child
 
 from reusable_holdout import Halted, InputError, LedgerError, PlanError, ReusableHoldout, RotatedError, verify
 from reusable_holdout.cli import main
@@ -209,9 +208,8 @@ class TestOtherProcesses:
             "try: pickle.loads(bytes.fromhex(sys.argv[2]))\n"
             "except RotatedError: print('rotated')"
         )
-        command = [sys.executable, "-c", code, *(one.hex() for one in pickles)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["2", "rotated"]
+        child = Child(code, *(one.hex() for one in pickles))
+        assert child.communicate().split() == ["2", "rotated"]
 
     def test_a_killed_rotation_happened_or_did_not(self, ledger):
         """The child tells each rotation that returned; the ledger has those, and at most one more."""
@@ -223,12 +221,10 @@ class TestOtherProcesses:
             "    guard = guard.rotate(None, labels(seed), early=True).guard\n"
             "    print(seed, flush=True)"
         )
-        with subprocess.Popen(
-            [sys.executable, "-c", code, str(ledger)], stdout=subprocess.PIPE, text=True
-        ) as child:
-            told = [int(child.stdout.readline()) for _ in range(7)]
-            child.kill()
-            told += [int(line) for line in child.stdout.read().split()]
+        child = Child(code, ledger)
+        told = [int(child.stdout.readline()) for _ in range(7)]
+        child.kill()
+        told += [int(line) for line in child.communicate().split()]
         found = verify(ledger)
         assert found.sound
         last = [seed for seed in (told[-1], told[-1] + 1) if opens(ledger, labels(seed, 500))]

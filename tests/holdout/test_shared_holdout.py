@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from long_tests import GUARD
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -281,6 +282,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.long(*GUARD)
 @pytest.mark.skipif(sys.platform != "linux", reason="counts pages as Linux does")
 def test_two_workers_share_the_pages_of_one_holdout(make_guard, ledger, tmp_path):
     """200 MB; what each worker adds to the machine is a tenth of that at most."""

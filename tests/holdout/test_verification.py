@@ -1,12 +1,14 @@
 """A sound ledger passes; whatever is changed in it is found, also by a forger who seals it again."""
 
 import contextlib
+import itertools
 import json
 import shutil
 import sqlite3
 
 import numpy as np
 import pytest
+from cases import for_each
 
 from reusable_holdout import Halted, LedgerError, ModelError, TamperedLedgerError, verify
 from reusable_holdout.holdout.configuration import Configuration
@@ -34,8 +36,8 @@ def original(tmp_path_factory):
 
 
 @pytest.fixture
-def ledger(tmp_path, original, make_guard, scoring):
-    """Eleven answers in five commits: agreed, charged, a batch with charges, a failure, agreed."""
+def copied(tmp_path, original, make_guard, scoring):
+    """Makes ledgers of eleven answers in five commits: agreed, charged, a batch with charges, a failure, agreed."""
     if not original.exists():
         with make_guard(original, X=np.zeros((2_000, 1)), charges=8, noise_scale=0.001, seed=5) as guard:
             guard.evaluate_predictions(scoring(0.7), prior=0.7, name="first")
@@ -45,7 +47,14 @@ def ledger(tmp_path, original, make_guard, scoring):
             with pytest.raises(ModelError):
                 guard.evaluate(Crashing(), prior=0.5)
             guard.evaluate_predictions(scoring(0.72), prior=0.7, name="last")
-    return shutil.copy(original, tmp_path / "guard.db")
+    numbers = itertools.count()
+    return lambda: shutil.copy(original, tmp_path / f"copy-{next(numbers)}.db")
+
+
+@pytest.fixture
+def ledger(copied):
+    """One of them."""
+    return copied()
 
 
 def sql(ledger, *statements):
@@ -175,9 +184,10 @@ def test_the_ledger_of_any_metric_and_plan_is_sound(make_guard, tmp_path, labels
 # ---- what was changed
 
 
-@pytest.mark.parametrize("query", [1, 2, 3, 4, 9, 10, 11])
-@pytest.mark.parametrize("column", COLUMNS)
-def test_any_change_of_any_column_is_found(ledger, column, query):
+@for_each("query", [1, 2, 3, 4, 9, 10, 11])
+@for_each("column", COLUMNS)
+def test_any_change_of_any_column_is_found(copied, column, query):
+    ledger = copied()
     connection = sqlite3.connect(ledger)
     value = connection.execute(f"SELECT {column} FROM answers WHERE query = ?", [query]).fetchone()[0]
     connection.close()
@@ -186,9 +196,10 @@ def test_any_change_of_any_column_is_found(ledger, column, query):
     assert tampered(ledger)
 
 
-@pytest.mark.parametrize("column", ["batch", "value", "charged", "nats", "charges", "digest"])
-@pytest.mark.parametrize("value", ["'abc'", "x'00'", "1e999", "1.5", "-1"])
-def test_values_that_cannot_be_are_found_and_do_not_confound(ledger, column, value):
+@for_each("column", ["batch", "value", "charged", "nats", "charges", "digest"])
+@for_each("value", ["'abc'", "x'00'", "1e999", "1.5", "-1"])
+def test_values_that_cannot_be_are_found_and_do_not_confound(copied, column, value):
+    ledger = copied()
     sql(ledger, (f"UPDATE answers SET {column} = {value} WHERE query = 5",))  # SQLite takes any type
     assert tampered(ledger)
 
@@ -257,14 +268,16 @@ TAMPERINGS = {
 }
 
 
-@pytest.mark.parametrize("name", TAMPERINGS)
-def test_tampering_is_found(ledger, name):
+@for_each("name", TAMPERINGS)
+def test_tampering_is_found(copied, name):
+    ledger = copied()
     sql(ledger, *[(statement,) for statement in TAMPERINGS[name]])
     assert tampered(ledger)
 
 
-@pytest.mark.parametrize("part", ["plan", "metric", "holdout", "key", "policy"])
-def test_a_changed_configuration_is_found(ledger, part):
+@for_each("part", ["plan", "metric", "holdout", "key", "policy"])
+def test_a_changed_configuration_is_found(copied, part):
+    ledger = copied()
     configuration = json.loads(all_rows(ledger)[0])
     if part == "plan":
         configuration["plan"]["charges"] += 1
@@ -364,8 +377,9 @@ def test_an_answer_after_the_halt_of_any_policy_is_found(endless, tmp_path, scor
 # ---- the end of the ledger
 
 
-@pytest.mark.parametrize("last", [0, 1, 2, 9, 10])
-def test_rows_cut_off_the_end_are_found_with_the_expected_head(ledger, last):
+@for_each("last", [0, 1, 2, 9, 10])
+def test_rows_cut_off_the_end_are_found_with_the_expected_head(copied, last):
+    ledger = copied()
     head = verify(ledger).head
     sql(ledger, ("DELETE FROM answers WHERE query > ?", last))
     assert verify(ledger).sound  # whole commits are gone without a trace
@@ -387,8 +401,9 @@ def test_a_head_that_was_written_down_stays_good(make_guard, tmp_path, scoring, 
             assert verify(ledger, expected_head=head).problems == []
 
 
-@pytest.mark.parametrize("head", ["", "00" * 32, "nonsense"])
-def test_a_head_that_never_was_is_not_found(ledger, head):
+@for_each("head", ["", "00" * 32, "nonsense"])
+def test_a_head_that_never_was_is_not_found(copied, head):
+    ledger = copied()
     assert not verify(ledger, expected_head=head).sound
 
 
@@ -422,18 +437,20 @@ FORGERIES = {  # of rows 2 (charged), 4 (charged in a batch), 5 (agreed in a bat
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FORGERIES)
-def test_a_forgery_with_new_seals_is_found_by_recomputing(ledger, name):
+@for_each("name", FORGERIES)
+def test_a_forgery_with_new_seals_is_found_by_recomputing(copied, name):
+    ledger = copied()
     sql(ledger, (f"UPDATE answers SET {FORGERIES[name]}",))
     seal_again(ledger)
     assert tampered(ledger)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("part", "value"),
     [("charges", 3), ("queries", 10), ("queries", 400), ("confidence", 0.9), ("rows", 20_000)],
 )
-def test_another_plan_with_new_seals_is_found_by_recomputing(ledger, part, value):
+def test_another_plan_with_new_seals_is_found_by_recomputing(copied, part, value):
+    ledger = copied()
     configuration = json.loads(all_rows(ledger)[0])
     assert part in configuration["plan"]
     configuration["plan"][part] = value
@@ -556,8 +573,9 @@ IMPOSSIBLE = {
 }
 
 
-@pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_what_no_guard_can_release_is_found_however_well_it_is_forged(ledger, name):
+@for_each("name", IMPOSSIBLE)
+def test_what_no_guard_can_release_is_found_however_well_it_is_forged(copied, name):
+    ledger = copied()
     query, changes = IMPOSSIBLE[name]
     recompute(ledger, query, **changes)
     assert tampered(ledger)
@@ -572,8 +590,9 @@ MANGLED = {
 }
 
 
-@pytest.mark.parametrize("name", MANGLED)
-def test_a_mangled_configuration_with_new_seals_is_found_and_not_stumbled_over(ledger, name):
+@for_each("name", MANGLED)
+def test_a_mangled_configuration_with_new_seals_is_found_and_not_stumbled_over(copied, name):
+    ledger = copied()
     configuration = json.loads(all_rows(ledger)[0])
     MANGLED[name](configuration)
     sql(ledger, ("UPDATE configuration SET text = ?", json.dumps(configuration)))

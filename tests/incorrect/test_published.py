@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from cases import for_each
 from incorrect.published import (
     charges_the_queries_too_little,
     monotonic_scales,
@@ -53,8 +54,8 @@ def test_algorithm_3_which_releases_the_compared_number_is_rejected(charges: int
     assert long_loss(wrong, charges=charges, pattern=MIXED, renewed=False) > 10
 
 
-@pytest.mark.parametrize("charges", [1, 2, 3, 10])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+@for_each("charges", [1, 2, 3, 10])
+@for_each("epsilon", [0.5, 1.0])
 def test_algorithm_4_loses_exactly_what_its_analysis_says(charges: int, epsilon: float) -> None:
     far = math.ceil(48 / epsilon)
     wrong = charges_the_queries_too_little(epsilon=epsilon, sensitivity=1, queries=Queries((-far, 0, far), 1))
@@ -79,7 +80,7 @@ def test_algorithm_6_which_never_charges_is_rejected() -> None:
     assert losses == pytest.approx([0.5 + count for count in (1, 5, 20)], abs=1e-2)
 
 
-@pytest.mark.parametrize(("charges", "loss"), [(1, 1.50), (3, 1.68), (10, 1.82)])
+@for_each(("charges", "loss"), [(1, 1.50), (3, 1.68), (10, 1.82)])
 def test_scales_for_monotonic_queries_are_rejected_for_others(charges: int, loss: float) -> None:
     far = 12 * charges
     wrong = monotonic_scales(epsilon=1.0, sensitivity=1, charges=charges, queries=Queries((-far, 0, far), 1))

@@ -1,6 +1,7 @@
 """The hash chain finds what was changed."""
 
 import pytest
+from cases import for_each
 from contracts.ledger_contract import make_row
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,8 +50,8 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("place", range(5))
-@pytest.mark.parametrize("column", Row._fields)
+@for_each("place", range(5))
+@for_each("column", Row._fields)
 def test_a_change_of_any_column_of_any_row_is_found(ledger, column, place):
     rows, seals = ledger
     changed = rows[place]._replace(**{column: CHANGES[column]})
@@ -59,7 +60,7 @@ def test_a_change_of_any_column_of_any_row_is_found(ledger, column, place):
     assert chain_problems("{}", [*rows[:place], changed, *rows[place + 1 :]], seals)
 
 
-@pytest.mark.parametrize("place", range(4))
+@for_each("place", range(4))
 def test_a_removed_row_is_found(ledger, place):
     rows, seals = ledger
     without = rows[:place] + rows[place + 1 :]
@@ -94,7 +95,7 @@ def test_another_order_of_seals_is_found(ledger):
     assert chain_problems("{}", rows, [seals[1], seals[0], seals[2]])
 
 
-@pytest.mark.parametrize("extra", [b"x", b"\x00"])
+@for_each("extra", [b"x", b"\x00"])
 def test_a_longer_digest_is_found(ledger, extra):
     """A fixed-width encoding would cut it off without a word."""
     rows, seals = ledger
@@ -106,8 +107,8 @@ def test_a_shorter_digest_is_found():
     assert chain_problems("{}", [rows[0]._replace(digest=b"d" * 31)], seals)
 
 
-@pytest.mark.parametrize("wrong", ["text", None, b"bytes", 1.5])
-@pytest.mark.parametrize("column", Row._fields)
+@for_each("wrong", ["text", None, b"bytes", 1.5])
+@for_each("column", Row._fields)
 def test_what_no_ledger_writes_is_a_problem_and_not_a_crash(ledger, column, wrong):
     """SQLite keeps whatever another program puts into a column."""
     rows, seals = ledger
@@ -117,14 +118,14 @@ def test_what_no_ledger_writes_is_a_problem_and_not_a_crash(ledger, column, wron
     assert chain_problems("{}", [rows[0], changed, *rows[2:]], seals)
 
 
-@pytest.mark.parametrize("wrong", ["text", None, 5, b"short"])
+@for_each("wrong", ["text", None, 5, b"short"])
 def test_a_seal_of_another_type_is_a_problem_and_not_a_crash(ledger, wrong):
     rows, seals = ledger
     assert chain_problems("{}", rows, [(1, wrong), *seals[1:]])
     assert chain_problems("{}", rows, [*seals[:2], (5, wrong)])
 
 
-@pytest.mark.parametrize("last", [0, -1, 1, 9, None, "1"])
+@for_each("last", [0, -1, 1, 9, None, "1"])
 def test_a_seal_at_no_row_of_its_own_is_a_problem(ledger, last):
     rows, seals = ledger
     assert chain_problems("{}", rows, [seals[0], (last, seals[1][1]), seals[2]])

@@ -1,9 +1,7 @@
 """The noise key's file."""
 
-import subprocess
-import sys
-
 import pytest
+from children import Child
 
 from reusable_holdout.errors import LedgerError, LedgerKeyError
 from reusable_holdout.ledger import create_key_file, key_commitment, read_key_file
@@ -27,15 +25,17 @@ def test_a_key_in_use_is_never_replaced(tmp_path):
 
 def test_processes_that_race_get_one_key(tmp_path):
     script = (
-        "import sys; from pathlib import Path; from reusable_holdout.ledger import create_key_file; "
+        "import sys; from pathlib import Path; from reusable_holdout.ledger import create_key_file\n"
+        "print('ready', flush=True); sys.stdin.read()  # until all are\n"
         "print(create_key_file(Path(sys.argv[1])).hex())"
     )
-    path = str(tmp_path / "guard.db.key")
-    children = [
-        subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    assert len({child.communicate()[0] for child in children}) == 1
+    children = [Child(script, tmp_path / "guard.db.key") for _ in range(4)]
+    assert [child.stdout.readline() for child in children] == ["ready\n"] * 4
+    for child in children:
+        child.stdin.close()
+    keys = {child.communicate() for child in children}
+    assert [child.returncode for child in children] == [0] * 4
+    assert keys == {f"{read_key_file(tmp_path / 'guard.db.key').hex()}\n"}
 
 
 def test_a_missing_key_says_that_the_ledger_cannot_go_on(tmp_path):

@@ -1,8 +1,6 @@
 """The contract on both backends, and what only a durable ledger can do."""
 
 import contextlib
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +10,7 @@ import traceback
 from pathlib import Path
 
 import pytest
+from children import Child
 from contracts.ledger_contract import LedgerContract, append, make_row
 
 from reusable_holdout.errors import LedgerError
@@ -136,7 +135,6 @@ def _assert_silent(error, *secrets):
 
 _APPEND_MANY = """
 import sys
-sys.path.insert(0, sys.argv[3])
 from contracts.ledger_contract import make_row
 from reusable_holdout.ledger import SqlLedger
 ledger = SqlLedger(sys.argv[1])
@@ -150,15 +148,12 @@ for _ in range(int(sys.argv[2])):
 
 
 def _appending(path, count):
-    tests = str(Path(__file__).parent.parent)
-    return subprocess.Popen(
-        [sys.executable, "-c", _APPEND_MANY, str(path), str(count), tests], stdout=subprocess.PIPE, text=True
-    )
+    return Child(_APPEND_MANY, path, count)
 
 
 def test_processes_neither_skip_nor_double_a_number(tmp_path):
     children = [_appending(tmp_path / "guard.db", 200) for _ in range(3)]
-    printed = [int(line) for child in children for line in child.communicate()[0].split()]
+    printed = [int(line) for child in children for line in child.communicate().split()]
     assert [child.returncode for child in children] == [0, 0, 0]
     assert sorted(printed) == list(range(1, 601))
     ledger = SqlLedger(tmp_path / "guard.db")
@@ -168,19 +163,16 @@ def test_processes_neither_skip_nor_double_a_number(tmp_path):
 
 def test_processes_that_make_the_same_ledger_at_once_all_succeed(tmp_path):
     script = (
-        "import sys, time; from reusable_holdout.ledger import SqlLedger\n"
-        "while time.time() < float(sys.argv[3]): pass\n"
+        "import sys; from reusable_holdout.ledger import SqlLedger\n"
+        "print('ready', flush=True); sys.stdin.read()  # until all are\n"
         "ledger = SqlLedger(sys.argv[1]); print(ledger.create(sys.argv[2]), ledger.tail().query)"
     )
     for turn in range(3):
-        start, path = str(time.time() + 1.5), str(tmp_path / f"{turn}.db")
-        children = [
-            subprocess.Popen(
-                [sys.executable, "-c", script, path, str(number), start], stdout=subprocess.PIPE, text=True
-            )
-            for number in range(4)
-        ]
-        printed = {child.communicate()[0] for child in children}
+        children = [Child(script, tmp_path / f"{turn}.db", number) for number in range(4)]
+        assert [child.stdout.readline() for child in children] == ["ready\n"] * 4
+        for child in children:
+            child.stdin.close()
+        printed = {child.communicate() for child in children}
         assert [child.returncode for child in children] == [0] * 4
         assert len(printed) == 1  # one configuration won, and all have it
 
@@ -188,8 +180,8 @@ def test_processes_that_make_the_same_ledger_at_once_all_succeed(tmp_path):
 def test_what_a_killed_process_saw_committed_is_committed(tmp_path):
     child = _appending(tmp_path / "guard.db", 100_000)
     printed = [int(child.stdout.readline()) for _ in range(50)]
-    os.kill(child.pid, signal.SIGKILL)
-    printed += [int(line) for line in child.communicate()[0].split()]
+    child.kill()
+    printed += [int(line) for line in child.communicate().split()]
     ledger = SqlLedger(tmp_path / "guard.db")
     assert ledger.tail().query in (len(printed), len(printed) + 1)  # it may have died before it could say so
     append(ledger, make_row(ledger.tail().query + 1))
@@ -199,7 +191,6 @@ def test_what_a_killed_process_saw_committed_is_committed(tmp_path):
 def test_a_batch_is_written_wholly_or_not_at_all(tmp_path):
     script = """
 import sys
-sys.path.insert(0, sys.argv[2])
 from contracts.ledger_contract import make_row
 from reusable_holdout.ledger import SqlLedger
 ledger = SqlLedger(sys.argv[1])
@@ -211,16 +202,10 @@ with ledger.transaction() as transaction:
     print("written, not committed", flush=True)
     sys.stdin.read()
 """
-    tests = str(Path(__file__).parent.parent)
-    child = subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path / "guard.db"), tests],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    child = Child(script, tmp_path / "guard.db")
     assert child.stdout.readline() == "ready\n"
     assert child.stdout.readline() == "written, not committed\n"
-    os.kill(child.pid, signal.SIGKILL)
+    child.kill()
     child.communicate()
     ledger = SqlLedger(tmp_path / "guard.db")
     assert ledger.rows() == []

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q, privacy_loss
+from cases import for_each
 
 from reusable_holdout.accounting import (
     not_prior_q,
@@ -50,7 +51,7 @@ def test_restarts_have_the_noise_of_the_best_allocation_of_one_round() -> None:
     assert noise(100)[RESTARTS] == pytest.approx(math.sqrt(2) * 4.162 / each, rel=1e-3)
 
 
-@pytest.mark.parametrize("charges", [30, 50, 400])
+@for_each("charges", [30, 50, 400])
 def test_target_charging_is_tightest_from_about_thirty_charges_on(charges: int) -> None:
     assert next(iter(noise(charges, answers=True))) == "target charging"
     assert next(iter(noise(1, answers=True))) != "target charging"
@@ -76,7 +77,7 @@ def test_values_cost_nothing_more_under_target_charging() -> None:
     assert with_values[ONE_STREAM] > without[ONE_STREAM]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "bad", [{"epsilon": 0.0}, {"delta": 1.0}, {"charges": 0}, {"sensitivity": 0.0}, {"sensitivity": math.nan}]
 )
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
@@ -87,8 +88,8 @@ def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
 # The guard's mechanisms -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("charges", [1, 3, 50])
-@pytest.mark.parametrize("mechanism", ["numeric-sparse", "standard-svt", "target-charging"])
+@for_each("charges", [1, 3, 50])
+@for_each("mechanism", ["numeric-sparse", "standard-svt", "target-charging"])
 def test_at_equal_scale_the_comparison_has_equal_variance(mechanism: str, charges: int) -> None:
     threshold, query, _ = Calibration(mechanism, charges).scales  # type: ignore[arg-type]
     assert threshold**2 + query**2 == pytest.approx(20.0)
@@ -111,17 +112,17 @@ def test_epsilons_are_the_theorems() -> None:
     assert Calibration("noiseless", charges).epsilon(each=each, delta=delta) == math.inf
 
 
-@pytest.mark.parametrize("each", [1e-9, 1.0, 800.0, 1e300, math.inf])
-@pytest.mark.parametrize("mechanism", ["numeric-sparse", "standard-svt", "target-charging"])
+@for_each("each", [1e-9, 1.0, 800.0, 1e300, math.inf])
+@for_each("mechanism", ["numeric-sparse", "standard-svt", "target-charging"])
 def test_epsilon_is_a_number_however_little_noise_there_is(mechanism: str, each: float) -> None:
     epsilon = Calibration(mechanism, 5).epsilon(each=each, delta=1e-6)  # type: ignore[arg-type]
     assert epsilon >= 0
     assert not math.isnan(epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0])
-@pytest.mark.parametrize("sensitivity", [1, 3])
-@pytest.mark.parametrize("threshold", [0, 5, 12])
+@for_each("epsilon", [0.01, 0.1, 0.5, 1.0])
+@for_each("sensitivity", [1, 3])
+@for_each("threshold", [0, 5, 12])
 def test_one_question_of_conditional_release_is_private_and_has_its_target(
     epsilon: float, sensitivity: int, threshold: int
 ) -> None:

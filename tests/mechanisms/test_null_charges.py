@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout.errors import InputError
@@ -18,9 +20,7 @@ def expected(noise_scale: float, queries: int = QUERIES) -> float:
     return expected_null_charges(threshold=T, deviation_sd=SD, queries=queries, noise_scale=noise_scale)
 
 
-@pytest.mark.parametrize(
-    ("noise_scale", "charges"), [(0.0, 46.777), (1e-5, 46.780), (0.001, 78.496), (0.01, 1865.887)]
-)
+@for_each(("noise_scale", "charges"), [(0.0, 46.777), (1e-5, 46.780), (0.001, 78.496), (0.01, 1865.887)])
 def test_known_numbers_of_charges(noise_scale: float, charges: float) -> None:
     assert expected(noise_scale) == pytest.approx(charges, abs=0.001)
 
@@ -33,6 +33,7 @@ def charge_probability(threshold: float, scale: float) -> float:
     return float(np.trapezoid(2 * stats.norm.pdf(x, scale=SD) * tail, x))
 
 
+@pytest.mark.long(*MECHANISMS)
 @pytest.mark.parametrize("noise_scale", [0.001, 0.01])
 def test_one_query_is_a_double_integral(noise_scale: float) -> None:
     units = np.linspace(-40, 40, 2001)
@@ -80,7 +81,7 @@ def test_charges_fall_with_the_threshold_and_rise_with_the_noise() -> None:
     assert by_threshold == sorted(by_threshold, reverse=True)
 
 
-@pytest.mark.parametrize("ratio", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+@for_each("ratio", [1e-6, 1e-3, 1.0, 1e3, 1e6])
 def test_extreme_ratios_of_noise_to_deviation_stay_probabilities(ratio: float) -> None:
     charges = expected_null_charges(threshold=T, deviation_sd=SD, queries=100, noise_scale=ratio * SD)
     assert 0 <= charges <= 100
@@ -90,9 +91,7 @@ def test_no_queries_make_no_charges() -> None:
     assert expected(0.01, queries=0) == 0
 
 
-@pytest.mark.parametrize(
-    "bad", [{"threshold": 0.0}, {"deviation_sd": 0.0}, {"noise_scale": -1.0}, {"queries": -1}]
-)
+@for_each("bad", [{"threshold": 0.0}, {"deviation_sd": 0.0}, {"noise_scale": -1.0}, {"queries": -1}])
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
     given = {"threshold": T, "deviation_sd": SD, "queries": 1, "noise_scale": 0.0} | bad
     with pytest.raises(InputError):

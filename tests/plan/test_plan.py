@@ -3,15 +3,17 @@
 import math
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 from reusable_holdout import InputError, Plan, PlanError
 from reusable_holdout.accounting import optimal_composition
 from reusable_holdout.validity import PLANNED_NATS_PER_CHARGE
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "queries", "charges", "most"),
     [(10_000, 1_000, 0, 0.0128), (10_000, 1_000, 10, 0.0375), (1_000, 100, 5, 0.076)],
 )
@@ -50,7 +52,7 @@ def plan_or_none(**wish):
         return None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(wishes)
 def test_inverse_questions_agree(wish):
     wish["queries"] = max(wish["queries"], wish["charges"])
@@ -65,7 +67,7 @@ def test_inverse_questions_agree(wish):
     assert Plan(rows=rows, queries=queries, charges=charges, tolerance=tolerance, **known) == plan
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(wishes)
 def test_solutions_are_best_possible(wish):
     wish["queries"] = max(wish["queries"], wish["charges"])
@@ -93,7 +95,7 @@ def test_solutions_are_best_possible(wish):
         assert plan_or_none(**more, **known) is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(wishes)
 def test_an_agreed_answer_is_within_the_tolerance_to_the_last_charge(wish):
     wish["queries"] = max(wish["queries"], wish["charges"])
@@ -141,7 +143,7 @@ def test_a_stated_threshold_stays_and_the_tolerance_follows():
     assert again.charges >= 50
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wish", "nearest"),
     [
         ({"rows": 1_000, "queries": 1_000, "tolerance": 0.05}, {"rows", "tolerance"}),
@@ -229,7 +231,7 @@ def test_a_record_gives_the_same_plan():
 NAN, INF = math.nan, math.inf
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"rows": 0},
@@ -278,9 +280,7 @@ def test_too_few_numbers_are_refused(given):
         Plan(**given)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"query": 0}, {"query": 1_001}, {"charges": -1}, {"charges": 1_000}, {"estimate": 2}]
-)
+@for_each("wrong", [{"query": 0}, {"query": 1_001}, {"charges": -1}, {"charges": 1_000}, {"estimate": 2}])
 def test_a_half_width_outside_the_plan_is_refused(wrong):
     plan = Plan(rows=10_000, queries=1_000, tolerance=0.05)
     with pytest.raises(InputError):

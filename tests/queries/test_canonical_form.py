@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,8 +105,8 @@ def batched(bound, given):
     return bound.prepare_many([given, given])[1]
 
 
-@pytest.mark.parametrize("kept", NUMBERS)
-@pytest.mark.parametrize("labels", [Y, Y.astype(bool), Y.astype(float)], ids=["whole", "boolean", "float"])
+@for_each("kept", NUMBERS)
+@for_each("labels", [Y, Y.astype(bool), Y.astype(float)], ids=["whole", "boolean", "float"])
 def test_numbers_and_booleans_that_mean_the_same_label_are_one_question(kept, labels):
     bound = resolve_metric("accuracy").bind(labels)
     expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
@@ -113,7 +114,7 @@ def test_numbers_and_booleans_that_mean_the_same_label_are_one_question(kept, la
     assert identity(batched(bound, NUMBERS[kept])) == expected
 
 
-@pytest.mark.parametrize("kept", TEXTS)
+@for_each("kept", TEXTS)
 def test_texts_that_mean_the_same_label_are_one_question(kept):
     bound = resolve_metric("accuracy").bind(np.array(["no", "yes"])[Y])
     expected = (CODES.astype("u1").tobytes(), "|u1", (ROWS,), True)
@@ -121,24 +122,22 @@ def test_texts_that_mean_the_same_label_are_one_question(kept):
     assert identity(batched(bound, TEXTS[kept])) == expected
 
 
-@pytest.mark.parametrize("kept", NUMBERS)
+@for_each("kept", NUMBERS)
 def test_private_labels_may_be_kept_in_anything_too(kept):
     bound = resolve_metric("accuracy").bind(NUMBERS[kept])
     assert bound.score(bound.prepare(CODES)[None]).tolist() == [1 << 32]
     assert bound.classes.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("kept", TEXTS)
+@for_each("kept", TEXTS)
 def test_private_texts_may_be_kept_in_anything_too(kept):
     bound = resolve_metric("accuracy").bind(TEXTS[kept])
     assert bound.score(bound.prepare(TEXT)[None]).tolist() == [1 << 32]
     assert bound.classes.tolist() == ["no", "yes"]
 
 
-@pytest.mark.parametrize("kept", REALS)
-@pytest.mark.parametrize(
-    "metric", [resolve_metric("brier"), resolve_metric("roc_auc")], ids=["brier", "area"]
-)
+@for_each("kept", REALS)
+@for_each("metric", [resolve_metric("brier"), resolve_metric("roc_auc")], ids=["brier", "area"])
 def test_real_numbers_are_one_question_in_any_container(kept, metric):
     bound = metric.bind(Y)
     expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
@@ -146,12 +145,12 @@ def test_real_numbers_are_one_question_in_any_container(kept, metric):
     assert identity(batched(bound, REALS[kept])) == expected
 
 
-@pytest.mark.parametrize("kept", REALS)
+@for_each("kept", REALS)
 def test_private_targets_may_be_kept_in_anything_too(kept):
     assert mae(lower=0, upper=1).measure(REALS[kept], PROBABILITIES) == 0
 
 
-@pytest.mark.parametrize("kept", MATRICES)
+@for_each("kept", MATRICES)
 def test_a_matrix_of_two_classes_is_the_question_of_its_last_column(kept):
     bound = resolve_metric("log_loss").bind(Y)
     expected = (PROBABILITIES.tobytes(), PROBABILITIES.dtype.str, (ROWS,), True)
@@ -159,7 +158,7 @@ def test_a_matrix_of_two_classes_is_the_question_of_its_last_column(kept):
     assert identity(batched(bound, MATRICES[kept])) == expected
 
 
-@pytest.mark.parametrize("kept", ["array", "list", "pandas", "polars", "sparse", "arrays", "frames"])
+@for_each("kept", ["array", "list", "pandas", "polars", "sparse", "arrays", "frames"])
 def test_a_batch_is_its_queries_in_any_container(kept):
     bound = resolve_metric("accuracy").bind(Y)
     batch = np.stack([CODES, 1 - CODES, Y])
@@ -215,7 +214,7 @@ def test_a_number_that_is_no_class_is_never_coded(classes, stranger):
             bound.prepare(predictions)
 
 
-@pytest.mark.parametrize(("classes", "dtype"), [(2, "u1"), (255, "u1"), (256, "u2"), (65_536, "u4")])
+@for_each(("classes", "dtype"), [(2, "u1"), (255, "u1"), (256, "u2"), (65_536, "u4")])
 def test_codes_are_as_narrow_as_the_classes_allow(classes, dtype):
     for labels in (np.arange(classes), np.arange(classes) * 3 - 50, np.arange(classes).astype(str)):
         bound = resolve_metric("accuracy").bind(labels)
@@ -224,7 +223,7 @@ def test_codes_are_as_narrow_as_the_classes_allow(classes, dtype):
         assert np.array_equal(bound.classes[prepared], labels)
 
 
-@pytest.mark.parametrize("stray", [1e-7, -1e-7, 9e-7])
+@for_each("stray", [1e-7, -1e-7, 9e-7])
 def test_probabilities_may_stray_a_little_and_are_brought_back(stray):
     bound = resolve_metric("brier").bind(Y)
     assert bound.prepare([1 + abs(stray), -abs(stray), 0.5, 0, 1, 1]).tolist() == [1, 0, 0.5, 0, 1, 1]
@@ -252,8 +251,8 @@ def test_arrays_are_prepared_and_scored_without_pandas():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("label", "wrapped"), [(2**64 - 1, -1), (2**63, -(2**63))])
-@pytest.mark.parametrize("dtype", ["u8", "f8"])
+@for_each(("label", "wrapped"), [(2**64 - 1, -1), (2**63, -(2**63))])
+@for_each("dtype", ["u8", "f8"])
 def test_a_number_beyond_64_bits_is_not_the_class_it_wraps_to(label, wrapped, dtype):
     bound = resolve_metric("accuracy").bind(np.array([wrapped, 1]))
     with pytest.raises(InputError, match="must be among the classes"):

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.stats
 import sklearn.metrics
+from cases import for_each
+from long_tests import QUERIES, VALIDITY
 from queries.one_row import allowed, climbed_change, largest_changes
 
 from reusable_holdout.errors import InputError
@@ -45,7 +47,7 @@ def two_classes(seed, rows=300):
 # ---- Matthews's correlation
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_a_correlation_equals_scikit_learns(seed):
     y, rng = two_classes(seed)
     guesses = np.where(rng.random(len(y)) < rng.choice([0.1, 0.5, 0.9]), y, rng.integers(0, 2, len(y)))
@@ -74,8 +76,8 @@ def test_below_the_floor_the_predictions_are_taken_to_vary_more():
         agrees(matthews_corrcoef(floor=floor), y, few, expected)
 
 
-@pytest.mark.parametrize("counts", [(1, 1), (1, 4), (4, 1), (3, 4), (2, 6), (5, 5)])
-@pytest.mark.parametrize("floor", [0.01, 0.5, 1])
+@for_each("counts", [(1, 1), (1, 4), (4, 1), (3, 4), (2, 6), (5, 5)])
+@for_each("floor", [0.01, 0.5, 1])
 def test_the_declared_change_of_a_correlation_is_the_largest_of_every_small_holdout(counts, floor):
     bound = matthews_corrcoef(floor=floor).bind(np.repeat([0, 1], counts))
     changes = largest_changes(bound, np.array([0, 1]))
@@ -84,7 +86,7 @@ def test_the_declared_change_of_a_correlation_is_the_largest_of_every_small_hold
     assert np.square(changes / GRID).sum() == pytest.approx(bound.sum_of_squares, rel=1e-7)
 
 
-@pytest.mark.parametrize("counts", [(20, 20), (70, 10), (10, 70)])
+@for_each("counts", [(20, 20), (70, 10), (10, 70)])
 def test_climbing_finds_no_larger_change_of_a_correlation(counts):
     bound = matthews_corrcoef().bind(np.repeat([0, 1], counts))
     found = climbed_change(bound, lambda rng, rows: rng.integers(0, 2, rows), np.random.default_rng(1))
@@ -103,8 +105,8 @@ def test_a_correlation_needs_its_floor():
 # ---- average precision
 
 
-@pytest.mark.parametrize("digits", [0, 1, 2, 15])
-@pytest.mark.parametrize("seed", range(3))
+@for_each("digits", [0, 1, 2, 15])
+@for_each("seed", range(3))
 def test_an_average_precision_equals_scikit_learns_with_ties(seed, digits):
     y, rng = two_classes(seed)
     scores = np.round(y + rng.normal(0, 1, len(y)), digits)
@@ -116,11 +118,7 @@ def test_an_average_precision_of_constant_scores_is_the_share_of_positives():
     agrees(average_precision(), y, np.zeros(len(y)), y.mean())
 
 
-SIZES = [(1, 1), (4, 1), (1, 4), (2, 2), (3, 2), (2, 3), (3, 3), (1, 5), (5, 1)]
-
-
-@pytest.mark.parametrize("counts", SIZES)
-def test_the_declared_change_of_an_average_precision_is_the_largest_of_every_order_with_ties(counts):
+def check_all_orders(counts):
     """One level more than rows: enough for every weak order of the others, with the row above or below all of them."""
     y = np.repeat([0, 1], counts)
     rows = len(y)
@@ -131,7 +129,18 @@ def test_the_declared_change_of_an_average_precision_is_the_largest_of_every_ord
     assert changes.max() == pytest.approx(float(bound.sensitivity) * GRID, abs=3)
 
 
-@pytest.mark.parametrize("counts", [(1, 1), (40, 40), (300, 7), (7, 300), (1, 50), (50, 1), (2_000, 1_500)])
+@for_each("counts", [(1, 1), (4, 1), (1, 4), (2, 2)])
+def test_the_declared_change_of_an_average_precision_is_the_largest_of_every_order_with_ties(counts):
+    check_all_orders(counts)
+
+
+@pytest.mark.long(*QUERIES)
+@for_each("counts", [(3, 2), (2, 3), (3, 3), (1, 5), (5, 1)])
+def test_the_declared_change_of_an_average_precision_is_the_largest_of_every_order_of_more_rows(counts):
+    check_all_orders(counts)
+
+
+@for_each("counts", [(1, 1), (40, 40), (300, 7), (7, 300), (1, 50), (50, 1), (2_000, 1_500)])
 def test_the_declared_changes_of_an_average_precision_are_attained(counts):
     negatives, positives = counts
     y = np.repeat([0, 1], counts)
@@ -156,7 +165,8 @@ def test_the_declared_changes_of_an_average_precision_are_attained(counts):
     assert squares == pytest.approx(bound.sum_of_squares, rel=1e-6)
 
 
-@pytest.mark.parametrize("counts", [(20, 20), (35, 5), (5, 35)])
+@pytest.mark.long(*QUERIES)
+@for_each("counts", [(20, 20), (35, 5), (5, 35)])
 def test_climbing_finds_no_larger_change_of_an_average_precision(counts):
     bound = average_precision().bind(np.repeat([0, 1], counts))
     found = climbed_change(bound, lambda rng, rows: rng.integers(0, 50, rows) / 2, np.random.default_rng(2))
@@ -173,8 +183,8 @@ def matrices(seed, classes, rows=240):
     return y, matrix / matrix.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("classes", [3, 5])
-@pytest.mark.parametrize("weighted", [False, True])
+@for_each("classes", [3, 5])
+@for_each("weighted", [False, True])
 def test_areas_of_several_classes_equal_scikit_learns(classes, weighted):
     y, matrix = matrices(classes, classes)
     y[:60] = 0  # so that weights matter
@@ -203,8 +213,9 @@ def test_a_class_without_rows_is_left_out_of_the_mean_area():
 CORNERS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.4, 0.3, 0.3]])
 
 
-@pytest.mark.parametrize("counts", [(1, 1, 1), (2, 1, 1), (1, 2, 2)])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.long(*QUERIES)
+@for_each("counts", [(1, 1, 1), (2, 1, 1), (1, 2, 2)])
+@for_each("weighted", [False, True])
 def test_no_row_changes_a_mean_area_by_more_than_declared(counts, weighted):
     bound = roc_auc_ovr(weighted=weighted).bind(np.repeat([0, 1, 2], counts))
     changes = largest_changes(bound, CORNERS)
@@ -231,6 +242,7 @@ def test_the_declared_changes_of_a_mean_area_are_attained(weighted):
     assert squares == pytest.approx(bound.sum_of_squares, abs=1e-7)
 
 
+@pytest.mark.long(*QUERIES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_climbing_finds_no_larger_change_of_a_mean_area(weighted):
     bound = roc_auc_ovr(weighted=weighted).bind(np.resize([0, 1, 2, 2], 20))
@@ -243,8 +255,8 @@ def test_climbing_finds_no_larger_change_of_a_mean_area(weighted):
 # ---- how far they stray
 
 
-@pytest.mark.parametrize("size", [(12, 12), (25, 5), (5, 25)])
-@pytest.mark.parametrize("level", [0.5, 0.05, 1e-4])
+@for_each("size", [(12, 12), (25, 5), (5, 25)])
+@for_each("level", [0.5, 0.05, 1e-4])
 def test_confidence_bounds_of_a_correlation_miss_its_mean_no_more_often_than_their_level(size, level):
     """Exact, over all counts."""
     negatives, positives = size
@@ -281,7 +293,8 @@ def sampled(name):
     return resolve_metric(name).bind(y), y * 0.8 + rng.normal(0, 1, (RUNS, 40))
 
 
-@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted"])
+@pytest.mark.long(*VALIDITY)
+@for_each("name", ["average_precision", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted"])
 def test_confidence_bounds_of_ranks_miss_the_mean_no_more_often_than_their_level(name):
     """Sampled: false alarm 1e-9. The mean is that of other samples, known to five standard errors."""
     bound, queries = sampled(name)
@@ -298,9 +311,7 @@ def test_confidence_bounds_of_ranks_miss_the_mean_no_more_often_than_their_level
 # ---- definitions and refusals
 
 
-@pytest.mark.parametrize(
-    "name", ["matthews_corrcoef", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"]
-)
+@for_each("name", ["matthews_corrcoef", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"])
 def test_names_are_scikit_learns_and_descriptions_are_read_back(name):
     assert name in sklearn.metrics.get_scorer_names()
     assert described_metric(resolve_metric(name).describe()) == resolve_metric(name)
@@ -308,16 +319,14 @@ def test_names_are_scikit_learns_and_descriptions_are_read_back(name):
     assert described_metric(matthews_corrcoef(floor=0.1).describe()) == matthews_corrcoef(floor=0.1)
 
 
-@pytest.mark.parametrize("floor", [0, -1, 1.5, np.nan, "1", None])
+@for_each("floor", [0, -1, 1.5, np.nan, "1", None])
 def test_a_floor_that_is_no_share_is_refused(floor):
     with pytest.raises(InputError, match=r"floor must be .*; got "):
         matthews_corrcoef(floor=floor)
 
 
-@pytest.mark.parametrize(
-    "metric", [matthews_corrcoef(), average_precision(), roc_auc_ovr()], ids=lambda m: m.name
-)
-@pytest.mark.parametrize(
+@for_each("metric", [matthews_corrcoef(), average_precision(), roc_auc_ovr()], ids=lambda m: m.name)
+@for_each(
     ("y", "classes"),
     [([48151623] * 4, None), ([48151623] * 4, [1, 48151623]), ([48151623, np.nan], None), ([], None)],
 )

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import scipy.stats
 import sklearn.metrics
+from cases import for_each
+from long_tests import QUERIES, VALIDITY
 from queries.one_row import allowed, climbed_change, largest_changes
 
 from reusable_holdout.errors import InputError
@@ -65,8 +67,8 @@ AVERAGED = {
 }
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", BINARY)
+@for_each("seed", range(5))
+@for_each("name", BINARY)
 def test_of_two_classes_they_equal_scikit_learns(name, seed):
     metric, reference = BINARY[name]
     y, guesses = labels_and_guesses(seed, 2)
@@ -77,8 +79,8 @@ def test_of_two_classes_they_equal_scikit_learns(name, seed):
     assert metric.measure(names[y], names[guesses]) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("classes", [2, 3, 7])
-@pytest.mark.parametrize("name", AVERAGED)
+@for_each("classes", [2, 3, 7])
+@for_each("name", AVERAGED)
 def test_averages_equal_scikit_learns(name, classes):
     metric, reference = AVERAGED[name]
     y, guesses = labels_and_guesses(classes, classes)
@@ -87,8 +89,8 @@ def test_averages_equal_scikit_learns(name, classes):
     assert score(metric.bind(y), guesses) == pytest.approx(expected, abs=1.1 / GRID)
 
 
-@pytest.mark.parametrize("name", [*BINARY, *AVERAGED])
-@pytest.mark.parametrize("constant", [0, 1])
+@for_each("name", [*BINARY, *AVERAGED])
+@for_each("constant", [0, 1])
 def test_a_constant_prediction_is_scored_as_scikit_learn_does_where_the_floor_is_kept(name, constant):
     metric, reference = (BINARY | AVERAGED)[name]
     y = np.repeat([0, 1], [7, 3])
@@ -114,8 +116,8 @@ def test_a_precision_below_its_floor_counts_the_missing_predictions_as_wrong():
             assert metric.measure(y, guesses) == pytest.approx(hits / max(predicted, least))
 
 
-@pytest.mark.parametrize("counts", [(1, 1), (3, 7), (8, 2)])
-@pytest.mark.parametrize("beta", [0.5, 1, 2])
+@for_each("counts", [(1, 1), (3, 7), (8, 2)])
+@for_each("beta", [0.5, 1, 2])
 def test_an_f_is_exact_to_the_last_unit(counts, beta):
     y = np.repeat([0, 1], counts)
     bound = fbeta(beta=beta).bind(y)
@@ -131,8 +133,8 @@ def test_an_f_is_exact_to_the_last_unit(counts, beta):
 SMALL = [(1, 1), (1, 4), (4, 1), (3, 4), (2, 6), (6, 2)]
 
 
-@pytest.mark.parametrize("counts", SMALL)
-@pytest.mark.parametrize("name", [*BINARY, *(name for name in AVERAGED if "micro" not in name)])
+@for_each("counts", SMALL)
+@for_each("name", [*BINARY, *(name for name in AVERAGED if "micro" not in name)])
 def test_no_row_of_any_small_holdout_changes_a_score_by_more_than_declared(name, counts):
     metric = (BINARY | AVERAGED)[name][0]
     y = np.repeat([0, 1], counts)
@@ -145,10 +147,8 @@ def test_no_row_of_any_small_holdout_changes_a_score_by_more_than_declared(name,
         assert np.square(changes / GRID).sum() <= bound.sum_of_squares * (1 + 1e-7)
 
 
-@pytest.mark.parametrize("counts", [(1, 2, 3), (2, 2, 2), (4, 1, 1)])
-@pytest.mark.parametrize(
-    "name", ["f1 macro", "precision macro", "f1 weighted", "precision weighted", "fbeta macro"]
-)
+@for_each("counts", [(1, 2, 3), (2, 2, 2), (4, 1, 1)])
+@for_each("name", ["f1 macro", "precision macro", "f1 weighted", "precision weighted", "fbeta macro"])
 def test_no_row_of_three_classes_changes_an_average_by_more_than_declared(name, counts):
     y = np.repeat([0, 1, 2], counts)
     bound = AVERAGED[name][0].bind(y)
@@ -164,8 +164,9 @@ def test_the_declared_changes_of_an_average_are_attained_with_three_classes():
     assert largest_changes(bound, np.arange(3)).max() == pytest.approx(bound.sensitivity * GRID, rel=0.03)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("name", [name for name in AVERAGED if "micro" not in name])
+@pytest.mark.long(*QUERIES)
+@for_each("classes", [2, 4])
+@for_each("name", [name for name in AVERAGED if "micro" not in name])
 def test_climbing_finds_no_larger_change(name, classes):
     rng = np.random.default_rng(classes)
     y = np.resize(np.arange(classes), 30)
@@ -175,7 +176,7 @@ def test_climbing_finds_no_larger_change(name, classes):
     assert found > 0.2 * allowed(bound)
 
 
-@pytest.mark.parametrize("counts", [(5_000, 5_000), (9_500, 500), (500, 9_500)])
+@for_each("counts", [(5_000, 5_000), (9_500, 500), (500, 9_500)])
 def test_the_changes_of_the_binary_forms_are_those_derived(counts):
     y = np.repeat([0, 1], counts)
     positives = counts[1]
@@ -251,8 +252,9 @@ PLAIN = {
 SIZES = [(1, 1), (10, 10), (40, 5), (5, 40), (30, 30), (2, 9)]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.long(*VALIDITY)
+@for_each("size", SIZES)
+@for_each("name", PLAIN)
 def test_beyond_every_distance_the_exact_tails_are_below_the_declared_ones(name, size):
     metric = PLAIN[name]
     bound = metric.bind(np.repeat([0, 1], size))
@@ -272,10 +274,9 @@ def test_beyond_every_distance_the_exact_tails_are_below_the_declared_ones(name,
         assert (above[first] <= declared * (1 + 1e-9) + 1e-15)[high & counted].all()
 
 
-@pytest.mark.parametrize("level", [0.5, 0.05, 1e-3, 1e-6])
-@pytest.mark.parametrize(
-    "name", [*PLAIN, "recall", "specificity", "f1 macro", "precision macro", "f1 weighted"]
-)
+@pytest.mark.long(*VALIDITY)
+@for_each("level", [0.5, 0.05, 1e-3, 1e-6])
+@for_each("name", [*PLAIN, "recall", "specificity", "f1 macro", "precision macro", "f1 weighted"])
 def test_confidence_bounds_miss_the_population_no_more_often_than_their_level(name, level):
     metric = (PLAIN | {"recall": recall(), "specificity": specificity()}).get(name) or AVERAGED[name][0]
     for size in [(12, 12), (25, 6), (6, 25)]:
@@ -301,7 +302,7 @@ def test_the_inequality_behind_the_floor_of_a_precision_holds():
 # ---- names and refusals
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "metric"),
     [
         *((f"f1_{average}", f1(average=average)) for average in AVERAGES),
@@ -317,7 +318,7 @@ def test_names_are_scikit_learns(name, metric):
         assert name in sklearn.metrics.get_scorer_names()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "metric",
     [precision(floor=0.2), precision(floor=0.2, average="macro"), *(fbeta(beta=3, average=a) for a in AVERAGES)],
 )  # fmt: skip
@@ -325,32 +326,32 @@ def test_a_description_with_parameters_is_read_back(metric):
     assert described_metric(metric.describe()) == metric
 
 
-@pytest.mark.parametrize("floor", [0, -0.1, 1.01, np.nan, "0.5", None])
+@for_each("floor", [0, -0.1, 1.01, np.nan, "0.5", None])
 def test_a_floor_that_is_no_share_is_refused(floor):
     with pytest.raises(InputError, match=r"floor must be .*; got "):
         precision(floor=floor)
 
 
-@pytest.mark.parametrize("beta", [0, 0.09, 11, np.inf, "1", None])
+@for_each("beta", [0, 0.09, 11, np.inf, "1", None])
 def test_a_beta_out_of_range_is_refused(beta):
     with pytest.raises(InputError, match=r"beta must be .*; got "):
         fbeta(beta=beta)
 
 
-@pytest.mark.parametrize("factory", [f1, precision, recall])
+@for_each("factory", [f1, precision, recall])
 def test_an_average_that_does_not_exist_is_refused(factory):
     with pytest.raises(InputError, match=r"average must be one of .*; got 'samples'"):
         factory(average="samples")
 
 
-@pytest.mark.parametrize("description", [{}, {"name": "mine"}, f1().describe() | {"upper": 2.0}])
+@for_each("description", [{}, {"name": "mine"}, f1().describe() | {"upper": 2.0}])
 def test_a_description_of_no_metric_of_the_catalogue_is_refused(description):
     with pytest.raises(InputError, match="must be one of the catalogue"):
         described_metric(description)
 
 
-@pytest.mark.parametrize("floor", [0.2, 0.5, 1])
-@pytest.mark.parametrize("size", [(2_000, 30), (400, 60), (300, 300)])
+@for_each("floor", [0.2, 0.5, 1])
+@for_each("size", [(2_000, 30), (400, 60), (300, 300)])
 def test_the_tails_of_a_precision_are_below_the_declared_ones_where_positives_are_rare(size, floor):
     negatives, positives = size
     spread = precision(floor=floor).bind(np.repeat([0, 1], size)).sum_of_squares

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import for_each
 
 import reusable_holdout
 from reusable_holdout import queries
@@ -31,7 +32,7 @@ def test_the_grid_has_32_bits():
     assert (GRID_BITS, GRID) == (32, 1 << 32)
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@for_each("name", CATALOGUE)
 def test_a_metric_of_the_catalogue_is_what_its_name_says(name):
     metric = resolve_metric(name)
     response, lower, upper, greater_is_better, family = CATALOGUE[name]
@@ -40,7 +41,7 @@ def test_a_metric_of_the_catalogue_is_what_its_name_says(name):
     assert (metric.greater_is_better, metric.family) == (greater_is_better, family)
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@for_each("name", CATALOGUE)
 def test_a_name_and_its_factory_give_equal_metrics(name):
     assert resolve_metric(name) == getattr(queries, name)()
     assert hash(resolve_metric(name)) == hash(getattr(queries, name)())
@@ -51,7 +52,7 @@ def test_a_metric_resolves_to_itself():
     assert resolve_metric(metric) is metric
 
 
-@pytest.mark.parametrize(
+@for_each(
     "metric",
     [
         *(resolve_metric(name) for name in CATALOGUE),

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.stats
 import sklearn.metrics
+from cases import for_each
+from long_tests import QUERIES, VALIDITY
 from queries.one_row import allowed, climbed_change, largest_changes
 
 from reusable_holdout.errors import InputError
@@ -42,7 +44,7 @@ def agrees(metric, y, predictions, expected):
     assert scored == pytest.approx(expected, abs=1.1 / GRID * (metric.upper - metric.lower))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_values_equal_scikit_learns(seed):
     y, predictions = values(seed)
     root = sklearn.metrics.root_mean_squared_error(y, predictions)
@@ -60,7 +62,7 @@ def test_values_equal_scikit_learns(seed):
         agrees(quantile_loss(lower=LOW, upper=HIGH, quantile=quantile), y, predictions, expected)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@for_each("name", METRICS)
 def test_predictions_beyond_the_bounds_are_clipped_which_only_helps(name):
     metric = METRICS[name]
     y, predictions = values(3)
@@ -68,7 +70,7 @@ def test_predictions_beyond_the_bounds_are_clipped_which_only_helps(name):
     assert metric.measure(y, wild) == metric.measure(y, np.clip(wild, LOW, HIGH))
 
 
-@pytest.mark.parametrize("name", METRICS)
+@for_each("name", METRICS)
 def test_the_worst_and_the_best_predictions_reach_the_bounds(name):
     metric = METRICS[name]
     y = np.array([LOW] * 4 if "0.9" not in name else [HIGH] * 4)
@@ -89,8 +91,8 @@ def test_a_small_root_is_not_lost_to_rounding():
 # ---- what one row can change
 
 
-@pytest.mark.parametrize("rows", [1, 2, 4])
-@pytest.mark.parametrize("name", METRICS)
+@for_each("rows", [1, 2, 4])
+@for_each("name", METRICS)
 def test_no_row_of_any_small_holdout_changes_a_score_by_more_than_declared(name, rows):
     """A row of target LOW can be predicted anything, so its error is anything: as if the target was replaced too."""
     bound = METRICS[name].bind(np.full(rows, LOW))
@@ -100,7 +102,8 @@ def test_no_row_of_any_small_holdout_changes_a_score_by_more_than_declared(name,
         assert changes.max() == pytest.approx(float(bound.sensitivity) * GRID, rel=0.03, abs=4)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.long(*QUERIES)
+@for_each("name", METRICS)
 def test_climbing_finds_no_larger_change(name):
     rng = np.random.default_rng(1)
     bound = METRICS[name].bind(rng.uniform(LOW, HIGH, 25))
@@ -110,8 +113,8 @@ def test_climbing_finds_no_larger_change(name):
     assert 0.2 * allowed(bound) < found <= allowed(bound)
 
 
-@pytest.mark.parametrize("rows", [1, 100, 12_345])
-@pytest.mark.parametrize("floor", [0.0, 0.04, 0.4, 3.9])
+@for_each("rows", [1, 100, 12_345])
+@for_each("floor", [0.0, 0.04, 0.4, 3.9])
 def test_the_changes_of_a_root_are_those_derived(rows, floor):
     bound = rmse(lower=LOW, upper=HIGH, floor=floor).bind(np.zeros(rows))
     g = floor / (HIGH - LOW)
@@ -135,8 +138,8 @@ def test_the_changes_of_the_means_are_one_over_the_rows():
 # ---- how far they stray from the population's value
 
 
-@pytest.mark.parametrize("rows", [1, 7, 60, 500])
-@pytest.mark.parametrize("floor", [0.0, 0.1, 0.3, 0.9])
+@for_each("rows", [1, 7, 60, 500])
+@for_each("floor", [0.0, 0.1, 0.3, 0.9])
 def test_beyond_every_distance_the_exact_tails_of_a_root_are_below_the_declared_ones(rows, floor):
     """For losses of 0 or 1, the extreme ones."""
     spread = rmse(lower=0, upper=1, floor=floor).bind(np.zeros(rows)).sum_of_squares
@@ -164,7 +167,8 @@ def test_a_root_strays_no_less_than_half_of_what_is_declared():
 RUNS = 20_000
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.long(*VALIDITY)
+@for_each("name", METRICS)
 def test_confidence_bounds_miss_the_population_no_more_often_than_their_level(name):
     """Sampled: false alarm 1e-9."""
     metric, level = METRICS[name], 0.05
@@ -189,29 +193,27 @@ def test_confidence_bounds_miss_the_population_no_more_often_than_their_level(na
 # ---- definitions and refusals
 
 
-@pytest.mark.parametrize("name", METRICS)
+@for_each("name", METRICS)
 def test_a_description_is_read_back(name):
     assert described_metric(METRICS[name].describe()) == METRICS[name]
     assert described_metric(mse(lower=0, upper=2).describe()) == mse(lower=0, upper=2)
 
 
-@pytest.mark.parametrize("name", ["mae", "mse", "rmse", "r2", "quantile_loss"])
+@for_each("name", ["mae", "mse", "rmse", "r2", "quantile_loss"])
 def test_a_name_alone_says_what_must_be_stated(name):
     with pytest.raises(InputError, match=rf"must be stated for '{name}'.*pass {name}\(lower=..., upper=..."):
         resolve_metric(name)
 
 
-@pytest.mark.parametrize("factory", [rmse, r2, quantile_loss])
-@pytest.mark.parametrize(
-    "bounds", [(1, 1), (2, 1), (np.nan, 1), (0, np.inf), ("0", "1"), (None, 1), (-1e300, 1e300)]
-)
+@for_each("factory", [rmse, r2, quantile_loss])
+@for_each("bounds", [(1, 1), (2, 1), (np.nan, 1), (0, np.inf), ("0", "1"), (None, 1), (-1e300, 1e300)])
 def test_bounds_that_bound_nothing_are_refused(factory, bounds):
     more = {"variance": 1} if factory is r2 else {}
     with pytest.raises(InputError, match="finite with lower < upper"):
         factory(lower=bounds[0], upper=bounds[1], **more)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("factory", "argument", "refused"),
     [
         (rmse, "floor", [-0.1, 1, 2, np.nan, "0", None]),
@@ -225,8 +227,8 @@ def test_arguments_out_of_range_are_refused(factory, argument, refused):
             factory(lower=0, upper=1, **{argument: value})
 
 
-@pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("y", [[0.0, 48.15], [np.nan, 48.15], ["48.15", "1"], [], [[0.0, 48.15]] * 2])
+@for_each("name", METRICS)
+@for_each("y", [[0.0, 48.15], [np.nan, 48.15], ["48.15", "1"], [], [[0.0, 48.15]] * 2])
 def test_targets_that_do_not_fit_are_refused_and_not_quoted(name, y):
     with pytest.raises(InputError) as caught:
         METRICS[name].bind(y)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from cases import for_each
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.queries import GRID, Metric, resolve_metric
@@ -188,8 +189,8 @@ def assert_withheld(error):
     assert str(error).count(";") >= 2
 
 
-@pytest.mark.parametrize("fault", BROKEN)
-@pytest.mark.parametrize("kind", ["loss", "statistic"])
+@for_each("fault", BROKEN)
+@for_each("kind", ["loss", "statistic"])
 def test_what_a_function_says_on_the_holdout_is_withheld(fault, kind):
     function = {"loss": BROKEN[fault]} if kind == "loss" else {
         "statistic": in_one_number(BROKEN[fault]), "differences": [1] * 4
@@ -209,7 +210,7 @@ def quoting(y, *_):
     raise ValueError(f"row 2 is {y[2]}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "functions",
     [
         {"loss": quoting},

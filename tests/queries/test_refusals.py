@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from cases import for_each
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import Metric, log_loss, mae, mse, resolve_metric
@@ -120,7 +121,7 @@ def refusal(error, act):
     return message
 
 
-@pytest.mark.parametrize(("name", "bad"), CASES)
+@for_each(("name", "bad"), CASES)
 def test_predictions_that_do_not_fit_are_refused_in_words_that_depend_on_no_label(name, bad):
     labels = REAL if name == "mae" else TWO
     messages = set()
@@ -158,8 +159,8 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("name", PROBABILITIES)
-@pytest.mark.parametrize("case", MATRICES)
+@for_each("name", PROBABILITIES)
+@for_each("case", MATRICES)
 def test_matrices_of_probabilities_that_do_not_fit_are_refused(name, case):
     predictions, words = MATRICES[case]
     messages = {
@@ -188,7 +189,7 @@ BATCHES = {
 }
 
 
-@pytest.mark.parametrize("case", BATCHES)
+@for_each("case", BATCHES)
 def test_batches_that_do_not_fit_are_refused(case):
     batch, words = BATCHES[case]
     bound = resolve_metric("accuracy").bind(TWO)
@@ -251,7 +252,7 @@ TARGETS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", TARGETS, ids=[case.name for case in TARGETS])
+@for_each("case", TARGETS, ids=[case.name for case in TARGETS])
 def test_private_labels_that_do_not_fit_are_refused_and_not_quoted(case):
     metric = resolve_metric(case.metric)
     message = refusal(InputError, lambda: metric.bind(case.y, classes=case.classes))
@@ -284,15 +285,15 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_names_that_are_no_metrics_are_refused(name):
     message = refusal(InputError, lambda: resolve_metric(name))
     with pytest.raises(InputError, match=NAMES[name]):
         raise InputError(message)
 
 
-@pytest.mark.parametrize("factory", [mae, mse])
-@pytest.mark.parametrize(
+@for_each("factory", [mae, mse])
+@for_each(
     "bounds",
     [
         (1, 1),
@@ -311,7 +312,7 @@ def test_bounds_that_bound_nothing_are_refused(factory, bounds):
     assert "finite" in refusal(InputError, lambda: factory(lower=bounds[0], upper=bounds[1]))
 
 
-@pytest.mark.parametrize("clip", [0, 1, -0.1, 1.1, np.nan, np.inf, "0.1", None, True, 1j, 10**400, 0.0])
+@for_each("clip", [0, 1, -0.1, 1.1, np.nan, np.inf, "0.1", None, True, 1j, 10**400, 0.0])
 def test_a_clip_that_is_no_probability_is_refused(clip):
     assert "clip must" in refusal(InputError, lambda: log_loss(clip=clip))
 
@@ -347,7 +348,7 @@ DEFINITIONS = {
 }
 
 
-@pytest.mark.parametrize("case", DEFINITIONS)
+@for_each("case", DEFINITIONS)
 def test_definitions_that_are_not_sound_are_refused(case):
     sound = {"name": "own", "lower": 0, "upper": 1, "greater_is_better": True, "loss": zeros}
     Metric(**sound)

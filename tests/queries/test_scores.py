@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sklearn.metrics
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,8 +48,8 @@ def agrees(metric, y, predictions, expected):
     assert metric.measure(y, predictions) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("classes", [2, 3, 7, 300])
-@pytest.mark.parametrize(
+@for_each("classes", [2, 3, 7, 300])
+@for_each(
     ("name", "reference"),
     [
         ("accuracy", sklearn.metrics.accuracy_score),
@@ -83,7 +84,7 @@ def test_brier_as_a_matrix_of_two_classes_is_the_same_number_as_half_the_squared
     assert resolve_metric("brier").measure(y, matrix) == pytest.approx(half)
 
 
-@pytest.mark.parametrize("classes", [2, 3, 7])
+@for_each("classes", [2, 3, 7])
 def test_log_loss_equals_scikit_learns_where_nothing_is_clipped(classes):
     y, matrix, _ = random_problem(classes, classes)
     agrees(resolve_metric("log_loss"), y, matrix, sklearn.metrics.log_loss(y, matrix))
@@ -127,8 +128,8 @@ def test_predicted_values_beyond_the_bounds_are_clipped():
     assert mse(lower=0, upper=2).measure([0.0, 2.0], [9.0, 2.0]) == 2.0
 
 
-@pytest.mark.parametrize("rows", [1, 3, 7, 1_000, 4_099])
-@pytest.mark.parametrize("name", ["accuracy", "zero_one_loss"])
+@for_each("rows", [1, 3, 7, 1_000, 4_099])
+@for_each("name", ["accuracy", "zero_one_loss"])
 def test_shares_are_exact_to_the_last_unit(name, rows):
     bound = resolve_metric(name).bind(np.zeros(rows, int), classes=[0, 1])
     hits = sorted({0, 1, rows // 3, rows - 1, rows})
@@ -176,7 +177,7 @@ def every_metric():
     }
 
 
-@pytest.mark.parametrize("name", every_metric())
+@for_each("name", every_metric())
 def test_a_batch_scores_as_its_queries_do_one_by_one(name):
     metric, y, batch = every_metric()[name]
     bound = metric.bind(y)
@@ -192,7 +193,7 @@ def test_a_batch_scores_as_its_queries_do_one_by_one(name):
         assert score / GRID == pytest.approx(exact, abs=ROUNDING)
 
 
-@pytest.mark.parametrize("name", every_metric())
+@for_each("name", every_metric())
 def test_scoring_changes_nothing_that_will_be_hashed(name):
     metric, y, batch = every_metric()[name]
     bound = metric.bind(y)
@@ -202,7 +203,7 @@ def test_scoring_changes_nothing_that_will_be_hashed(name):
     assert prepared.tobytes() == before
 
 
-@pytest.mark.parametrize("name", every_metric())
+@for_each("name", every_metric())
 def test_later_changes_of_labels_and_predictions_change_nothing(name):
     metric, y, batch = every_metric()[name]
     y, batch = y.copy(), batch.copy()

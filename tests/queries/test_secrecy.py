@@ -7,6 +7,7 @@ import traceback
 import joblib
 import numpy as np
 import pytest
+from cases import for_each
 
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.queries import Metric, mae, resolve_metric, rmse
@@ -57,7 +58,7 @@ def holders(bound):
     return [bound, bound.statistic, *inside]
 
 
-@pytest.mark.parametrize("name", METRICS)
+@for_each("name", METRICS)
 def test_nothing_bound_shows_its_labels(name):
     metric, y = METRICS[name]
     bound = metric.bind(y)
@@ -67,8 +68,8 @@ def test_nothing_bound_shows_its_labels(name):
         assert repr(holder).endswith(" rows>")  # of a recall's inside, its class's: public
 
 
-@pytest.mark.parametrize("name", ["accuracy", "mae", "rmse", "own"])
-@pytest.mark.parametrize("weights", [[0, 1, 1, 0], [1, 2, 3, 4]])
+@for_each("name", ["accuracy", "mae", "rmse", "own"])
+@for_each("weights", [[0, 1, 1, 0], [1, 2, 3, 4]])
 def test_nothing_bound_with_weights_shows_its_labels_or_can_leave(name, weights):
     metric, y = METRICS[name]
     bound = metric.bind(y, sample_weight=weights)
@@ -78,7 +79,7 @@ def test_nothing_bound_with_weights_shows_its_labels_or_can_leave(name, weights)
             pickle.dumps(holder)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@for_each("name", METRICS)
 def test_two_holdouts_of_one_size_look_alike(name):
     metric, y = METRICS[name]
     for one, other in zip(holders(metric.bind(y)), holders(metric.bind(y[::-1])), strict=True):
@@ -86,8 +87,8 @@ def test_two_holdouts_of_one_size_look_alike(name):
         assert one != other
 
 
-@pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize(
+@for_each("name", METRICS)
+@for_each(
     "leave",
     [
         *(lambda held, p=protocol: pickle.dumps(held, p) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)),
@@ -110,7 +111,7 @@ def test_nothing_bound_can_be_pickled_or_copied(name, leave):
         assert not any(secret in str(caught.value) for secret in SECRETS)
 
 
-@pytest.mark.parametrize("name", METRICS)
+@for_each("name", METRICS)
 def test_the_metric_itself_can_be_pickled_and_bound_again(name):
     metric, y = METRICS[name]
     again = pickle.loads(pickle.dumps(metric))

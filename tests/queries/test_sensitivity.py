@@ -5,8 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 from reusable_holdout.queries import GRID, Metric, log_loss, mae, mse, resolve_metric
 
@@ -73,7 +75,7 @@ def units(metric, y, predictions, classes):
 
 
 @pytest.mark.parametrize("name", LABEL_FREE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_replacing_a_row_with_its_label_moves_the_score_by_at_most_the_sensitivity(name, data):
     metric, response = LABEL_FREE[name]
@@ -85,7 +87,7 @@ def test_replacing_a_row_with_its_label_moves_the_score_by_at_most_the_sensitivi
 
 
 @pytest.mark.parametrize("name", LABEL_KEPT)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_replacing_a_row_under_its_label_moves_the_score_by_at_most_the_sensitivity(name, data):
     metric, response = LABEL_KEPT[name]
@@ -118,7 +120,7 @@ EXTREMES = {  # targets, the best predictions, and what is worst for each row
 }
 
 
-@pytest.mark.parametrize("name", EXTREMES)
+@for_each("name", EXTREMES)
 def test_the_declared_changes_are_attained(name):
     metric, y, best, worst = EXTREMES[name]
     bound = metric.bind(y)
@@ -142,8 +144,8 @@ def test_an_area_moves_more_by_a_row_of_the_rarer_class():
     assert bound.sum_of_squares == pytest.approx(1 / 3 + 1 / 8)
 
 
-@pytest.mark.parametrize("name", LABEL_FREE)
-@pytest.mark.parametrize("rows", [1, 2, 3, 10, 4_099])
+@for_each("name", LABEL_FREE)
+@for_each("rows", [1, 2, 3, 10, 4_099])
 def test_a_mean_moves_by_one_over_the_rows(name, rows):
     metric, _ = LABEL_FREE[name]
     bound = metric.bind(np.zeros(rows, int), classes=None if metric.response == "values" else [0, 1])
@@ -151,7 +153,7 @@ def test_a_mean_moves_by_one_over_the_rows(name, rows):
     assert bound.sum_of_squares == pytest.approx(1 / rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     y=st.lists(st.floats(-10, 10), min_size=2, max_size=9),
     replacement=st.tuples(st.floats(-10, 10), st.floats(-10, 10)),

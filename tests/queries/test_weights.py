@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 import scipy.stats
 import sklearn.metrics
+from cases import for_each
+from long_tests import QUERIES, VALIDITY
 from queries.one_row import allowed, climbed_change, largest_changes
 
 from reusable_holdout.errors import InputError
@@ -101,7 +103,7 @@ GROUP = np.random.default_rng(8).random(ROWS) < 0.4
 # ---- slices
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@for_each("name", PROBLEMS)
 def test_a_slice_is_a_holdout_of_its_rows(name):
     metric, y, batch = PROBLEMS[name]
     bound, alone = metric.bind(y, sample_weight=GROUP), metric.bind(y[GROUP])
@@ -131,8 +133,8 @@ def test_a_slice_of_a_recall_is_binomial_with_the_slices_rows_of_the_class():
     assert (bound.family, bound.effective_rows) == ("binomial", (y[GROUP] == 1).sum())
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("weight", [1, 2.5, True])
+@for_each("name", PROBLEMS)
+@for_each("weight", [1, 2.5, True])
 def test_equal_weights_are_none(name, weight):
     metric, y, batch = PROBLEMS[name]
     bound, plain = metric.bind(y, sample_weight=np.full(ROWS, weight)), metric.bind(y)
@@ -142,7 +144,7 @@ def test_equal_weights_are_none(name, weight):
     assert (bound.family, bound.effective_rows) == (plain.family, plain.effective_rows)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@for_each("name", PROBLEMS)
 def test_the_rows_outside_a_slice_do_not_matter(name):
     metric, y, batch = PROBLEMS[name]
     bound = metric.bind(y, sample_weight=GROUP)
@@ -162,8 +164,8 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("name", MEANS)
+@for_each("weights", WEIGHTS)
+@for_each("name", MEANS)
 def test_a_weighted_mean_is_the_mean_of_rows_measured_alone(name, weights):
     metric, y, batch = PROBLEMS[name]
     w = WEIGHTS[weights]
@@ -180,7 +182,7 @@ def test_a_weighted_mean_is_the_mean_of_rows_measured_alone(name, weights):
     assert metric.measure(y, batch[0], sample_weight=w) == pytest.approx(expected, abs=1e-8 * span)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
+@for_each("weights", WEIGHTS)
 def test_weighted_means_equal_scikit_learns(weights):
     w = WEIGHTS[weights]
     pairs = {
@@ -198,7 +200,7 @@ def test_weighted_means_equal_scikit_learns(weights):
         assert metric.measure(y, batch[1], sample_weight=w) == pytest.approx(reference(y, batch[1]), abs=1e-8)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@for_each("name", OTHERS)
 def test_what_is_no_mean_over_all_rows_takes_slices_only(name):
     metric, y, _ = PROBLEMS[name]
     with pytest.raises(
@@ -227,10 +229,8 @@ def test_large_weights_of_many_rows_do_not_overflow():
 # ---- what one row can change
 
 
-@pytest.mark.parametrize(
-    "weights", [(1, 2), (1, 2, 3, 4), (0, 1, 5, 1), (0.1, 0.7, 0.25, 1e-9), (1, 100, 100)]
-)
-@pytest.mark.parametrize("name", ["accuracy", "mae", "rmse", "rmse above a floor", "r2", "quantile_loss"])
+@for_each("weights", [(1, 2), (1, 2, 3, 4), (0, 1, 5, 1), (0.1, 0.7, 0.25, 1e-9), (1, 100, 100)])
+@for_each("name", ["accuracy", "mae", "rmse", "rmse above a floor", "r2", "quantile_loss"])
 def test_no_row_of_any_small_holdout_changes_a_weighted_score_by_more_than_declared(name, weights):
     metric, _, _ = PROBLEMS[name]
     y = np.zeros(len(weights), int if name == "accuracy" else float)
@@ -246,7 +246,8 @@ def test_no_row_of_any_small_holdout_changes_a_weighted_score_by_more_than_decla
         assert bound.sum_of_squares == pytest.approx(np.square(shares).sum(), rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["brier", "mse", "rmse", "r2", "zero_one_loss"])
+@pytest.mark.long(*QUERIES)
+@for_each("name", ["brier", "mse", "rmse", "r2", "zero_one_loss"])
 def test_climbing_finds_no_larger_change_of_a_weighted_score(name):
     metric, y, batch = PROBLEMS[name]
     bound = metric.bind(y, sample_weight=WEIGHTS["skewed"])
@@ -260,7 +261,8 @@ def test_climbing_finds_no_larger_change_of_a_weighted_score(name):
     assert batch.shape[1] == bound.rows
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.long(*QUERIES)
+@for_each("name", OTHERS)
 def test_climbing_finds_no_larger_change_of_a_slice(name):
     metric, y, batch = PROBLEMS[name]
     bound = metric.bind(y, sample_weight=GROUP)
@@ -277,7 +279,7 @@ def test_climbing_finds_no_larger_change_of_a_slice(name):
 # ---- confidence
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("weights", "family", "effective_rows"),
     [
         ([1, 1, 1, 2], "bounded", 2),
@@ -302,10 +304,9 @@ def values_of_subsets(bound, rows):
     return every, bound.score(bound.prepare_many(every)) / GRID
 
 
-@pytest.mark.parametrize(
-    "weights", [range(1, 13), [1, 9] * 6, [1] * 11 + [4], [1] * 11 + [40], [0, 3, 2, 2] * 3]
-)
-@pytest.mark.parametrize("name", ["accuracy", "mse", "rmse"])
+@pytest.mark.long(*VALIDITY)
+@for_each("weights", [range(1, 13), [1, 9] * 6, [1] * 11 + [4], [1] * 11 + [40], [0, 3, 2, 2] * 3])
+@for_each("name", ["accuracy", "mse", "rmse"])
 def test_confidence_bounds_of_a_weighted_mean_miss_no_more_often_than_their_level(name, weights):
     """Exact, over all sets of rows that are predicted wrong; their chances may depend on the weights."""
     rows, w = 12, np.array(list(weights), float)
@@ -376,8 +377,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-@pytest.mark.parametrize("name", ["accuracy", "f1", "mae", "own"])
+@for_each("case", BAD)
+@for_each("name", ["accuracy", "f1", "mae", "own"])
 def test_weights_that_are_none_are_refused_in_words_that_depend_on_no_label(name, case):
     metric, y, _ = PROBLEMS[name]
     messages = set()

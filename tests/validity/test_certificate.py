@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.validity import (
@@ -57,7 +59,7 @@ certificates = st.builds(
 units = st.floats(0.0, 1.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "queries", "charges", "most"),
     [(10_000, 1000, 0, 0.0128), (10_000, 1000, 10, 0.0366), (1000, 100, 5, 0.075)],
 )
@@ -118,7 +120,7 @@ def test_intervals_cover_the_bounds_of_every_holdout_value_the_noise_allows(guar
         assert interval.high >= guard.lower + high * guard.span - 1e-13
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(guard=certificates, unit=units, charges=st.integers(0, 9), extra=st.floats(0.0, 10.0))
 def test_the_threshold_is_the_largest_that_keeps_the_tolerance(guard, unit, charges, extra):
     charges = min(charges, guard.queries - 1)
@@ -159,7 +161,7 @@ def test_a_stated_threshold_is_the_threshold():
     np.testing.assert_array_equal(guard.threshold(np.array([0.1, 0.9]), charges=0, nats=0.0), [0.05, 0.05])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@for_each("family", FAMILIES)
 def test_arrays_are_answered_as_their_elements_are(family):
     guard = certificate(family=family, lower=-1.0, upper=3.0, tolerance=0.3)
     priors = np.linspace(-1.0, 3.0, 41)
@@ -256,7 +258,7 @@ def test_a_derived_grid_is_between_one_threshold_and_four_thirds(threshold):
     assert threshold * (1.0 - 1e-8) <= step <= 4.0 / 3.0 * threshold * (1.0 + 1e-8)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "queries", "charges", "tolerance", "estimate"),
     [(10_000, 1000, 15, 0.06, 0.9), (1000, 100, 3, 0.12, 0.8), (10_000, 1000, 6, 0.06, 0.5)],
 )
@@ -276,8 +278,8 @@ def test_a_charged_answer_keeps_the_tolerance_unless_its_prior_was_far_off(
                 assert value - tolerance <= low <= high <= value + tolerance
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(("rows", "tolerance"), [(60, 0.4), (1000, 0.12), (10_000, 0.06)])
+@for_each("family", FAMILIES)
+@for_each(("rows", "tolerance"), [(60, 0.4), (1000, 0.12), (10_000, 0.06)])
 def test_a_table_never_raises_a_threshold_and_hardly_lowers_it(family, rows, tolerance):
     guard = certificate(rows=rows, family=family, tolerance=tolerance, queries=100)
     table = ThresholdTable(guard, charges=3, nats=9.5)
@@ -304,8 +306,8 @@ def discrete_laplace_tail(reach, *, scale):
     return math.exp(-(math.floor(reach) + 1) / scale) / (1.0 + math.exp(-1.0 / scale))
 
 
-@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-4])
-@pytest.mark.parametrize(("queries", "charges"), [(1, 0), (1, 1), (100, 5), (10**6, 200)])
+@for_each("beta", [0.5, 0.05, 1e-4])
+@for_each(("queries", "charges"), [(1, 0), (1, 1), (100, 5), (10**6, 200)])
 def test_the_noise_exceeds_its_reach_with_a_twentieth_of_the_failure_probability(queries, charges, beta):
     tails = NoiseTails(queries=queries, charges=charges, beta=beta)
     threshold_reach = 2.0 * math.log((charges + 1) / (2 * 0.1 * 0.05 * beta))
@@ -319,7 +321,7 @@ def test_the_noise_exceeds_its_reach_with_a_twentieth_of_the_failure_probability
     assert failures + unspent == pytest.approx(0.05 * beta, rel=1e-9)
 
 
-@pytest.mark.parametrize(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
+@for_each(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
 def test_a_threshold_noise_that_is_held_is_paid_for_once(queries, charges):
     beta = 0.05
     tails = NoiseTails(queries=queries, charges=charges, beta=beta, mechanism="standard-svt")
@@ -333,7 +335,7 @@ def test_a_threshold_noise_that_is_held_is_paid_for_once(queries, charges):
     assert failures == pytest.approx(0.05 * beta, rel=1e-9)
 
 
-@pytest.mark.parametrize(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
+@for_each(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
 def test_noise_that_is_compared_and_released_is_paid_for_once(queries, charges):
     beta = 0.05
     tails = NoiseTails(queries=queries, charges=charges, beta=beta, mechanism="target-charging")
@@ -347,7 +349,7 @@ def test_no_noise_reaches_nowhere():
     assert (tails.comparison, tails.answer) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("noise_scale", [1e-2, 1e-4, 1e-7, 1e-9, 1e-11])
+@for_each("noise_scale", [1e-2, 1e-4, 1e-7, 1e-9, 1e-11])
 def test_one_grid_unit_per_noise_pays_for_its_being_discrete(noise_scale):
     queries, charges, beta = 1000, 10, 0.05
     scale, tails = noise_scale * GRID, NoiseTails(queries=queries, charges=charges, beta=beta)
@@ -362,7 +364,7 @@ def test_one_grid_unit_per_noise_pays_for_its_being_discrete(noise_scale):
     assert GRID_SLACK * GRID >= 5
 
 
-@pytest.mark.parametrize("queries", [1, 7, 40])
+@for_each("queries", [1, 7, 40])
 def test_all_levels_of_one_question_at_a_time_and_the_noise_sum_to_at_most_beta(queries):
     guard = certificate(queries=queries)
     nodes = [(i, j) for i in range(1, queries + 1) for j in range(min(i, guard.charges))]

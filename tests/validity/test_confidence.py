@@ -8,8 +8,10 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from long_tests import VALIDITY, examples
 from scipy import stats
 
 from reusable_holdout.errors import InputError
@@ -83,8 +85,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("rows", "successes", "level"), CASES)
+@for_each(("rows", "successes", "level"), [case for case in CASES if case[0] < 10**6])
 def test_binomial_lower_is_within_1e_12_of_the_exact_solution_and_never_above_it(rows, successes, level):
+    check_lower(rows, successes, level)
+
+
+@pytest.mark.long(*VALIDITY)
+@for_each(("rows", "successes", "level"), [case for case in CASES if case[0] >= 10**6])
+def test_binomial_lower_is_as_near_and_as_safe_for_millions_of_rows(rows, successes, level):
+    check_lower(rows, successes, level)
+
+
+def check_lower(rows, successes, level):
     bound = binomial_lower(successes / rows, rows=rows, log_level=level)
     if bound < 1e-250:
         assert level / successes + math.log(successes) < math.log(1e-240)
@@ -99,8 +111,8 @@ def test_binomial_lower_is_within_1e_12_of_the_exact_solution_and_never_above_it
         assert 0 <= mp.mpf(upper) - (1 - p) < 1e-12
 
 
-@pytest.mark.parametrize("level", [0.5, 0.3, 0.05, 0.025, 1e-3, 1e-8])
-@pytest.mark.parametrize("rows", [1, 2, 5, 40, 333, 10_000])
+@for_each("level", [0.5, 0.3, 0.05, 0.025, 1e-3, 1e-8])
+@for_each("rows", [1, 2, 5, 40, 333, 10_000])
 def test_binomial_bounds_are_the_beta_quantiles_of_clopper_and_pearson(rows, level):
     x = np.unique(np.linspace(0, rows, 41).round())
     lower = binomial_lower(x / rows, rows=rows, log_level=math.log(level))
@@ -114,8 +126,9 @@ def test_binomial_bounds_are_the_beta_quantiles_of_clopper_and_pearson(rows, lev
     assert (upper[~fewer] == 1.0).all()
 
 
-@pytest.mark.parametrize("level", [0.5, 0.2, 0.05, 1e-4])
-@pytest.mark.parametrize("family", ["binomial", "bounded"])
+@pytest.mark.long(*VALIDITY)
+@for_each("level", [0.5, 0.2, 0.05, 1e-4])
+@for_each("family", ["binomial", "bounded"])
 def test_the_exact_probability_of_missing_is_at_most_the_level(family, level):
     tightest = 0.0
     for rows in range(1, 13):
@@ -137,7 +150,7 @@ def test_the_exact_probability_of_missing_is_at_most_the_level(family, level):
         assert tightest > level * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "successes", "probability"),
     [
         (1, 1, 0.3),
@@ -149,15 +162,29 @@ def test_the_exact_probability_of_missing_is_at_most_the_level(family, level):
         (1000, 999, 1e-3),
         (10_000, 9100, 0.9),
         (10_000, 8700, 0.88),
-        (10**6, 903_000, 0.9),
-        (10**6, 899_999, 0.9),
-        (10**8, 50_040_000, 0.5),
-        (10**8, 50_000_000, 0.5),
         (10**8, 3, 1e-9),
         (10**8, 10**8, 0.99),
     ],
 )
 def test_log_binomial_tail_agrees_with_fifty_digits(rows, successes, probability):
+    check_tail(rows, successes, probability)
+
+
+@pytest.mark.long(*VALIDITY)
+@for_each(
+    ("rows", "successes", "probability"),
+    [
+        (10**6, 903_000, 0.9),
+        (10**6, 899_999, 0.9),
+        (10**8, 50_040_000, 0.5),
+        (10**8, 50_000_000, 0.5),
+    ],
+)
+def test_log_binomial_tail_agrees_with_fifty_digits_for_millions_of_rows(rows, successes, probability):
+    check_tail(rows, successes, probability)
+
+
+def check_tail(rows, successes, probability):
     exact = mp_log_tail(successes, rows, probability)
     got = log_binomial_tail(successes, rows=rows, probability=probability)
     assert abs(got - exact) <= 1e-11 * abs(exact) + 1e-14
@@ -181,8 +208,8 @@ def test_log_binomial_tail_knows_the_certain_and_the_impossible():
     assert log_binomial_tail(7, rows=7, probability=5e-324) == pytest.approx(7 * math.log(5e-324))
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("rows", [1, 10, 1000, 10**6, 10**8])
+@for_each("level", LEVELS)
+@for_each("rows", [1, 10, 1000, 10**6, 10**8])
 def test_chernoff_bounds_solve_hoeffdings_equation_from_the_safe_side(rows, level):
     for value in (1e-9, 0.01, 0.5, 0.9, 0.123456, 1 - 1e-9, 1.0):
         bound = chernoff_lower(value, rows=rows, log_level=level)
@@ -276,7 +303,7 @@ def test_upper_is_the_mirror_image_of_lower(bound, value, level):
     assert 0.0 <= bound.upper(value, log_level=level) - mirror <= 1e-15
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(bound=bounds, target=units, level=log_levels)
 def test_the_value_that_reaches_a_target_reaches_it_and_a_smaller_one_does_not(bound, target, level):
     assume(not 0.0 < target < 1e-290)  # of subnormal numbers floats keep too few digits
@@ -292,7 +319,7 @@ def test_the_value_that_reaches_a_target_reaches_it_and_a_smaller_one_does_not(b
         assert value <= step or bound.lower(value - step, log_level=level) <= max(target, 1e-299)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(bound=bounds, target=units, level=log_levels)
 def test_the_value_that_stays_within_a_target_stays_and_a_larger_one_does_not(bound, target, level):
     value = bound.reach_high(target, log_level=level)
@@ -307,7 +334,7 @@ def test_the_value_that_stays_within_a_target_stays_and_a_larger_one_does_not(bo
         assert value + step >= 1.0 or bound.upper(value + step, log_level=level) >= target - 5e-15
 
 
-@pytest.mark.parametrize("level", [LOG_HALF, -20.0, -2000.0])
+@for_each("level", [LOG_HALF, -20.0, -2000.0])
 def test_reaching_solves_the_tail_equation_for_a_real_number_of_successes(level):
     for rows, target in itertools.product((1, 25, 10_000, 10**6), (1e-6, 0.3, 0.5, 0.85, 0.999999)):
         value = binomial_reach_low(target, rows=rows, log_level=level)
@@ -318,8 +345,8 @@ def test_reaching_solves_the_tail_equation_for_a_real_number_of_successes(level)
             assert level * (1 + 1e-8) - 1e-6 < tail <= level
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("rows", [1, 30, 10_000, 10**8])
+@for_each("call", CALLS)
+@for_each("rows", [1, 30, 10_000, 10**8])
 def test_an_array_is_answered_as_its_elements_are(call, rows):
     values = np.array([-0.5, 0.0, 1e-9, 0.01, 0.3, 0.5, 0.9, 0.99999, 1.0, 1.5])[:, None]
     levels = np.array([LOG_HALF, -3.0, -20.0, -2000.0, -5000.0, -1e9])
@@ -354,7 +381,7 @@ def test_newtons_method_that_does_not_settle_ends_at_a_vacuous_bound():
     assert inversion.climb(never, 1.0, 1.0, bottom=0.0) == 0.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "charges", "level", "promised"),
     [
         (10_000, 0, math.log(1000) + math.log(2), 0.0128),
@@ -369,8 +396,8 @@ def test_the_half_widths_of_the_design_are_met(rows, charges, level, promised):
     assert (upper - lower) / 2 <= promised, charges
 
 
-@pytest.mark.parametrize("log_level", [0.0, 0.05, math.log(0.51), math.nan, -math.inf])
-@pytest.mark.parametrize("call", [binomial_lower, chernoff_upper, binomial_reach_low, chernoff_reach_high])
+@for_each("log_level", [0.0, 0.05, math.log(0.51), math.nan, -math.inf])
+@for_each("call", [binomial_lower, chernoff_upper, binomial_reach_low, chernoff_reach_high])
 def test_a_level_that_is_not_the_log_of_one_is_refused(call, log_level):
     with pytest.raises(InputError, match="natural log of a level"):
         call(0.5, rows=10, log_level=log_level)

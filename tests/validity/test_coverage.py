@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import VALIDITY
 from scipy import stats
 
 from reusable_holdout.validity import Certificate, ConfidenceBound, certificate_of
@@ -103,8 +105,9 @@ def missed_ever(guard, *, cells, length, batch=False):
     )
 
 
-@pytest.mark.parametrize("batch", [False, True])
-@pytest.mark.parametrize(("rows", "cells"), [(8, 5), (10, 6), (6, 8)])
+@pytest.mark.long(*VALIDITY)
+@for_each("batch", [False, True])
+@for_each(("rows", "cells"), [(8, 5), (10, 6), (6, 8)])
 def test_an_adaptive_analyst_misses_with_probability_at_most_beta(rows, cells, batch):
     guard = coverage_guard(rows=rows, cells=cells)
     missed = missed_ever(guard, cells=cells, length=by_the_code(guard), batch=batch)
@@ -150,8 +153,8 @@ def test_the_positions_and_values_of_the_charges_must_be_paid_for():
 # ---- what a node spends
 
 
-@pytest.mark.parametrize("truth", [0.02, 0.3, 0.5, 0.83, 0.999])
-@pytest.mark.parametrize(("threshold", "length"), [(0.02, 0.0), (0.15, 0.0), (0.15, 3.0)])
+@for_each("truth", [0.02, 0.3, 0.5, 0.83, 0.999])
+@for_each(("threshold", "length"), [(0.02, 0.0), (0.15, 0.0), (0.15, 3.0)])
 def test_one_question_misses_with_at_most_what_its_node_may_spend(truth, threshold, length):
     """Agreed or charged, at every prior, exactly: the holdout's value is binomial, and there is no noise."""
     rows = 40

@@ -10,8 +10,10 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import VALIDITY, examples
 
 from reusable_holdout.mechanisms.calibration import GuardMechanism
 from reusable_holdout.plan import Plan
@@ -81,7 +83,7 @@ def decided(certificate, score, prior, threshold, comparison_noise, answer_noise
     return certificate.rounded(noisy, prior, threshold)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     plan=certificates,
     policy=st.sampled_from(POLICIES),
@@ -116,7 +118,8 @@ def test_an_interval_contains_all_that_the_score_alone_leaves_possible(
     assert high >= most - 1e-9
 
 
-@pytest.mark.parametrize(("policy", "family", "greater"), list(product(ONE_SIDED, FAMILIES, (True, False))))
+@pytest.mark.long(*VALIDITY)
+@for_each(("policy", "family", "greater"), list(product(ONE_SIDED, FAMILIES, (True, False))))
 def test_every_score_of_a_small_holdout_is_covered_at_every_best(policy, family, greater):
     """All 61 x 61 pairs of score and best, the noise at both ends of its reach and at none."""
     plan = plan_certificate(rows=60, family=family, greater_is_better=greater, noise_scale=2e-3)
@@ -177,8 +180,9 @@ def stepped(guard, score, prior, step):
     return value if is_better and gain > step else None
 
 
-@pytest.mark.parametrize("greater", [True, False])
-@pytest.mark.parametrize("family", ["binomial", "bounded"])
+@pytest.mark.long(*VALIDITY)
+@for_each("greater", [True, False])
+@for_each("family", ["binomial", "bounded"])
 def test_whatever_the_standard_error_is_the_parameter_free_interval_holds(family, greater):
     """All bests and, of a bounded loss, scores between the places too; all steps from none to 1/sqrt(rows)."""
     guard = parameter_free(40, family=family, greater_is_better=greater)
@@ -213,8 +217,8 @@ def test_a_step_beyond_the_public_one_would_not_be_certified(greater):
         assert low > guard.bound.lower(score, log_level=level)
 
 
-@pytest.mark.parametrize("changes", [{}, {"family": "bounded", "lower": -1.0, "upper": 3.0}])
-@pytest.mark.parametrize("greater", [True, False])
+@for_each("changes", [{}, {"family": "bounded", "lower": -1.0, "upper": 3.0}])
+@for_each("greater", [True, False])
 def test_the_weights_of_all_parameter_free_bests_and_of_a_failure_sum_to_at_most_one(changes, greater):
     guard = parameter_free(60, greater_is_better=greater, **changes)
     for place in range(61):
@@ -295,7 +299,7 @@ def test_a_gate_answers_with_what_was_named():
     assert guard.threshold(0.31, charges=3, nats=1.0) == 0.0
 
 
-@pytest.mark.parametrize("resolution", [None, 0.004, 0.03, 0.5])
+@for_each("resolution", [None, 0.004, 0.03, 0.5])
 def test_a_step_is_never_longer_than_the_threshold(resolution):
     guard = certificate_of("ladder", plan_certificate(resolution=resolution))
     for threshold in (0.01, 0.05, 0.2):
@@ -305,7 +309,7 @@ def test_a_step_is_never_longer_than_the_threshold(resolution):
 # ---- the code
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(plan=certificates, prior=units, threshold=st.floats(0.002, 0.3))
 def test_the_weights_of_all_new_bests_and_of_a_failure_sum_to_at_most_one(plan, prior, threshold):
     """Kraft: every value that `rounded` can give, whatever the score and the noise, and the failure."""
@@ -336,7 +340,7 @@ def test_a_gate_has_two_charged_outcomes_whose_weights_sum_to_one():
     assert guard.planned_nats == yes
 
 
-@pytest.mark.parametrize("steps", range(1, 40))
+@for_each("steps", range(1, 40))
 def test_no_new_best_costs_exactly_what_a_failure_costs(steps):
     """A row is taken for a failure by its cost."""
     guard = certificate_of("ladder", plan_certificate())
@@ -361,13 +365,13 @@ def test_up_to_the_last_charge_the_good_end_of_a_ladder_keeps_the_tolerance_of_t
     assert high - 0.5 <= plan.tolerance + 1e-9
 
 
-@pytest.mark.parametrize("parts", [2, 5, 20])
+@for_each("parts", [2, 5, 20])
 def test_planned_nats_pay_for_a_best_that_is_two_thresholds_better(parts):
     guard = certificate_of("ladder", plan_certificate(fixed_threshold=0.05, resolution=0.05 / parts))
     assert guard.value_nats(0.6, prior=0.5, threshold=0.05) <= guard.planned_nats
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@for_each("policy", POLICIES)
 def test_a_failed_value_is_within_the_bounds_and_a_ladders_best_stays(policy):
     for greater in (True, False):
         guard = certificate_of(policy, plan_certificate(greater_is_better=greater))

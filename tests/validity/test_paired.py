@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
@@ -48,8 +49,8 @@ def exact_tail(rows: int, up: float, down: float) -> tuple[np.ndarray, np.ndarra
     return np.arange(-rows, rows + 1), law
 
 
-@pytest.mark.parametrize(("up", "down"), [(0.05, 0.05), (0.08, 0.02), (0.1, 0.0), (0.01, 0.03), (0.0, 0.0)])
-@pytest.mark.parametrize("level", [0.025, 1e-4, 1e-12])
+@for_each(("up", "down"), [(0.05, 0.05), (0.08, 0.02), (0.1, 0.0), (0.01, 0.03), (0.0, 0.0)])
+@for_each("level", [0.025, 1e-4, 1e-12])
 def test_both_sides_miss_no_more_often_than_they_say(up: float, down: float, level: float) -> None:
     rows, bound = 60, PairedBound(rows=60, disagreement=0.1)
     counts, law = exact_tail(rows, up, down)
@@ -95,9 +96,7 @@ def test_rare_disagreement_makes_it_narrower_than_two_intervals(p: float) -> Non
     assert ours < 1.01 * math.sqrt(-2 * level * p / 10_000) + 1e-4
 
 
-@pytest.mark.parametrize(
-    "bad", [{"rows": 0}, {"disagreement": 0.0}, {"disagreement": 1.1}, {"disagreement": math.nan}]
-)
+@for_each("bad", [{"rows": 0}, {"disagreement": 0.0}, {"disagreement": 1.1}, {"disagreement": math.nan}])
 def test_what_is_out_of_range_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InputError):
         PairedBound(**({"rows": 10, "disagreement": 0.5} | bad))  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import VALIDITY
 
 from reusable_holdout import Plan
 from reusable_holdout.validity import ThresholdTable
@@ -21,7 +23,8 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize("wish", PLANS.values(), ids=PLANS.keys())
+@pytest.mark.long(*VALIDITY)
+@for_each("wish", PLANS.values(), ids=PLANS.keys())
 def test_it_is_never_above_the_exact_threshold_and_hardly_below(wish):
     plan = Plan(**wish)
     certificate = plan.certificate()

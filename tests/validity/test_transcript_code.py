@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,15 +86,15 @@ def kraft_sums_of_all_strategies(code, value_weight):
     return sums(0, 0, 0.0)
 
 
-@pytest.mark.parametrize("most", [2, 3, 5, 25])
-@pytest.mark.parametrize("queries", [1, 2, 3, 5, 9, 16, 25])
+@for_each("most", [2, 3, 5, 25])
+@for_each("queries", [1, 2, 3, 5, 9, 16, 25])
 def test_no_strategy_overfills_the_kraft_sum_even_when_answers_choose_the_batches(queries, most):
     total = worst_kraft_sum(queries, WEIGHTS["the code"], most=most)
     assert total <= 1
     assert total >= Fraction(1, 2)  # the first batch alone weighs a half
 
 
-@pytest.mark.parametrize(("queries", "most"), [(4, 3), (12, 5), (20, 8)])
+@for_each(("queries", "most"), [(4, 3), (12, 5), (20, 8)])
 def test_one_question_at_a_time_fills_the_kraft_sum(queries, most):
     """Every set of at most `most` questions, the last asked and the others charged, is a history: nothing is wasted."""
     single = worst_kraft_sum(
@@ -121,9 +122,9 @@ def test_counting_positions_before_the_batch_overfills_the_kraft_sum_once_answer
         assert fixed <= 1
 
 
-@pytest.mark.parametrize("queries", [2, 3, 4, 5])
-@pytest.mark.parametrize("most", [2, 3, 9])
-@pytest.mark.parametrize("value_weight", [0.9999, 0.3])
+@for_each("queries", [2, 3, 4, 5])
+@for_each("most", [2, 3, 9])
+@for_each("value_weight", [0.9999, 0.3])
 def test_the_dynamic_programme_finds_the_worst_of_all_enumerated_strategies(queries, most, value_weight):
     sums = kraft_sums_of_all_strategies(TranscriptCode(queries=queries, charges=most), value_weight)
     if most > queries:
@@ -175,7 +176,7 @@ def test_a_later_question_and_more_nats_cost_more(queries, data):
         assert code.length(query=query + 1, charges=charges) >= here - 1e-7
 
 
-@pytest.mark.parametrize(("query", "charges"), [(0, 0), (-3, 0), (1, 1), (5, 5), (5, -1)])
+@for_each(("query", "charges"), [(0, 0), (-3, 0), (1, 1), (5, 5), (5, -1)])
 def test_a_question_that_cannot_have_had_so_many_charges_is_refused(query, charges):
     with pytest.raises(InputError, match=r"charges in \[0, query\)"):
         TranscriptCode(queries=10).length(query=query, charges=charges)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -17,7 +18,7 @@ from reusable_holdout.mechanisms import DiscreteExponential, DiscreteLaplace, Ke
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(7, 3)]
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@for_each("scale", SCALES)
 def test_probabilities_add_up_to_one_and_to_the_tails(scale: Fraction) -> None:
     law = DiscreteExponential(scale)
     masses = [math.exp(law.log_pmf(x)) for x in range(1000)]
@@ -72,13 +73,13 @@ def test_one_draw_is_the_same_alone_and_among_many() -> None:
     assert many.min() >= 0
 
 
-@pytest.mark.parametrize("scale", [-1.0, math.nan, math.inf, 2.0**-21, 2.0**51])
+@for_each("scale", [-1.0, math.nan, math.inf, 2.0**-21, 2.0**51])
 def test_scales_out_of_range_are_refused(scale: float) -> None:
     with pytest.raises(InputError):
         DiscreteExponential(scale)
 
 
-@pytest.mark.parametrize("log_probability", [0.0, 1.0, math.nan, -math.inf])
+@for_each("log_probability", [0.0, 1.0, math.nan, -math.inf])
 def test_a_quantile_needs_a_probability_below_one(log_probability: float) -> None:
     with pytest.raises(InputError):
         DiscreteExponential(1).tail_quantile(log_probability)

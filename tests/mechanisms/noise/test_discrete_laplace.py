@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import mpmath
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from scipy import stats
 
 from reusable_holdout.errors import InputError
@@ -41,7 +43,7 @@ def coins(law: DiscreteLaplace) -> list[tuple[Fraction, str]]:
 # Exact ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@for_each("scale", SCALES)
 def test_every_coin_has_the_digits_of_its_probability(scale: Fraction) -> None:
     with mpmath.workdps(120):
         for exponent, coin in coins(DiscreteLaplace(scale)):
@@ -50,7 +52,7 @@ def test_every_coin_has_the_digits_of_its_probability(scale: Fraction) -> None:
                 assert leading_bits(exponent, coin, bits) == int(mpmath.floor(exact))
 
 
-@pytest.mark.parametrize("scale", SCALES[:4])
+@for_each("scale", SCALES[:4])
 def test_the_coins_of_a_law_compose_to_a_geometric_variable(scale: Fraction) -> None:
     with mpmath.workdps(60):
         *digits, (quotient, _) = (
@@ -66,7 +68,7 @@ def test_the_coins_of_a_law_compose_to_a_geometric_variable(scale: Fraction) -> 
             assert abs(composed - (1 - q) * q**value) < mpmath.mpf(10) ** -30
 
 
-@pytest.mark.parametrize("scale", SCALES[:4])
+@for_each("scale", SCALES[:4])
 def test_the_difference_of_two_geometric_variables_has_the_stated_probabilities(scale: Fraction) -> None:
     law = DiscreteLaplace(scale)
     with mpmath.workdps(50):
@@ -96,7 +98,7 @@ def test_a_tail_quantile_is_the_smallest_integer_with_so_small_a_tail(
     assert law.log_tail(m - 1) > log_probability - slack
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 7), Fraction(1), Fraction(7, 3), Fraction(1000)])
+@for_each("scale", [Fraction(1, 7), Fraction(1), Fraction(7, 3), Fraction(1000)])
 def test_tail_quantiles_agree_with_a_search(scale: Fraction) -> None:
     law = DiscreteLaplace(scale)
     for log_probability in (-0.01, -0.3, -0.7, -1.0, -3.3, -17.2):
@@ -113,13 +115,13 @@ def test_scale_zero_is_no_noise() -> None:
     assert noise.draw_many(law, label="query", questions=[b"a", b"b"]).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("scale", [-1, math.nan, math.inf, 2.0**-21, 2.0**51])
+@for_each("scale", [-1, math.nan, math.inf, 2.0**-21, 2.0**51])
 def test_a_scale_out_of_range_is_refused(scale: float) -> None:
     with pytest.raises(InputError, match="noise scale"):
         DiscreteLaplace(scale)
 
 
-@pytest.mark.parametrize("log_probability", [0.0, 1.0, -math.inf, math.nan])
+@for_each("log_probability", [0.0, 1.0, -math.inf, math.nan])
 def test_a_tail_quantile_needs_a_probability_below_one(log_probability: float) -> None:
     with pytest.raises(InputError, match="log_probability"):
         DiscreteLaplace(1).tail_quantile(log_probability)
@@ -145,7 +147,7 @@ def refuse(*_: int) -> Iterator[int]:
     raise AssertionError("no tie, no further words")
 
 
-@settings(deadline=None)  # mpmath
+@settings(deadline=None, max_examples=examples(100))  # mpmath
 @given(st.data())
 def test_words_below_the_prefix_are_ones(data: st.DataObject) -> None:
     law = DiscreteLaplace(data.draw(scales))
@@ -162,7 +164,7 @@ def test_words_below_the_prefix_are_ones(data: st.DataObject) -> None:
     assert law.decode_many(stream * 3, refuse).tolist() == [value] * 3
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(100))
 @given(scales, st.integers(0, 2), st.lists(st.booleans(), min_size=300, max_size=300), st.integers(0, 3))
 def test_a_tie_goes_on_with_the_next_words(
     scale: Fraction, ties: int, outcomes: list[bool], quotient: int

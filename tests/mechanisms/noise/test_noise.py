@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from cases import for_each
 
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
@@ -145,7 +146,7 @@ def test_a_tie_asks_for_the_words_of_its_own_position(position: int) -> None:
     assert law.decode_many(stream * 2, lambda draw, asked: further(asked)).tolist() == [expected] * 2
 
 
-@pytest.mark.parametrize("key", [b"", b"x" * 31, b"x" * 33, "x" * 32, None])
+@for_each("key", [b"", b"x" * 31, b"x" * 33, "x" * 32, None])
 def test_a_key_is_32_bytes(key: object) -> None:
     with pytest.raises(InputError, match="32 bytes"):
         KeyedNoise(key)  # type: ignore[arg-type]
@@ -164,7 +165,7 @@ def test_the_key_does_not_show() -> None:
     assert noise.epoch == 7
 
 
-@pytest.mark.parametrize("leave", [pickle.dumps, copy.copy, copy.deepcopy])
+@for_each("leave", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_a_key_does_not_leave_its_process(leave: object) -> None:
     with pytest.raises(HandleError):
         leave(KeyedNoise(KEY))  # type: ignore[operator]

@@ -9,6 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from cases import for_each
 from scipy import stats
 
 from reusable_holdout.errors import InputError
@@ -36,7 +37,7 @@ def digits(value: Fraction | mpmath.mpf, words: int) -> list[int]:
     return [whole >> 64 * (words - 1 - i) & (1 << 64) - 1 for i in range(words)]
 
 
-@pytest.mark.parametrize("share", [(1, 3), (2, 7), (10**30, 10**31 + 1), (10**15 - 1, 10**15)])
+@for_each("share", [(1, 3), (2, 7), (10**30, 10**31 + 1), (10**15 - 1, 10**15)])
 def test_a_share_is_compared_digit_by_digit(share: tuple[int, int]) -> None:
     first, second, third = digits(Fraction(*share), 3)
     assert Scripted([first, second, third - 1]).share(*share)
@@ -52,7 +53,7 @@ def test_a_share_with_finitely_many_digits_is_exact_at_its_end() -> None:
     assert Scripted([]).share(5, 5)
 
 
-@pytest.mark.parametrize("exponent", [Fraction(1, 1000), Fraction(1), Fraction(35, 3), Fraction(40)])
+@for_each("exponent", [Fraction(1, 1000), Fraction(1), Fraction(35, 3), Fraction(40)])
 def test_a_decay_is_compared_digit_by_digit(exponent: Fraction) -> None:
     with mpmath.workdps(200):
         first, second = digits(mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator), 2)
@@ -112,13 +113,13 @@ def test_the_key_is_not_shown() -> None:
     assert repr(RandomWords(seed=1)) == "RandomWords(key=<hidden>)"
 
 
-@pytest.mark.parametrize("count", [0, -1, 2**63 + 1])
+@for_each("count", [0, -1, 2**63 + 1])
 def test_ranges_that_do_not_exist_are_refused(count: int) -> None:
     with pytest.raises(InputError):
         RandomWords(seed=1).below(count)
 
 
-@pytest.mark.parametrize("share", [(1, 0), (-1, 2), (3, 2)])
+@for_each("share", [(1, 0), (-1, 2), (3, 2)])
 def test_ratios_that_are_no_probability_are_refused(share: tuple[int, int]) -> None:
     with pytest.raises(InputError):
         RandomWords(seed=1).share(*share)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import mpmath
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import MECHANISMS
 from mechanisms.selection.selection_laws import (
     MOVES,
     Array,
@@ -51,9 +53,9 @@ if TYPE_CHECKING:
 CASES = [(0.5, 1), (1.0, 3), (2.0, 2), (4.0, 1)]
 
 
-@pytest.mark.parametrize(("epsilon", "sensitivity"), CASES)
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize("mechanism", [exponential_law, permute_and_flip_law])
+@for_each(("epsilon", "sensitivity"), CASES)
+@for_each("moves", MOVES)
+@for_each("mechanism", [exponential_law, permute_and_flip_law])
 def test_a_choice_loses_at_most_epsilon_and_where_the_theorem_is_tight_nearly_all_of_it(
     mechanism: Callable[[Sequence[int], float], Array], moves: str, epsilon: float, sensitivity: int
 ) -> None:
@@ -68,8 +70,8 @@ def test_a_choice_loses_at_most_epsilon_and_where_the_theorem_is_tight_nearly_al
         assert loss <= 1e-9  # only differences count
 
 
-@pytest.mark.parametrize(("epsilon", "sensitivity"), CASES)
-@pytest.mark.parametrize("mechanism", [exponential_law, permute_and_flip_law])
+@for_each(("epsilon", "sensitivity"), CASES)
+@for_each("mechanism", [exponential_law, permute_and_flip_law])
 def test_the_monotonic_rate_loses_at_most_twice_epsilon_if_the_promise_is_broken(
     mechanism: Callable[[Sequence[int], float], Array], epsilon: float, sensitivity: int
 ) -> None:
@@ -79,8 +81,9 @@ def test_the_monotonic_rate_loses_at_most_twice_epsilon_if_the_promise_is_broken
     assert 1.9 * epsilon <= loss <= 2 * epsilon + 1e-9
 
 
-@pytest.mark.parametrize("moves", ["opposite", "mixed", "monotonic"])
-@pytest.mark.parametrize(("epsilon", "sensitivity"), CASES)
+@pytest.mark.long(*MECHANISMS)
+@for_each("moves", ["opposite", "mixed", "monotonic"])
+@for_each(("epsilon", "sensitivity"), CASES)
 def test_rounds_of_the_exponential_mechanism_lose_at_most_epsilon_together(
     epsilon: float, sensitivity: int, moves: str
 ) -> None:
@@ -90,10 +93,11 @@ def test_rounds_of_the_exponential_mechanism_lose_at_most_epsilon_together(
     assert 0.99 * epsilon <= loss <= epsilon + 1e-9
 
 
-@pytest.mark.parametrize("noise", [DiscreteLaplace, DiscreteExponential])
-@pytest.mark.parametrize("ties", ["index", "uniform"])
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize(("epsilon", "sensitivity"), CASES)
+@pytest.mark.long(*MECHANISMS)
+@for_each("noise", [DiscreteLaplace, DiscreteExponential])
+@for_each("ties", ["index", "uniform"])
+@for_each("moves", MOVES)
+@for_each(("epsilon", "sensitivity"), CASES)
 def test_noisy_max_of_discrete_noise_loses_at_most_epsilon_however_ties_are_broken(
     noise: type[DiscreteLaplace | DiscreteExponential],
     ties: str,
@@ -116,8 +120,9 @@ def test_noisy_max_of_laplace_noise_spends_all_of_epsilon_on_a_candidate_far_beh
     assert 0.99 <= loss <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("moves", ["all rise", "all fall", "opposite", "monotonic"])
-@pytest.mark.parametrize(("epsilon", "sensitivity"), [(1.0, 1), (4.0, 1), (2.0, 2)])
+@pytest.mark.long(*MECHANISMS)
+@for_each("moves", ["all rise", "all fall", "opposite", "monotonic"])
+@for_each(("epsilon", "sensitivity"), [(1.0, 1), (4.0, 1), (2.0, 2)])
 def test_the_gap_of_noisy_max_is_free(moves: str, epsilon: float, sensitivity: int) -> None:
     monotonic = moves == "monotonic"
     law = DiscreteLaplace(1 / selection_rate(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic))
@@ -177,6 +182,7 @@ def test_floating_point_bounds_of_a_clock_contain_it(word: int, behind: int, rat
             assert highs[0] == math.inf
 
 
+@pytest.mark.long(*MECHANISMS)
 @given(st.data())
 def test_the_race_is_decided_as_at_four_hundred_digits_also_where_clocks_nearly_tie(
     data: st.DataObject,
@@ -215,8 +221,8 @@ def test_the_race_is_decided_as_at_four_hundred_digits_also_where_clocks_nearly_
     assert rings.tolist() == ring_order(words, behind, rate)[:count]
 
 
-@pytest.mark.parametrize("word", [2**40, 2**62 + 12345, 2**63 + 7, 2**64 - 2**50])
-@pytest.mark.parametrize("behind", [1, 70_000])
+@for_each("word", [2**40, 2**62 + 12345, 2**63 + 7, 2**64 - 2**50])
+@for_each("behind", [1, 70_000])
 def test_clocks_of_different_rates_that_nearly_tie_are_ordered_by_further_digits(
     word: int, behind: int
 ) -> None:
@@ -246,6 +252,7 @@ def test_the_first_clock_rings_with_the_probability_of_the_exponential_mechanism
     assert wins / cells**2 == pytest.approx(1 / (1 + math.exp(-1.5)), abs=2 / cells)
 
 
+@pytest.mark.long(*MECHANISMS)
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 def test_noisy_max_follows_its_law_over_all_noises(monkeypatch: pytest.MonkeyPatch, noise: Any) -> None:
     """All noises within 12 scales of one step; what is left out weighs less than 3 exp(-12)."""
@@ -274,6 +281,7 @@ def test_noisy_max_follows_its_law_over_all_noises(monkeypatch: pytest.MonkeyPat
     assert observed == pytest.approx(noisy_max_law(scores, law, "uniform"), abs=3 * math.exp(-12))
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_the_gap_follows_its_law_over_all_noises_and_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     law, scores, gaps = DiscreteLaplace(1), [0, 1, -1], 4
     weights = {x: math.exp(law.log_pmf(x)) for x in range(-7, 8)}
@@ -328,7 +336,8 @@ SAMPLED: dict[str, tuple[Callable[..., int], Callable[[float], Array]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.long(*MECHANISMS)
+@for_each("name", SAMPLED)
 def test_a_sample_has_the_law_and_not_that_of_half_the_rate(name: str) -> None:
     mechanism, law = SAMPLED[name]
     chosen = [
@@ -344,6 +353,7 @@ def test_a_sample_has_the_law_and_not_that_of_half_the_rate(name: str) -> None:
     assert distance(law(0.5)) > limit
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_a_sample_of_rounds_has_their_law() -> None:
     law = rounds_law([0, 1, -1], 1.0, 2)
     counts = dict.fromkeys(law, 0)

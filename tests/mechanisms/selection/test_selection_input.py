@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from cases import for_each
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
@@ -36,8 +37,8 @@ EVERY: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize(
+@for_each("name", EVERY)
+@for_each(
     "scores",
     [[], [4711.25, math.nan], ["secret 4711.25", "b"], [[4711.25, 1.0]], 4711.25, None, [4711.25, [1.0]]],
 )
@@ -48,8 +49,8 @@ def test_scores_that_are_no_row_of_numbers_are_refused_without_telling_them(name
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize(
+@for_each("name", EVERY)
+@for_each(
     "options",
     [
         {"epsilon": 0.0},
@@ -69,7 +70,7 @@ def test_parameters_out_of_range_are_refused(name: str, options: dict[str, Any])
     assert "4711" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         lambda: exponential_top([1.0, 2.0], 3, epsilon=1.0),
@@ -99,22 +100,22 @@ def same(one: Any, other: Any) -> bool:
     return flat(one) == flat(other)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@for_each("name", EVERY)
 def test_the_same_seed_gives_the_same_result(name: str) -> None:
     scores = [0.0] * 1000
     assert same(EVERY[name](scores, epsilon=1.0, seed=5), EVERY[name](scores, epsilon=1.0, seed=5))
     assert not same(EVERY[name](scores, epsilon=1.0, seed=5), EVERY[name](scores, epsilon=1.0, seed=6))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@for_each("name", EVERY)
 def test_unpredictable_by_default(name: str) -> None:
     scores = [0.0] * 10_000
     results = [EVERY[name](scores, epsilon=1.0) for _ in range(4)]
     assert not all(same(results[0], other) for other in results[1:])  # agree by chance: 1e-12
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("big", [1e300, 1.7e308, math.inf])
+@for_each("name", EVERY)
+@for_each("big", [1e300, 1.7e308, math.inf])
 def test_huge_scores_and_epsilons_do_not_overflow(name: str, big: float) -> None:
     result = EVERY[name]([-big, big, 0.0], epsilon=1.0, seed=1)
     index = getattr(result, "index", None) if not isinstance(result, np.ndarray | int) else result
@@ -122,7 +123,7 @@ def test_huge_scores_and_epsilons_do_not_overflow(name: str, big: float) -> None
     assert np.asarray(chosen).ravel()[0] == 1
 
 
-@pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 1e9, 1e300])
+@for_each("epsilon", [1e-300, 1e-9, 1e9, 1e300])
 def test_coin_mechanisms_take_any_epsilon(epsilon: float) -> None:
     scores = [1e300, -1e300, 0.0, 1e-3, -1e300]
     order = exponential_top(scores, 5, epsilon=epsilon, seed=0).tolist()

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import mpmath
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout.errors import InputError
@@ -135,6 +137,7 @@ def is_rejected(counts: dict[tuple[int, ...], int], law: list[float]) -> bool:
     )
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_draws_follow_the_law_and_not_that_of_a_larger_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [0] * 6 + [2] * 2
     laws = {
@@ -222,7 +225,7 @@ def test_too_many_candidates_are_named_and_refused() -> None:
         synthetic_data([0], np.eye(500), epsilon=1.0, accuracy=0.05)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "message"),
     [
         ([], "at least one"),
@@ -239,7 +242,7 @@ def test_bad_rows_are_refused(rows: list[object], message: str) -> None:
         synthetic_data(rows, np.eye(2), epsilon=1.0, size=1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("queries", "message"),
     [
         ([0.0, 1.0], "a row per query"),
@@ -255,7 +258,7 @@ def test_bad_queries_are_refused(queries: object, message: str) -> None:
         synthetic_data([0], queries, epsilon=1.0, size=1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("how", "message"),
     [
         ({"epsilon": 0.0, "size": 1}, "epsilon is finite"),
@@ -273,7 +276,7 @@ def test_bad_parameters_are_refused(how: dict[str, float], message: str) -> None
         synthetic_data([0], np.eye(2), **how)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         ({"rows": 0}, "rows is at least 1"),

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import MECHANISMS
 from mechanisms.selection.selection_laws import (
     Scripted,
     top_one_tables,
@@ -37,8 +39,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-@pytest.mark.parametrize("candidates", [2, 40, 2000])
-@pytest.mark.parametrize("moves", [(1, 1), (-1, -1), (1, -1), (-1, 1)])
+@pytest.mark.long(*MECHANISMS)
+@for_each("candidates", [2, 40, 2000])
+@for_each("moves", [(1, 1), (-1, -1), (1, -1), (-1, 1)])
 def test_one_shot_top_one_with_its_score_keeps_epsilon_and_delta(
     candidates: int, moves: tuple[int, int]
 ) -> None:
@@ -111,7 +114,8 @@ def test_one_shot_top_k_stops_at_the_first_wide_gap(
     assert len(best.scores) == published
 
 
-@pytest.mark.parametrize("moves", ["all rise", "all fall", "opposite", "monotonic"])
+@pytest.mark.long(*MECHANISMS)
+@for_each("moves", ["all rise", "all fall", "opposite", "monotonic"])
 def test_the_gaps_of_noisy_top_k_are_free(moves: str) -> None:
     epsilon, count = 4.0, 2
     rate = selection_rate(epsilon=epsilon, sensitivity=1, monotonic=moves == "monotonic")
@@ -124,6 +128,7 @@ def test_the_gaps_of_noisy_top_k_are_free(moves: str) -> None:
         assert loss >= 0.9 * epsilon
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_noisy_top_k_gaps_follow_their_law_over_all_noises_and_orders(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -149,7 +154,7 @@ CLEAR: dict[str, Callable[[npt.NDArray[np.float64], int, int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CLEAR)
+@for_each("name", CLEAR)
 def test_top_k_of_scores_far_apart_is_the_true_top_k(name: str) -> None:
     """Distances of 100 scales or more: an error has probability below exp(-80)."""
     scores = np.random.default_rng(0).permutation(50) * 5000.0

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import MECHANISMS
 from mechanisms.sparse_vector.audit import (
     MONOTONIC,
     PATTERNS,
@@ -129,14 +131,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.long(*MECHANISMS)
+@for_each("name", CASES)
 def test_no_short_transcript_loses_more_than_epsilon(name: str) -> None:
     case = CASES[name]
     outputs = len(case.law.above)
     assert case.worst(length=4 if outputs == 1 or not case.held else 3) <= case.epsilon + 1e-9
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.long(*MECHANISMS)
+@for_each("name", CASES)
 def test_the_worst_long_transcript_loses_all_of_epsilon_and_no_more(name: str) -> None:
     case = CASES[name]
     assert 0.99 * case.epsilon <= case.worst_long() <= case.epsilon + 1e-9

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import for_each
 from mechanisms.scripted_noise import ScriptedNoise, spent
 
 from reusable_holdout.errors import BudgetError, InputError
@@ -128,7 +129,7 @@ def test_without_noise_it_compares_exactly() -> None:
     assert core.charge(10, b"a") == 10
 
 
-@pytest.mark.parametrize(("charges", "used"), [(1, 2), (1, -1), (-1, 0)])
+@for_each(("charges", "used"), [(1, 2), (1, -1), (-1, 0)])
 def test_charges_spent_lie_within_the_budget(charges: int, used: int) -> None:
     with pytest.raises(InputError, match="charges"):
         SparseVector(scales=SCALES, noise=NOISE, charges=charges, spent=used)

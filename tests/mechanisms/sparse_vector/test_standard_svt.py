@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from mechanisms.sparse_vector.audit import Queries, log_sum, sparse_vector_law
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 QUIET = {"epsilon": 1.0, "sensitivity": 1e-6}  # noise far below what is asked
 
 
-@pytest.mark.parametrize("monotonic", [False, True])
-@pytest.mark.parametrize("charges", [1, 2, 7, 50])
+@for_each("monotonic", [False, True])
+@for_each("charges", [1, 2, 7, 50])
 def test_the_default_ratio_minimises_the_variance_of_the_comparison(charges: int, monotonic: bool) -> None:
     def variance(ratio: float) -> float:
         scales = standard_svt_scales(
@@ -72,14 +73,14 @@ def test_the_three_parts_spend_exactly_epsilon(
     assert spent == Fraction(epsilon)
 
 
-@pytest.mark.parametrize("charges", [1, 2, 10, 100])
+@for_each("charges", [1, 2, 10, 100])
 def test_less_noise_than_the_book_at_the_same_guarantee(charges: int) -> None:
     ours = standard_svt_scales(charges=charges, epsilon=1.0, sensitivity=1)
     book = sparse_scales(charges=charges, epsilon=1.0, sensitivity=1)
     assert ours.threshold**2 + ours.query**2 < book.threshold**2 + book.query**2
 
 
-@pytest.mark.parametrize("charges", [50, 100, 400])
+@for_each("charges", [50, 100, 400])
 def test_the_books_constants_waste_what_its_docstring_says(charges: int) -> None:
     given_ = {"charges": charges, "epsilon": 1.0, "delta": 1e-6, "sensitivity": 1}
     best = numeric_sparse_scales(**given_, composition="optimal")
@@ -146,7 +147,7 @@ def test_the_gap_is_how_far_above(noise: Comparison) -> None:
     assert stream.halted
 
 
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_a_gap_is_never_negative(seed: int) -> None:
     stream = StandardSVT(0.0, charges=20, epsilon=1.0, seed=seed)
     gaps = [stream.ask_gap(0.0) for _ in range(10)]
@@ -175,8 +176,8 @@ def test_many_at_once_are_answered_as_one_by_one(values: list[float], charges: i
         assert one.ask(0.0) == many.ask(0.0)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "exponential"])
-@pytest.mark.parametrize("seed", range(10))
+@for_each("noise", ["laplace", "exponential"])
+@for_each("seed", range(10))
 def test_all_answers_are_within_the_accuracy(seed: int, noise: Comparison) -> None:
     stream = StandardSVT(0.0, charges=3, epsilon=1.0, answers=0.2, noise=noise, seed=seed)
     alpha = stream.accuracy(queries=100, beta=1e-9 / 20)
@@ -235,8 +236,8 @@ def test_each_noise_exceeds_the_accuracy_with_its_share_of_beta(
     assert draws * exceeds == pytest.approx(beta / parts, rel=1e-3)
 
 
-@pytest.mark.parametrize("charges", [1, 10])
-@pytest.mark.parametrize("distance", [1, 2, 4])
+@for_each("charges", [1, 10])
+@for_each("distance", [1, 2, 4])
 def test_exponential_noise_makes_fewer_mistakes_than_laplace_noise(charges: int, distance: int) -> None:
     """Exact probabilities of "above" for a query some query scales below its threshold, and of "below" above it."""
     scales = standard_svt_scales(charges=charges, epsilon=0.2, sensitivity=1)
@@ -254,7 +255,7 @@ def test_exponential_noise_makes_fewer_mistakes_than_laplace_noise(charges: int,
         assert ours < theirs
 
 
-@pytest.mark.parametrize(
+@for_each(
     "bad",
     [
         {"charges": 0},
@@ -314,7 +315,7 @@ def test_retraversal_gives_up_after_its_passes() -> None:
     assert retraversal([], 1.0, charges=2, **QUIET).tolist() == []
 
 
-@pytest.mark.parametrize("bad", [{"raised_by": math.nan}, {"passes": 0}, {"charges": 0}])
+@for_each("bad", [{"raised_by": math.nan}, {"passes": 0}, {"charges": 0}])
 def test_retraversal_refuses_what_is_out_of_range(bad: dict[str, float]) -> None:
     given_ = {"charges": 2, "epsilon": 1.0} | bad
     with pytest.raises(InputError):

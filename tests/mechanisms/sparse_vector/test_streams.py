@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,14 +65,14 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize("name", TABLE)
+@for_each("name", TABLE)
 def test_noise_scales_are_the_formulas(name: str) -> None:
     stream, expected = TABLE[name]
     assert real(stream) == pytest.approx(expected, rel=1e-12)
     assert all(ours >= theirs * (1 - 1e-15) for ours, theirs in zip(real(stream), expected, strict=True))
 
 
-@pytest.mark.parametrize("sensitivity", [0.3, 1 / 10_000, 1e-200, 7.0, 1e200])
+@for_each("sensitivity", [0.3, 1 / 10_000, 1e-200, 7.0, 1e200])
 def test_scales_grow_with_the_sensitivity_and_round_up(sensitivity: float) -> None:
     stream = AboveThreshold(0.0, epsilon=E, sensitivity=sensitivity)
     scale = float(stream.scales.threshold) * stream.step
@@ -137,13 +138,13 @@ def test_accuracy_is_the_theorems() -> None:
         assert TABLE[name][0].accuracy(queries=k, beta=beta) >= alpha
 
 
-@pytest.mark.parametrize(("queries", "beta"), [(0, 0.1), (10, 0.0), (10, 1.0)])
+@for_each(("queries", "beta"), [(0, 0.1), (10, 0.0), (10, 1.0)])
 def test_accuracy_refuses_what_is_out_of_range(queries: int, beta: float) -> None:
     with pytest.raises(InputError, match="beta"):
         AboveThreshold(0.0, epsilon=E).accuracy(queries=queries, beta=beta)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_all_answers_are_within_the_accuracy_at_a_failure_probability_of_1e_9(seed: int) -> None:
     stream = NumericSparse(0.0, charges=3, epsilon=1.0, seed=seed)
     alpha = stream.accuracy(queries=100, beta=1e-9 / 20)
@@ -222,9 +223,7 @@ def test_a_seed_repeats_the_noise_and_no_seed_does_not() -> None:
     assert len(set(answers(4))) == 5, "equal values asked again are new questions here"
 
 
-@pytest.mark.parametrize(
-    "bad", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "sensitivity": 0.0}]
-)
+@for_each("bad", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "sensitivity": 0.0}])
 def test_above_threshold_refuses_parameters_out_of_range(bad: dict[str, float]) -> None:
     with pytest.raises(InputError):
         AboveThreshold(0.0, **bad)
@@ -290,7 +289,7 @@ def test_many_values_are_rounded_as_one_is(values: list[float], sensitivity: flo
     assert grid.steps_many(values).tolist() == [grid.steps(value) for value in values]
 
 
-@pytest.mark.parametrize("values", [[10**400], ["1"], [[1.0]], [None], [1.0, math.nan], 3.0, [1j]])
+@for_each("values", [[10**400], ["1"], [[1.0]], [None], [1.0, math.nan], 3.0, [1j]])
 def test_what_is_no_row_of_numbers_is_refused(values: object) -> None:
     with pytest.raises(InputError, match=r"nothing was answered|one dimension"):
         Grid.of(1.0).steps_many(values)  # type: ignore[arg-type]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import MECHANISMS
 
 from reusable_holdout.accounting.target_charging import boundary_epsilon, boundary_q, differing_runs_q
 from reusable_holdout.errors import InputError
@@ -151,8 +153,9 @@ def test_the_boundary_has_at_most_probability_one_third(monkeypatch: pytest.Monk
     assert law[None] == Fraction(1, 3)
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("outcomes", [2, 3, 4])
+@pytest.mark.long(*MECHANISMS)
+@for_each("ratio", RATIOS)
+@for_each("outcomes", [2, 3, 4])
 def test_the_wrapper_loses_no_more_than_boundary_epsilon(outcomes: int, ratio: Fraction) -> None:
     epsilon = math.log(ratio)
     worst = max(loss(wrapped(law), wrapped(other)) for law, other in pairs(outcomes, ratio))
@@ -160,7 +163,7 @@ def test_the_wrapper_loses_no_more_than_boundary_epsilon(outcomes: int, ratio: F
     assert worst >= epsilon
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
+@for_each("ratio", RATIOS)
 def test_boundary_epsilon_is_reached_with_a_rare_third_outcome(ratio: Fraction) -> None:
     rare = Fraction(1, 10**9)
     pi = 1 / (2 * ratio)
@@ -171,9 +174,10 @@ def test_boundary_epsilon_is_reached_with_a_rare_third_outcome(ratio: Fraction) 
     assert loss(wrapped(law), wrapped(other)) == pytest.approx(boundary_epsilon(math.log(ratio)), rel=1e-6)
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("outcomes", [2, 3, 4])
-@pytest.mark.parametrize("extra", [1.0, 1.2])
+@pytest.mark.long(*MECHANISMS)
+@for_each("ratio", RATIOS)
+@for_each("outcomes", [2, 3, 4])
+@for_each("extra", [1.0, 1.2])
 def test_the_boundary_is_a_q_target(outcomes: int, ratio: Fraction, extra: float) -> None:
     epsilon = math.log(ratio)
     call = boundary_epsilon(epsilon) * extra
@@ -184,7 +188,7 @@ def test_the_boundary_is_a_q_target(outcomes: int, ratio: Fraction, extra: float
     assert found >= boundary_q(epsilon, call)
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
+@for_each("ratio", RATIOS)
 def test_the_least_q_is_within_a_tenth_of_the_lemma(ratio: Fraction) -> None:
     """As pi goes to 0 it tends to ``2(E-1) / ((E-1)(1+x) + 3(E+1)(x-1))``, ``E = exp(t)``, ``x = exp(e)``."""
     epsilon = math.log(ratio)
@@ -220,8 +224,8 @@ def test_the_two_runs_of_a_seeded_black_box_differ() -> None:
     assert once == again
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("outcomes", [2, 3])
+@for_each("ratio", RATIOS)
+@for_each("outcomes", [2, 3])
 def test_differing_runs_are_a_q_target(outcomes: int, ratio: Fraction) -> None:
     epsilon = math.log(ratio)
     differ = [i * outcomes + j for i in range(outcomes) for j in range(outcomes) if i != j]
@@ -237,7 +241,7 @@ def test_differing_runs_are_a_q_target(outcomes: int, ratio: Fraction) -> None:
     assert found >= differing_runs_q(epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.1, 1.0, 3.0])
+@for_each("epsilon", [0.001, 0.1, 1.0, 3.0])
 def test_exponential_weights_are_private_on_all_neighbouring_votes(epsilon: float) -> None:
     """Exact: log-ratios of integer weights, for one vote moved."""
     for votes in itertools.product(range(5), repeat=3):
@@ -271,7 +275,7 @@ def test_a_wrapped_exponential_mechanism_of_many_votes_runs() -> None:
     assert chosen == {0}  # any other has probability exp(-59)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("weights", "message"),
     [
         ([], "at least one weight"),
@@ -286,7 +290,7 @@ def test_bad_weights_are_refused(weights: list[float], message: str) -> None:
         boundary_wrapper(weights)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         ({"epsilon": 0.0}, "epsilon is finite"),
@@ -300,7 +304,7 @@ def test_bad_privacy_parameters_are_refused(arguments: dict[str, float], message
         exponential_weights([1, 2], **arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("scores", [[], [0.5, 1.0], [math.nan]])
+@for_each("scores", [[], [0.5, 1.0], [math.nan]])
 def test_bad_scores_are_refused(scores: list[float]) -> None:
     with pytest.raises(InputError, match="scores are integers"):
         exponential_weights(scores, epsilon=1.0)  # type: ignore[arg-type]

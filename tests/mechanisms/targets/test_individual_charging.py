@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
+from long_tests import MECHANISMS
 from scipy import special
 
 from reusable_holdout.errors import HandleError, InputError
@@ -72,8 +74,9 @@ def delta_of_record(
     return total
 
 
-@pytest.mark.parametrize("charges", [1, 4, 12])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (3.0, 1e-6), (0.5, 0.05)])
+@pytest.mark.long(*MECHANISMS)
+@for_each("charges", [1, 4, 12])
+@for_each(("epsilon", "delta"), [(1.0, 1e-3), (3.0, 1e-6), (0.5, 0.05)])
 def test_adding_or_removing_a_record_keeps_the_delta(epsilon: float, delta: float, charges: int) -> None:
     counts = IndividualCharging(1, charges=charges, epsilon=epsilon, delta=delta)
     distances = np.round(np.linspace(-2, 10, 13) / counts.epsilon_each).astype(int).tolist()
@@ -128,7 +131,7 @@ def test_an_array_and_a_list_are_the_same_predicate_and_a_seed_repeats_the_answe
     assert answers(None, truth) != answers(None, truth)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "predicate",
     [
         [True],
@@ -152,16 +155,14 @@ def test_anything_but_one_boolean_per_record_is_refused_without_telling_their_nu
     )
 
 
-@pytest.mark.parametrize("threshold", [math.nan, math.inf, -math.inf])
+@for_each("threshold", [math.nan, math.inf, -math.inf])
 def test_a_threshold_is_finite(threshold: float) -> None:
     counts = IndividualCharging(1, charges=1, epsilon=1.0, delta=1e-6)
     with pytest.raises(InputError, match="a threshold is a finite number"):
         counts.ask([True], threshold)
 
 
-@pytest.mark.parametrize(
-    "wish", [{"records": 0}, {"charges": 0}, {"epsilon": 0.0}, {"delta": 0.0}, {"delta": 1.0}]
-)
+@for_each("wish", [{"records": 0}, {"charges": 0}, {"epsilon": 0.0}, {"delta": 0.0}, {"delta": 1.0}])
 def test_a_parameter_out_of_range_is_refused(wish: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         IndividualCharging(**({"records": 1, "charges": 1, "epsilon": 1.0, "delta": 1e-6} | wish))

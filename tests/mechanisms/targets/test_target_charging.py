@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q, privacy_loss
+from cases import for_each
+from long_tests import MECHANISMS
 from scipy import special
 
 from reusable_holdout.accounting.target_charging import between_thresholds_q, differing_runs_q, not_prior_q
@@ -109,9 +111,10 @@ CALLS: dict[str, tuple[Callable[[TargetCharging, float], Any], dict[str, Any]]] 
 }
 
 
+@pytest.mark.long(*MECHANISMS)
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize("value", [-9.0, 0.0, 3.0, 4.0, 12.0])
-@pytest.mark.parametrize("name", CALLS)
+@for_each("value", [-9.0, 0.0, 3.0, 4.0, 12.0])
+@for_each("name", CALLS)
 def test_each_call_keeps_the_epsilon_and_the_q_it_is_charged_for(name: str, value: float) -> None:
     call, wish = CALLS[name]
     interaction = scripted(**wish)
@@ -121,7 +124,7 @@ def test_each_call_keeps_the_epsilon_and_the_q_it_is_charged_for(name: str, valu
 
 
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize("name", ["not_prior", "above", "between", "conditional_release"])
+@for_each("name", ["not_prior", "above", "between", "conditional_release"])
 def test_the_epsilon_of_a_call_is_used_up(name: str) -> None:
     call, wish = CALLS[name]
     loss, _ = audit(call, -9.0, **wish)
@@ -129,8 +132,8 @@ def test_the_epsilon_of_a_call_is_used_up(name: str) -> None:
 
 
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize("value", [-5.0, 0.0, 4.0, 8.0])
-@pytest.mark.parametrize("ends", [(3.0, math.inf), (0.0, 5.0), (-math.inf, math.inf)])
+@for_each("value", [-5.0, 0.0, 4.0, 8.0])
+@for_each("ends", [(3.0, math.inf), (0.0, 5.0), (-math.inf, math.inf)])
 def test_a_revision_keeps_the_epsilon_and_the_q_given_that_nothing_was_released(
     value: float, ends: tuple[float, float]
 ) -> None:
@@ -175,8 +178,8 @@ def worst_delta(interaction: TargetCharging, *, charges: int, calls: int, epsilo
     return max(deltas)
 
 
-@pytest.mark.parametrize("charges", [1, 5, 60])
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (3.0, 1e-6), (0.5, 0.05)])
+@for_each("charges", [1, 5, 60])
+@for_each(("epsilon", "delta"), [(1.0, 1e-3), (3.0, 1e-6), (0.5, 0.05)])
 def test_the_whole_interaction_keeps_its_delta(epsilon: float, delta: float, charges: int) -> None:
     interaction = TargetCharging(charges=charges, epsilon=epsilon, delta=delta)
     for calls in (charges, 10 * charges, 300 * charges):
@@ -228,7 +231,7 @@ METHODS: dict[str, Callable[[TargetCharging], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", METHODS)
+@for_each("name", METHODS)
 def test_it_refuses_every_call_after_the_last_charge(name: str) -> None:
     interaction = TargetCharging(charges=2, epsilon=1.0, delta=1e-6, gap=1e6, seed=1)
     assert interaction.conditional_release(0.0, low=1e9, name="kept") is None
@@ -269,7 +272,7 @@ def test_equal_priors_are_one_outcome() -> None:
 
 
 @pytest.mark.usefixtures("coarse")
-@pytest.mark.parametrize(
+@for_each(
     ("threshold", "answers"),
     [
         (3.0, [False, True]),
@@ -347,7 +350,7 @@ BAD: dict[str, tuple[Callable[[TargetCharging], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@for_each("name", BAD)
 def test_a_bad_argument_is_refused_before_anything_is_drawn(name: str) -> None:
     call, message = BAD[name]
     interaction = Scripted(
@@ -358,8 +361,8 @@ def test_a_bad_argument_is_refused_before_anything_is_drawn(name: str) -> None:
     assert interaction.hits == (0,)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "secret", None, 10**400])
-@pytest.mark.parametrize("name", ["not_prior", "above", "between", "conditional_release"])
+@for_each("value", [math.nan, math.inf, -math.inf, "secret", None, 10**400])
+@for_each("name", ["not_prior", "above", "between", "conditional_release"])
 def test_a_value_that_is_no_finite_number_is_refused_and_not_told(name: str, value: Any) -> None:
     interaction = Scripted(charges=2, epsilon=1.0, delta=1e-6, gap=1e3)
     arguments: dict[str, tuple[float, ...]] = {"not_prior": (0.0,), "above": (0.0,), "between": (0.0, 1e3)}
@@ -373,8 +376,9 @@ def test_a_value_that_is_no_finite_number_is_refused_and_not_told(name: str, val
     assert interaction.hits == (0,)
 
 
-@pytest.mark.parametrize("sensitivity", [1.0, 1 / 3000, 0.7, 123.4])
-@pytest.mark.parametrize("low", [0.0, 0.1, -7.3])
+@pytest.mark.long(*MECHANISMS)
+@for_each("sensitivity", [1.0, 1 / 3000, 0.7, 123.4])
+@for_each("low", [0.0, 0.1, -7.3])
 def test_thresholds_that_are_the_promised_gap_apart_are_accepted(sensitivity: float, low: float) -> None:
     gap = 3 * sensitivity
     interaction = TargetCharging(charges=9, epsilon=1.0, delta=1e-6, sensitivity=sensitivity, gap=gap)
@@ -388,15 +392,13 @@ def test_thresholds_that_are_the_promised_gap_apart_are_accepted(sensitivity: fl
     assert interaction.q == pytest.approx(between_thresholds_q(interaction.epsilon_each, 3.0), rel=1e-4)
 
 
-@pytest.mark.parametrize("gap", [0.0, -1.0, math.inf, math.nan])
+@for_each("gap", [0.0, -1.0, math.inf, math.nan])
 def test_a_gap_is_a_positive_number(gap: float) -> None:
     with pytest.raises(InputError, match="a gap is finite and above 0"):
         TargetCharging(charges=1, epsilon=1.0, delta=1e-6, gap=gap)
 
 
-@pytest.mark.parametrize(
-    "wish", [{"charges": 0}, {"epsilon": 0.0}, {"delta": 0.0}, {"sensitivity": 0.0}, {"targets": 0}]
-)
+@for_each("wish", [{"charges": 0}, {"epsilon": 0.0}, {"delta": 0.0}, {"sensitivity": 0.0}, {"targets": 0}])
 def test_a_privacy_parameter_out_of_range_is_refused(wish: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         TargetCharging(**({"charges": 1, "epsilon": 1.0, "delta": 1e-6} | wish))

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from long_tests import VALIDITY
 
 from reusable_holdout.validity import majority_attack_gain
 
 
+@pytest.mark.long(*VALIDITY)
 @pytest.mark.parametrize(("rows", "queries"), [(1_000, 100), (2_000, 501)])
 def test_the_attack_gains_what_the_formula_says(rows, queries):
     rng = np.random.default_rng(0)

@@ -7,8 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import VALIDITY
 from scipy import stats
 
 from reusable_holdout.errors import InputError
@@ -51,8 +53,9 @@ def test_every_developers_history_is_counted():
 # ---- ours are smaller, and keep the promise
 
 
-@pytest.mark.parametrize("passes", [1, 3, None])
-@pytest.mark.parametrize("error", [0.05, 0.02, 0.01])
+@pytest.mark.long(*VALIDITY)
+@for_each("passes", [1, 3, None])
+@for_each("error", [0.05, 0.02, 0.01])
 def test_ours_are_smaller_in_every_case(error, passes):
     asked = {"error": error, "passes": passes, **EASE}
     assert interval_rows(**asked) < 0.95 * hoeffding_rows(**asked)
@@ -71,7 +74,7 @@ def test_the_rows_of_ease_ml_at_a_tenth_disagreement_are_beaten():
     assert paired_gate_rows(passes=None, **pair) < 57_000 < 67_000
 
 
-@pytest.mark.parametrize(("error", "steps", "beta"), [(0.2, 3, 0.1), (0.1, 5, 0.01), (0.05, 2, 0.2)])
+@for_each(("error", "steps", "beta"), [(0.2, 3, 0.1), (0.1, 5, 0.01), (0.05, 2, 0.2)])
 def test_interval_rows_keep_the_promise_at_every_accuracy_and_one_row_fewer_does_not(error, steps, beta):
     level = beta / histories(steps=steps)
 
@@ -87,7 +90,7 @@ def test_interval_rows_keep_the_promise_at_every_accuracy_and_one_row_fewer_does
         assert stats.binom.sf(count - 1, rows, accuracy) <= level * (1.0 + 1e-9)
 
 
-@pytest.mark.parametrize("bar", [0.2, 0.5, 0.9])
+@for_each("bar", [0.2, 0.5, 0.9])
 def test_gate_rows_keep_the_promise_with_any_more_rows_and_for_any_worse_model(bar):
     level = 0.01 / histories(steps=4)
     rows = gate_rows(bar=bar, error=0.08, steps=4, beta=0.01)
@@ -112,7 +115,7 @@ def trinomial_tail(rows, wins, losses, least):
     return float(np.sum(weight * stats.binom.sf(need - 1, differ, wins / (wins + losses))))
 
 
-@pytest.mark.parametrize("disagreement", [0.1, 0.4, 1.0])
+@for_each("disagreement", [0.1, 0.4, 1.0])
 def test_difference_rows_keep_the_promise_at_every_mean(disagreement):
     beta, error = 0.05, 0.07
     rows = difference_rows(error=error, disagreement=disagreement, steps=3, beta=beta)
@@ -123,7 +126,7 @@ def test_difference_rows_keep_the_promise_at_every_mean(disagreement):
         assert trinomial_tail(rows, wins, losses, least) <= level
 
 
-@pytest.mark.parametrize("disagreement", [0.1, 0.3, 1.0])
+@for_each("disagreement", [0.1, 0.3, 1.0])
 def test_paired_gate_rows_are_enough_at_every_smaller_disagreement(disagreement):
     error, beta = 0.06, 0.05
     level = beta / histories(steps=4)
@@ -157,7 +160,7 @@ SIZES = [
 ]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@for_each("size", SIZES)
 def test_more_steps_passes_and_reliability_and_smaller_errors_need_more_rows(size):
     usual = {"error": 0.05, "steps": 8, "beta": 0.01}
     for name, easier_first in (
@@ -183,8 +186,8 @@ def test_less_disagreement_needs_fewer_rows():
         assert rows == sorted(rows)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
+@for_each("size", SIZES)
+@for_each(
     "wrong",
     [
         {"error": 0.0},

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -78,8 +79,8 @@ def test_the_transfer_theorem_is_the_stated_formula_at_its_slack():
     assert transfer_error(**MECHANISM, beta=0.05) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("theorem", [transfer_error, bassily_error])
-@pytest.mark.parametrize("name", MECHANISM)
+@for_each("theorem", [transfer_error, bassily_error])
+@for_each("name", MECHANISM)
 def test_worse_mechanisms_have_larger_errors(theorem, name):
     numbers = [MECHANISM[name] * factor for factor in (0.5, 1.0, 2.0, 10.0)]
     errors = [theorem(**{**MECHANISM, name: number}, beta=0.05) for number in numbers]
@@ -114,7 +115,7 @@ def test_the_expected_error_is_mcsherrys_and_randomised_response_stays_below_it(
     assert 0.0 < bias <= expected_error(epsilon=epsilon, delta=0.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"sample_error": -0.1},
@@ -129,7 +130,7 @@ def test_the_expected_error_is_mcsherrys_and_randomised_response_stays_below_it(
         {"beta": 1.0},
     ],
 )
-@pytest.mark.parametrize("theorem", [transfer_error, bassily_error])
+@for_each("theorem", [transfer_error, bassily_error])
 def test_numbers_out_of_range_are_refused(theorem, wrong):
     with pytest.raises(InputError, match=f"{next(iter(wrong))} "):
         theorem(**{**MECHANISM, "beta": 0.05, **wrong})
@@ -159,8 +160,8 @@ def test_published_widths_at_ten_thousand_rows(analysis, published):
     assert widths == pytest.approx(published, abs=5e-4)
 
 
-@pytest.mark.parametrize("rows", [1000, 10_000, 10**6])
-@pytest.mark.parametrize("beta", [0.05, 1e-4])
+@for_each("rows", [1000, 10_000, 10**6])
+@for_each("beta", [0.05, 1e-4])
 def test_the_best_analysis_is_the_narrowest_and_tightened_forms_are_narrower_than_published(rows, beta):
     for queries in (1, 30, 1000):
         at = {"rows": rows, "queries": queries, "beta": beta}
@@ -172,7 +173,7 @@ def test_the_best_analysis_is_the_narrowest_and_tightened_forms_are_narrower_tha
         assert widths["conditional"] <= widths["transfer"]  # the same argument with nothing given away
 
 
-@pytest.mark.parametrize("analysis", ANALYSES)
+@for_each("analysis", ANALYSES)
 def test_widths_grow_with_queries_and_shrink_with_rows_and_beta(analysis):
     def width(rows=10_000, queries=100, beta=0.05):
         return gaussian_width(rows=rows, queries=queries, beta=beta, analysis=analysis).half_width
@@ -259,9 +260,7 @@ def test_the_best_number_of_levels_is_the_best_and_one_query_is_a_plain_interval
     assert rounded_answers_half_width(rows=1000, queries=1, beta=0.05) == pytest.approx(plain + 0.5e-4)
 
 
-@pytest.mark.parametrize(
-    "width", [hoeffding_splitting_half_width, naive_union_half_width, rounded_answers_half_width]
-)
+@for_each("width", [hoeffding_splitting_half_width, naive_union_half_width, rounded_answers_half_width])
 def test_widths_without_noise_are_monotone_and_refuse_wrong_input(width):
     by_queries = [width(rows=1000, queries=k, beta=0.05) for k in (1, 5, 50, 500)]
     by_rows = [width(rows=n, queries=10, beta=0.05) for n in (10, 100, 1000)]
