@@ -68,6 +68,7 @@ def test_the_comparison_of_times_finds_a_difference_that_is_there_and_no_other()
     assert alarm(noise[0], noise[2] + 0.002) < FALSE_ALARM
 
 
+@pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 def test_agreed_and_charged_answers_take_equally_long(make_competition, folder, key_file, predictions):
     """Measured by a client, alternating, so that whatever else the machine does hits both alike."""
     competition = make_competition(queries=160, tolerance=0.9)
