@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     from reusable_holdout_leaderboard.settings import Settings
 
-__all__ = ["Served", "free_port", "served", "served_by_processes"]
+__all__ = ["PATIENCE_SECONDS", "Served", "free_port", "served", "served_by_processes"]
 
-_PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = (
+    30  # also of clients: of two busy cores a server in this process may get none for some seconds
+)
 
 
 class Served:
@@ -56,7 +58,7 @@ class Served:
 
     def start(self) -> None:
         self._thread.start()
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._server.started:
             if time.monotonic() > deadline or not self._thread.is_alive():
                 raise RuntimeError("the server did not start")
@@ -66,7 +68,7 @@ class Served:
 
     def stop(self) -> None:
         self._server.should_exit = True
-        self._thread.join(_PATIENCE_SECONDS)
+        self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive()
 
 
@@ -138,7 +140,7 @@ def free_port() -> int:
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(httpx.TransportError):
             if httpx.get(url).status_code == 200:

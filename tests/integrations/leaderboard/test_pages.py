@@ -7,7 +7,7 @@ import re
 import httpx
 import numpy as np
 import pytest
-from board_servers import served
+from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.charts import burn_down_of, decimals_of, scale_of
 from reusable_holdout_leaderboard.settings import Settings
@@ -37,7 +37,7 @@ class Browser:
     """One visitor."""
 
     def __init__(self, url, path):
-        self.client = httpx.Client(base_url=url, follow_redirects=True)
+        self.client = httpx.Client(base_url=url, follow_redirects=True, timeout=PATIENCE_SECONDS)
         self.path = path
         self.page = None
 
@@ -117,7 +117,7 @@ def test_without_submissions_two_label_sets_have_the_same_pages(tmp_path, ids, v
             pass
         with (
             served(Settings(folder=folder, key_file=key_file)) as server,
-            httpx.Client(base_url=server.url) as client,
+            httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as client,
         ):
             pages = [client.get(f"/c/demo{page}").text for page in (*PAGES, "/sample.csv")]
         texts.append([re.sub(r'(value="[0-9a-f]{64}"|127\.0\.0\.1:\d+)', "", page) for page in pages])
@@ -270,6 +270,7 @@ def test_a_bad_file_lists_its_first_offenders_and_costs_nothing(entered):
 def test_a_claim_that_is_no_score_is_refused(entered, sheet):
     competition, browser = entered()
     for claimed in ("much", "nan", "7", "1e999"):
+        browser.get()
         assert browser.submit(sheet(0.9), claimed=claimed).status_code == 422, claimed
         assert "A claimed score must be a number from 0 to 1" in browser.text, claimed
     assert competition.status().queries_asked == 0
