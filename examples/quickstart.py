@@ -22,7 +22,9 @@ from reusable_holdout.datasets import load_adult
 def main() -> None:
     """Ask a guarded holdout about three models."""
     X, y = load_adult()
-    X_train, X_holdout, y_train, y_holdout = train_test_split(X, y, test_size=10_000, random_state=0)
+    X_train, X_holdout, y_train, y_holdout = train_test_split(
+        X, y, train_size=5_000, test_size=10_000, random_state=0
+    )
 
     print(Plan(rows=10_000, queries=200, tolerance=0.04, estimate=0.85), "\n")
 
@@ -35,8 +37,8 @@ def main() -> None:
     )
     models = {
         "linear": make_pipeline(linear, LogisticRegression(max_iter=1_000)),
-        "boosting": make_pipeline(codes, HistGradientBoostingClassifier(random_state=0)),
-        "forest": make_pipeline(codes, RandomForestClassifier(n_jobs=2, random_state=0)),
+        "boosting": make_pipeline(codes, HistGradientBoostingClassifier(max_iter=50, random_state=0)),
+        "forest": make_pipeline(codes, RandomForestClassifier(50, random_state=0)),
     }
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "guard.db"

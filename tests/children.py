@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from pathlib import Path
 
 __all__ = ["Child"]
 
@@ -34,15 +35,17 @@ class Child:
         What it runs; it may import what tests import.
     *arguments : object
         Its ``sys.argv[1:]``, as text.
+    folder : Path, optional
+        Where it works.
     """
 
-    def __init__(self, script: str, *arguments: object) -> None:
+    def __init__(self, script: str, *arguments: object, folder: Path | None = None) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(_WARM)
         child_in, our_in = context.Pipe(duplex=False)
         our_out, child_out = context.Pipe(duplex=False)
         texts = [str(argument) for argument in arguments]
-        self._process = context.Process(target=_run, args=(script, texts, child_in, child_out))
+        self._process = context.Process(target=_run, args=(script, texts, folder, child_in, child_out))
         self._process.start()
         child_in.close(), child_out.close()
         self.stdin = os.fdopen(os.dup(our_in.fileno()), "w")
@@ -68,13 +71,21 @@ class Child:
         self._process.join(_PATIENCE_SECONDS)
         return printed
 
+    def wait(self) -> int | None:
+        """Its status when it has ended; what it prints is lost."""
+        self.communicate()
+        return self.returncode
+
     @property
     def returncode(self) -> int | None:
         """As that of ``subprocess.Popen``: the negative signal if one killed it."""
         return self._process.exitcode
 
 
-def _run(script: str, arguments: list[str], given: Connection, printed: Connection) -> None:
+def _run(
+    script: str, arguments: list[str], folder: Path | None, given: Connection, printed: Connection
+) -> None:
+    os.chdir(folder or ".")
     for connection, number in ((given, 0), (printed, 1)):
         os.dup2(connection.fileno(), number)
         connection.close()

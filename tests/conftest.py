@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shutil
 
 import pytest
 from long_tests import select
@@ -10,6 +11,11 @@ from servers import new_database, run_folder, shared, start_postgresql, stop_pos
 # test processes share few cores: threads that spin for each other make fits twenty times slower
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# thousands of small ledgers wait for the disk longer than for anything else; no test is about a loss of power
+_MEMORY, _ROOM_BYTES = "/dev/shm", 4 << 30
+if os.path.isdir(_MEMORY) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:  # noqa: PTH112 - no path is needed
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from children import Child
 import numpy as np
 import pandas as pd
 import pytest
@@ -356,16 +357,16 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_ends_with_status_3_and_charges_nothing(gate, make, files, case):
+def test_bad_input_ends_with_status_3_and_charges_nothing(gate, make, files):
     make()
-    prepare, arguments, message = BAD[case]
-    prepare(files)
-    status, written = gate(*arguments)
-    assert status == BAD_INPUT
-    assert written.out == ""
-    assert re.search(message, " ".join(written.err.split()))
-    assert len(history()) == 0
+    for case, (prepare, arguments, message) in BAD.items():
+        files("new.csv", prediction=predicted(0.8))
+        files("old.csv", prediction=predicted(0.7))
+        prepare(files)
+        status, written = gate(*arguments)
+        assert (status, written.out) == (BAD_INPUT, ""), case
+        assert re.search(message, " ".join(written.err.split())), case
+        assert len(history()) == 0, case
 
 
 BAD_IDS = {
@@ -379,15 +380,14 @@ BAD_IDS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_IDS)
-def test_ids_that_do_not_fit_are_listed(gate, make, files, case):
+def test_ids_that_do_not_fit_are_listed(gate, make, files):
     make("--id", "id", labels="labelled.csv")
-    ids, message = BAD_IDS[case]
-    files("new.csv", id=ids, prediction=np.resize(predicted(0.8), len(ids)))
     files("old.csv", id=IDS, prediction=predicted(0.7))
-    status, text = gate(*asked())
-    assert status == BAD_INPUT
-    assert message in text.err
+    for case, (ids, message) in BAD_IDS.items():
+        files("new.csv", id=ids, prediction=np.resize(predicted(0.8), len(ids)))
+        status, text = gate(*asked())
+        assert status == BAD_INPUT, case
+        assert message in text.err, case
     files("new.csv", prediction=predicted(0.8))
     status, text = gate(*asked())
     assert status == BAD_INPUT
@@ -415,9 +415,9 @@ def test_labels_that_do_not_fit_are_not_quoted(gate, files):
     assert not Path("guard.db").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_a_gate_that_cannot_be_is_not_made(gate, files):
+    common = ["--labels", "labels.csv", "--queries", 20, "--tolerance", 0.15]
+    for arguments, message in (
         (["--metric", "f1"], "plain mean over rows; f1 is none"),
         (["--metric", "accurate"], "did you mean 'accuracy'"),
         (["--metric", "mae"], "bounds"),
@@ -425,15 +425,11 @@ def test_labels_that_do_not_fit_are_not_quoted(gate, files):
         (["--tolerance", 0.0001], "rows"),
         (["--id", "id"], "column of ids 'id'"),
         (["--queries", "many"], "invalid int value"),
-    ],
-)
-def test_a_gate_that_cannot_be_is_not_made(gate, files, arguments, message):
-    status, text = gate(
-        "--labels", "labels.csv", "--queries", 20, "--tolerance", 0.15, *arguments, command="gate-init"
-    )
-    assert status == BAD_INPUT
-    assert message in text.err
-    assert not list(Path().glob("guard.db*"))
+    ):
+        status, text = gate(*common, *arguments, command="gate-init")
+        assert status == BAD_INPUT, arguments
+        assert message in text.err, arguments
+        assert not list(Path().glob("guard.db*")), arguments
 
 
 def test_another_policy_is_no_gate(gate, files):
@@ -491,10 +487,10 @@ def test_nothing_but_the_verdict_depends_on_the_labels(gate, files):
 # ---- as a program
 
 
-def run(*arguments, **options):
+def run(*arguments, stdout):
     done = subprocess.run(
         [sys.executable, "-m", "reusable_holdout", "gate", "--ledger", "guard.db", *map(str, arguments)],
-        stdout=options.get("stdout", subprocess.PIPE),
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         check=False,
@@ -504,7 +500,6 @@ def run(*arguments, **options):
 
 def test_the_status_is_the_verdict_even_if_nobody_reads_it(make):
     make()
-    assert run(*asked("same.csv")) == REJECTED
     with Path("/dev/full").open("w") as full:
         assert run(*asked("same.csv"), stdout=full) == REJECTED
     reading, writing = os.pipe()
@@ -517,21 +512,9 @@ def test_runs_at_the_same_moment_share_one_budget(make, files):
     make(queries=3)
     for k in range(4):
         files(f"new{k}.csv", prediction=predicted(0.9, k))
-    started = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "reusable_holdout",
-                "gate",
-                "--ledger",
-                "guard.db",
-                *map(str, asked(f"new{k}.csv")),
-            ],
-            stdout=subprocess.DEVNULL,
-        )
-        for k in range(4)
-    ]
+    code = "import sys; from reusable_holdout.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = ["gate", "--ledger", "guard.db"]
+    started = [Child(code, *command, *map(str, asked(f"new{k}.csv")), folder=Path.cwd()) for k in range(4)]
     assert sorted(one.wait() for one in started) == [ACCEPTED] * 3 + [HALTED]
 
 

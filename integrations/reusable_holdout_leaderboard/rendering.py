@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -130,6 +131,7 @@ def sentence(text: object) -> str:
 # ---- templates
 
 
+@functools.cache  # compiled once for all boards of a process
 def _templates() -> jinja2.Environment:
     found = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, "templates"),

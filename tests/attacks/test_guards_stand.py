@@ -1,5 +1,6 @@
 """The same attacks on guards: nothing is gained, halts end them cleanly, and every interval holds."""
 
+import itertools
 import math
 
 import numpy as np
@@ -26,6 +27,19 @@ TALKATIVE = {"threshold": 0.025, "charges": 40, "noise_scale": 1e-5, "resolution
 ON_VOTES = [boosting_attack, flip_attack, threshold_probing_attack, budget_burning_attack, freedman_attack]
 
 
+long = pytest.mark.long(
+    "reusable_holdout/accounting",
+    "reusable_holdout/attacks",
+    "reusable_holdout/errors.py",
+    "reusable_holdout/holdout",
+    "reusable_holdout/ledger",
+    "reusable_holdout/mechanisms",
+    "reusable_holdout/plan",
+    "reusable_holdout/queries",
+    "reusable_holdout/validity",
+)
+
+
 def coins(rows, seed):
     return np.random.default_rng([6, rows, seed]).integers(0, 2, rows)
 
@@ -38,6 +52,7 @@ def careful(labels, **settings):
     )
 
 
+@long
 def test_the_published_boosting_attack_gains_nothing():
     for seed in range(5):
         guard = careful(coins(4_000, seed), metric="zero_one_loss", queries=401)
@@ -54,6 +69,7 @@ def test_the_published_boosting_attack_gains_nothing():
         assert result.questions == guard.queries_asked == 401
 
 
+@long
 def test_the_published_pair_flip_gains_nothing():
     guard = careful(coins(3_600, 0), metric="zero_one_loss", queries=14_400)
     result = flip_attack(guard, rows=3_600, truth=coin_truth(3_600), metric="zero_one_loss", questions=14_400)
@@ -135,20 +151,20 @@ class BatchHaltsAfter(HaltsAfter):
         return answers
 
 
-@pytest.mark.parametrize("kind", [HaltsAfter, BatchHaltsAfter])
 @pytest.mark.parametrize("attack", ON_VOTES)
-@pytest.mark.parametrize("questions", [0, 1, 7])
-def test_a_halt_ends_an_attack_and_what_was_learnt_is_kept(attack, kind, questions):
-    result = attack(kind(coins(ROWS, 0), questions), rows=ROWS, truth=coin_truth(ROWS))
-    assert result.halted == "queries"
-    assert result.questions == len(result.truths) == len(result.values) == questions
-    if attack is flip_attack and questions:
-        assert result.answer == result.values.max()
-        assert result.final.shape == (ROWS,)
-    else:
-        assert math.isnan(result.answer)
-        assert math.isnan(result.overfit)
-    assert "halted (queries)" in str(result)
+def test_a_halt_ends_an_attack_and_what_was_learnt_is_kept(attack):
+    for kind, questions in itertools.product([HaltsAfter, BatchHaltsAfter], [0, 1, 7]):
+        case = (kind, questions)
+        result = attack(kind(coins(ROWS, 0), questions), rows=ROWS, truth=coin_truth(ROWS))
+        assert result.halted == "queries", case
+        assert result.questions == len(result.truths) == len(result.values) == questions, case
+        if attack is flip_attack and questions:
+            assert result.answer == result.values.max(), case
+            assert result.final.shape == (ROWS,), case
+        else:
+            assert math.isnan(result.answer), case
+            assert math.isnan(result.overfit), case
+        assert "halted (queries)" in str(result), case
 
 
 @pytest.mark.parametrize("questions", [0, 3])
@@ -191,6 +207,7 @@ def test_an_interval_that_misses_is_found():
     assert "intervals miss" in str(result)
 
 
+@long
 @pytest.mark.parametrize("metric", ["accuracy", "brier", "roc_auc"])
 @pytest.mark.parametrize("attack", ON_VOTES)
 def test_intervals_hold_under_every_attack(attack, metric):
@@ -210,6 +227,7 @@ def test_intervals_hold_under_every_attack(attack, metric):
         assert charges >= RUNS  # she was told something
 
 
+@long
 @pytest.mark.parametrize("metric", ["accuracy", "roc_auc"])
 def test_intervals_hold_in_a_search(metric):
     missed = 0

@@ -22,6 +22,12 @@ from reusable_holdout.queries.catalogue import log_loss
 
 PHI = NormalDist().cdf
 RUNS = 40
+long = pytest.mark.long(
+    "reusable_holdout/attacks",
+    "reusable_holdout/errors.py",
+    "reusable_holdout/mechanisms",
+    "reusable_holdout/queries",
+)
 
 
 def coins(rows, seed):
@@ -33,6 +39,7 @@ def allowance(rows):
     return 6 * 0.5 / math.sqrt(rows * RUNS) + 0.002
 
 
+@long
 @pytest.mark.parametrize(
     ("options", "decimals", "expected"),
     [
@@ -61,6 +68,7 @@ def test_boosting_reaches_the_published_loss(options, decimals, expected):
     assert results[0].covered is None
 
 
+@long
 def test_rounding_helps_an_attacker_who_keeps_lucky_votes_alone():
     def answer(decimals, seed):
         board = PlainHoldout(coins(4_000, seed), decimals=decimals)
@@ -87,6 +95,7 @@ def test_boosting_fools_other_metrics_too(metric):
     assert np.mean([result.overfit for result in results]) > 0.03
 
 
+@long
 @pytest.mark.parametrize(("submissions", "expected"), [(1_000, 1 / 4), (4_000, 1 / 10)])
 def test_pair_flips_from_all_rows_leave_the_published_loss(submissions, expected):
     lost = [
@@ -178,6 +187,7 @@ def test_the_log_loss_oracle_stops_after_the_questions_it_was_given():
     assert ((result.final > 0.5) == labels)[known].all()
 
 
+@long
 def test_freedman_selection_reports_a_signal_where_there_is_none():
     results = [
         freedman_attack(PlainHoldout(coins(1_000, seed)), rows=1_000, truth=coin_truth(1_000), seed=seed)
@@ -191,6 +201,7 @@ def test_freedman_selection_reports_a_signal_where_there_is_none():
     assert chosen.details["kept"] == 20
 
 
+@long
 @pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss", "brier", "roc_auc"])
 def test_the_truth_of_linear_models_is_the_mean_of_fresh_scores(metric):
     """A holdout of the search is as good as fresh rows, for nothing is chosen by its answers here."""

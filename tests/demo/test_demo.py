@@ -1,6 +1,10 @@
 """The main job, at its real size, on real data."""
 
+import contextlib
+import io
 import json
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -8,14 +12,17 @@ import pytest
 from reusable_holdout import InputError, verify
 from reusable_holdout.cli import main
 from reusable_holdout.datasets import load_adult
-from reusable_holdout.demo import run_demo
+from reusable_holdout.demo import DemoResult, run_demo
 from reusable_holdout.holdout import released
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    return run_demo(folder=folder), folder
+    """What the command finds, and where it puts its files."""
+    folder, printed = tmp_path_factory.mktemp("demo"), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main(["demo", "--out", str(folder), "--json"]) == 0
+    return DemoResult(**json.loads(printed.getvalue())), folder
 
 
 def test_the_search_overfits_a_plain_holdout_and_not_the_guarded_one(result):
@@ -53,10 +60,18 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
         run_demo(folder=tmp_path / "file")
 
 
-def test_the_command_runs_it(tmp_path, capsys):
-    assert main(["demo", "--out", str(tmp_path), "--json", "--seed", "3"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["guarded_low"] <= found["guarded_fresh"] <= found["guarded_high"]
+@pytest.mark.long("reusable_holdout")
+def test_its_interval_holds_for_another_seed(tmp_path):
+    found = run_demo(folder=tmp_path, seed=3)
+    assert found.guarded_low <= found.guarded_fresh <= found.guarded_high
+
+
+def test_it_prints_what_the_readme_shows(result):
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    blocks = re.findall(r"```text\n(.*?)```", text, flags=re.DOTALL)
+    shown = next(block for block in blocks if "plain holdout" in block).splitlines()
+    printed = str(result[0]).splitlines()
+    assert all(line in printed for line in shown if line)
 
 
 def test_the_data_are_what_their_readme_says():

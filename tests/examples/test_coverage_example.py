@@ -1,15 +1,17 @@
 """The coverage example: it runs, it draws, and it would find a broken promise."""
 
 import os
+import runpy
 import subprocess
 import sys
-from pathlib import Path
 
-from examples.test_examples import run
+import pytest
+from examples.scripts import EXAMPLES, run
 
-_EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+long = pytest.mark.long("examples/coverage.py", "reusable_holdout")
 
 
+@long
 def test_guards_keep_their_promise_where_the_textbook_does_not(tmp_path):
     text = run(
         "coverage.py",
@@ -38,6 +40,7 @@ def test_guards_keep_their_promise_where_the_textbook_does_not(tmp_path):
         assert float(line.split("textbook)")[1].split()[2]) == 0.0  # metric, runs, coverage
 
 
+@long
 def test_a_broken_promise_ends_with_status_one(tmp_path):
     """The textbook's interval, passed off as a guard's."""
     code = (
@@ -54,27 +57,16 @@ def test_a_broken_promise_ends_with_status_one(tmp_path):
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env=os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(_EXAMPLES)},
+        env=os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(EXAMPLES)},
         check=False,
     )
     assert done.returncode == 1, done.stderr[-2000:]
     assert "PROMISE BROKEN: boosting, thresholdout, accuracy" in done.stdout
 
 
-def test_cells_that_cannot_be_are_refused(tmp_path):
-    done = subprocess.run(
-        [
-            sys.executable,
-            str(_EXAMPLES / "coverage.py"),
-            "--attacks",
-            "log-loss oracle",
-            "--metrics",
-            "brier",
-        ],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "no such attack" in done.stderr
+def test_cells_that_cannot_be_are_refused(capsys):
+    coverage = runpy.run_path(str(EXAMPLES / "coverage.py"))
+    with pytest.raises(SystemExit) as ended:
+        coverage["main"](["--attacks", "log-loss oracle", "--metrics", "brier"])
+    assert ended.value.code == 2
+    assert "no such attack" in capsys.readouterr().err

@@ -3,9 +3,11 @@
 import re
 
 import pytest
-from examples.test_examples import run
+from examples.scripts import run
 
 pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.long("examples/dask_cluster.py", "reusable_holdout")
 
 
 def test_both_workers_ask_one_guard_and_the_intervals_hold(tmp_path):
@@ -17,7 +19,3 @@ def test_both_workers_ask_one_guard_and_the_intervals_hold(tmp_path):
     assert "6 of 200 queries asked" in text
     assert charges - left == charged
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_options_are_explained(tmp_path):
-    assert "--scheduler" in run("dask_cluster.py", "--help", folder=tmp_path)

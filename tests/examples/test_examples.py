@@ -1,28 +1,12 @@
 """Every example runs; the one with a claim is held to it at a smaller size."""
 
+import argparse
 import json
-import os
-import subprocess
+import runpy
 import sys
-from pathlib import Path
 
 import pytest
-
-_EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-
-
-def run(script, *arguments, folder):
-    environment = os.environ | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(_EXAMPLES / script), *arguments],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+from examples.scripts import EXAMPLES, run
 
 
 def test_quickstart(tmp_path):
@@ -32,12 +16,16 @@ def test_quickstart(tmp_path):
     assert "problems=[]" in text
 
 
+@pytest.mark.long(
+    "examples/cross_validation_loop.py", "integrations/reusable_holdout_sklearn", "reusable_holdout"
+)
 def test_cross_validation_loop(tmp_path):
     text = run("cross_validation_loop.py", folder=tmp_path)
     assert "5 of 60 queries asked" in text
     assert "halted" in text
 
 
+@pytest.mark.long("examples/freedman_paradox.py", "reusable_holdout")
 def test_freedman_paradox_at_a_smaller_size(tmp_path):
     text = run("freedman_paradox.py", "--size", "2000", "--repetitions", "4", folder=tmp_path)
     assert (tmp_path / "freedman_paradox.png").exists()
@@ -51,10 +39,9 @@ def test_freedman_paradox_at_a_smaller_size(tmp_path):
     assert abs(guard - guard_fresh) < 0.03
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--quick", "--json")])
-def test_benchmarks_run(tmp_path, arguments):
-    text = run("benchmarks/costs.py", *arguments, folder=tmp_path)
-    assert "durable answers" in text or "fewer rounds" in text
+@pytest.mark.long("examples/benchmarks/costs.py", "reusable_holdout")
+def test_the_costs_are_measured(tmp_path):
+    assert "durable answers" in run("benchmarks/costs.py", "--quick", "--json", folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -66,7 +53,60 @@ def test_the_start_of_a_process_is_measured(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long("examples/benchmarks/mechanisms.py", "reusable_holdout/mechanisms")
 def test_the_mechanisms_are_timed(tmp_path):
     text = run("benchmarks/mechanisms.py", "--quick", folder=tmp_path)
     assert "NumPy Laplace draw" in text
     assert "one_shot_top_k" in text
+
+
+class _ParserFoundError(Exception):
+    """Ends a script where it would read its command line."""
+
+
+@pytest.fixture
+def parser_of(monkeypatch):
+    """The parser of a script, which is run in this process until it would read its command line."""
+
+    def parse_args(parser, *_):
+        found.append(parser)
+        raise _ParserFoundError
+
+    def of(script):
+        with monkeypatch.context() as inside:
+            inside.syspath_prepend(str(script.parent))
+            inside.setattr(argparse.ArgumentParser, "parse_args", parse_args)
+            loaded = set(sys.modules)
+            with pytest.raises(_ParserFoundError):
+                runpy.run_path(str(script), run_name="__main__")
+            for name in set(sys.modules) - loaded:  # its neighbours, whose names another script's may bear
+                if str(EXAMPLES) in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+        return found.pop()
+
+    found = []
+    return of
+
+
+OPTIONS = {
+    "dask_cluster.py": {"--quick", "--scheduler"},
+    "guarded_grid_search.py": {"--quick", "--jobs"},
+    "how_long_it_lasts.py": {"--quick", "--output"},
+    "leaderboard/replay.py": {"--quick", "--workers"},
+    "leaderboard_attack.py": {"--quick", "--output"},
+    "optuna_study.py": {"--quick", "--output"},
+    "pate_labelling.py": {"--split-seed"},
+    "priors_matter.py": {"--quick", "--output"},
+    "which_bound.py": {"--quick"},
+}
+
+
+def test_every_script_loads_and_explains_its_options(parser_of):
+    scripts = [script for script in EXAMPLES.rglob("*.py") if "ArgumentParser(" in script.read_text()]
+    assert len(scripts) >= 20
+    for script in scripts:
+        parser = parser_of(script)
+        text = parser.format_help()
+        assert parser.description, script
+        for option in OPTIONS.get(script.relative_to(EXAMPLES).as_posix(), ()):
+            assert option in text, (script, option)

@@ -3,7 +3,15 @@
 import json
 
 import pandas as pd
-from examples.test_examples import run
+import pytest
+from examples.scripts import run
+
+pytestmark = pytest.mark.long(
+    "examples/guarded_grid_search.py",
+    "examples/benchmarks/search_overhead.py",
+    "integrations/reusable_holdout_sklearn",
+    "reusable_holdout",
+)
 
 
 def test_the_guards_intervals_hold_and_the_choices_are_told(tmp_path):
@@ -18,12 +26,6 @@ def test_the_guards_intervals_hold_and_the_choices_are_told(tmp_path):
     assert (plain["loses"] > plain["luck"]).all()  # the winner loses more than the average candidate
     assert "2 of 2 splits" in text
     assert (tmp_path / "here" / "guarded_grid_search.png").stat().st_size > 10_000
-
-
-def test_the_options_are_explained(tmp_path):
-    text = run("guarded_grid_search.py", "--help", folder=tmp_path)
-    assert "--quick" in text
-    assert "--jobs" in text
 
 
 def test_the_overhead_of_a_search_is_measured(tmp_path):

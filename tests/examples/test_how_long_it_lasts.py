@@ -1,20 +1,19 @@
 """The endurance example: the guard is asked for long, its intervals hold, and its simulation is exact."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from examples.test_examples import run
+from examples.scripts import EXAMPLES, run
 from scipy import stats
 
-_EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+long = pytest.mark.long("examples/how_long_it_lasts.py", "reusable_holdout")
 
 
 @pytest.fixture
 def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(_EXAMPLES))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
     import how_long_it_lasts
 
     yield how_long_it_lasts
@@ -28,6 +27,7 @@ def quick(tmp_path_factory):
     return text, folder / "here"
 
 
+@long
 def test_hundreds_of_questions_are_answered_on_an_honest_search(quick):
     _, folder = quick
     choices = pd.read_csv(folder / "choices.csv", index_col="choice")
@@ -39,6 +39,7 @@ def test_hundreds_of_questions_are_answered_on_an_honest_search(quick):
     assert choices.loc["as in the table", "proven"] == 0
 
 
+@long
 def test_more_tolerance_lasts_longer_and_all_intervals_hold(quick):
     text, folder = quick
     table = pd.read_csv(folder / "rows_and_tolerances.csv")
@@ -48,12 +49,6 @@ def test_more_tolerance_lasts_longer_and_all_intervals_hold(quick):
     assert (table["charges"] <= table["affords"]).all()
     assert "at least 500" in text
     assert (folder / "how_long_it_lasts.png").stat().st_size > 10_000
-
-
-def test_the_options_are_explained(tmp_path):
-    text = run("how_long_it_lasts.py", "--help", folder=tmp_path)
-    assert "--quick" in text
-    assert "--output" in text
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.8])

@@ -1,6 +1,9 @@
 """The leaderboard example: plain boards fall, guarded ones stand, and it says so."""
 
-from examples.test_examples import run
+import pytest
+from examples.scripts import run
+
+pytestmark = pytest.mark.long("examples/leaderboard_attack.py", "reusable_holdout")
 
 
 def test_guarded_boards_stand_where_plain_ones_fall(tmp_path):
@@ -16,9 +19,3 @@ def test_guarded_boards_stand_where_plain_ones_fall(tmp_path):
         else:
             assert float(reported) < 0.45
     assert "NOT AS CLAIMED" not in text
-
-
-def test_the_options_are_explained(tmp_path):
-    text = run("leaderboard_attack.py", "--help", folder=tmp_path)
-    assert "--quick" in text
-    assert "--output" in text

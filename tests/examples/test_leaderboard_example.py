@@ -2,8 +2,16 @@
 
 import json
 
-from examples.test_examples import run
+import pytest
+from examples.scripts import run
 from servers import why_no_postgresql
+
+pytestmark = pytest.mark.long(
+    "examples/leaderboard",
+    "examples/benchmarks/leaderboard.py",
+    "integrations/reusable_holdout_leaderboard",
+    "reusable_holdout",
+)
 
 
 def test_the_served_board_is_not_fooled(tmp_path):
@@ -24,12 +32,6 @@ def test_the_served_board_is_not_fooled(tmp_path):
     assert abs(rows["Boosting"][0][2] - rows["Boosting"][0][5]) < 0.005
     assert rows["Flips"][0][2] >= 0.48
     assert "NOT AS CLAIMED" not in text
-
-
-def test_the_options_are_explained(tmp_path):
-    text = run("leaderboard/replay.py", "--help", folder=tmp_path)
-    assert "--quick" in text
-    assert "--workers" in text
 
 
 def test_the_benchmark_measures_every_database_and_loses_nothing(tmp_path):

@@ -4,6 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long(
+    "examples/mlflow_tracking.py", "integrations/reusable_holdout_mlflow", "reusable_holdout"
+)
+
 SCRIPT = Path(__file__).parents[2] / "examples" / "mlflow_tracking.py"
 
 

@@ -1,6 +1,11 @@
 """The example of an Optuna study: an honest one is confirmed, a mistaken one corrected."""
 
-from examples.test_examples import run
+import pytest
+from examples.scripts import run
+
+pytestmark = pytest.mark.long(
+    "examples/optuna_study.py", "integrations/reusable_holdout_optuna", "reusable_holdout"
+)
 
 
 def test_the_guard_confirms_one_study_and_corrects_the_other(tmp_path):
@@ -13,9 +18,3 @@ def test_the_guard_confirms_one_study_and_corrects_the_other(tmp_path):
     assert prior > answer + 0.03
     assert abs(answer - fresh) < abs(prior - fresh)
     assert (tmp_path / "study.png").stat().st_size > 10_000
-
-
-def test_the_options_are_explained(tmp_path):
-    text = run("optuna_study.py", "--help", folder=tmp_path)
-    assert "--quick" in text
-    assert "--output" in text

@@ -1,10 +1,9 @@
 """The labelling example runs, keeps its budget, and its claim holds where there are rows enough."""
 
-from examples.test_examples import run
+import pytest
+from examples.scripts import run
 
-
-def test_the_options_are_explained(tmp_path):
-    assert "--split-seed" in run("pate_labelling.py", "--help", folder=tmp_path)
+pytestmark = pytest.mark.long("examples/pate_labelling.py", "reusable_holdout")
 
 
 def test_labels_cost_less_than_composition_where_teachers_agree(tmp_path):

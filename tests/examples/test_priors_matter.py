@@ -1,7 +1,10 @@
 """The example of priors: what in-sample priors cost, out-of-sample ones do not."""
 
 import pandas as pd
-from examples.test_examples import run
+import pytest
+from examples.scripts import run
+
+pytestmark = pytest.mark.long("examples/priors_matter.py", "reusable_holdout")
 
 
 def test_in_sample_priors_cost_the_charges_that_others_save(tmp_path):
@@ -16,9 +19,3 @@ def test_in_sample_priors_cost_the_charges_that_others_save(tmp_path):
     assert (table["held"] == 1.0).all()
     assert "fewer charges than with in-sample priors" in text
     assert (tmp_path / "here" / "priors_matter.png").stat().st_size > 10_000
-
-
-def test_the_options_are_explained(tmp_path):
-    text = run("priors_matter.py", "--help", folder=tmp_path)
-    assert "--quick" in text
-    assert "--output" in text

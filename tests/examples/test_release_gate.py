@@ -6,6 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long(
+    "examples/release_gate.sh", "examples/release_gate_models.py", "reusable_holdout"
+)
+
 _SCRIPT = Path(__file__).parent.parent.parent / "examples" / "release_gate.sh"
 
 

@@ -6,14 +6,16 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from examples.test_examples import _EXAMPLES, run
+from examples.scripts import EXAMPLES, run
 from scipy import stats
+
+long = pytest.mark.long("examples/selecting_frequent_items.py", "examples/frequent_items", "reusable_holdout")
 
 
 @pytest.fixture
 def frequent_items(monkeypatch):
     """Import a module of the example."""
-    monkeypatch.syspath_prepend(str(_EXAMPLES))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
     yield lambda name: importlib.import_module(f"frequent_items.{name}")
     for name in [name for name in sys.modules if name.startswith("frequent_items")]:
         del sys.modules[name]
@@ -37,6 +39,7 @@ def test_zipf_is_the_papers_definition(frequent_items):
     np.testing.assert_allclose(counts[:100] * np.arange(1, 101), counts[0], rtol=1e-3)
 
 
+@long
 def test_the_law_of_retraversal_is_that_of_its_passes(frequent_items):
     """Which of six items is selected second, 3,000 seeds each; chi-square of two samples, false alarm 1e-9."""
     methods = frequent_items("methods")
@@ -47,6 +50,7 @@ def test_the_law_of_retraversal_is_that_of_its_passes(frequent_items):
     assert stats.chi2_contingency(np.array(seen)).pvalue > 1e-9
 
 
+@long
 def test_the_papers_order_at_c_100_on_zipf(tmp_path):
     text = run("selecting_frequent_items.py", "--quick", "--runs", "8", "--output", "found", folder=tmp_path)
     assert (tmp_path / "found" / "zipf.png").exists()

@@ -2,8 +2,11 @@
 
 import json
 
-from examples.test_examples import run
+import pytest
+from examples.scripts import run
 from servers import why_no_postgresql
+
+pytestmark = pytest.mark.long("examples/benchmarks/throughput.py", "reusable_holdout")
 
 
 def test_every_number_of_processes_is_measured_on_every_database(tmp_path):

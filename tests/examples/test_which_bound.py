@@ -2,18 +2,17 @@
 
 import math
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from examples.test_examples import run
+from examples.scripts import EXAMPLES, run
 
-_EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+long = pytest.mark.long("examples/which_bound.py", "reusable_holdout")
 
 
 @pytest.fixture
 def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(_EXAMPLES))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
     import which_bound
 
     yield which_bound
@@ -32,10 +31,18 @@ def test_ours_is_below_three_times_hoeffdings_oracle_in_every_cell_from_a_thousa
         assert cell["ours"] <= (3.0 if cell["queries"] == 1_000 else 3.2) * cell["fixed queries"]
 
 
-def test_the_quick_table_is_written_and_ours_is_the_narrowest(tmp_path):
-    text = run("which_bound.py", "--quick", "--output", "here", folder=tmp_path)
-    table = pd.read_csv(tmp_path / "here" / "which_bound.csv")
-    assert (tmp_path / "here" / "which_bound.png").stat().st_size > 10_000
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("quick")
+    text = run("which_bound.py", "--quick", "--output", "here", folder=folder)
+    return text, folder / "here"
+
+
+@long
+def test_the_quick_table_is_written_and_ours_is_the_narrowest(quick):
+    text, folder = quick
+    table = pd.read_csv(folder / "which_bound.csv")
+    assert (folder / "which_bound.png").stat().st_size > 10_000
     rivals = table[["splitting", "splitting (Hoeffding)", "Gaussian", "Jung", "Bassily", "rounding"]].min(
         axis=1
     )
@@ -50,9 +57,9 @@ def test_the_quick_table_is_written_and_ours_is_the_narrowest(tmp_path):
     assert "(within 3.0)" in text
 
 
-def test_widths_of_the_table_are_ordered_as_they_must_be(tmp_path):
-    run("which_bound.py", "--quick", "--output", ".", folder=tmp_path)
-    table = pd.read_csv(tmp_path / "which_bound.csv")
+@long
+def test_widths_of_the_table_are_ordered_as_they_must_be(quick):
+    table = pd.read_csv(quick[1] / "which_bound.csv")
     assert (table["fixed queries"] <= table["ours"]).all()
     assert (table["ours"] < table["promise"]).all()
     assert (table["splitting"] <= table["splitting (Hoeffding)"]).all()
@@ -62,7 +69,3 @@ def test_widths_of_the_table_are_ordered_as_they_must_be(tmp_path):
         index=["estimate", "rows", "queries"], columns="charges", values="ours"
     ).dropna()
     assert (by_charges[0] < by_charges[10]).all()
-
-
-def test_the_options_are_explained(tmp_path):
-    assert "--quick" in run("which_bound.py", "--help", folder=tmp_path)

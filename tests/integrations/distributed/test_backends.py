@@ -12,7 +12,6 @@ from sklearn.model_selection import GridSearchCV
 
 from reusable_holdout import Answer, Halted, verify
 
-REPETITIONS = 100
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
@@ -87,15 +86,18 @@ def fast_folder(tmp_path):
         yield Path(folder)
 
 
-def test_four_workers_never_exceed_the_budget_in_a_hundred_repetitions(
-    make_guard, predictions, answer_or_halt, fast_folder
+@pytest.mark.parametrize(
+    ("jobs", "repetitions"), [(2, 10), pytest.param(4, 100, marks=pytest.mark.long("reusable_holdout"))]
+)
+def test_workers_never_exceed_the_budget_in_many_repetitions(
+    make_guard, predictions, answer_or_halt, fast_folder, jobs, repetitions
 ):
     """Of six questions, two are asked by all workers and four by one each: 12 tasks on four charges."""
     asked = [0, 1] * 4 + [2, 3, 4, 5]
     order = np.random.default_rng(9)
     halts = 0
-    with Parallel(n_jobs=4, backend="loky") as pool:
-        for repetition in range(REPETITIONS):
+    with Parallel(n_jobs=jobs, backend="loky") as pool:
+        for repetition in range(repetitions):
             guard = make_guard(fast_folder / f"{repetition}.db", charges=4)
             numbers = order.permutation(asked).tolist()
             outcomes = pool(
@@ -114,7 +116,7 @@ def test_four_workers_never_exceed_the_budget_in_a_hundred_repetitions(
             for number, outcome in zip(numbers, outcomes, strict=True):
                 assert outcome == "charges" or outcome.name == str(number)  # in the order of the questions
             guard.close()
-    assert halts >= 2 * REPETITIONS
+    assert halts >= 2 * repetitions
 
 
 def test_a_guarded_search_gives_the_same_answers_on_every_backend(make_guard, backend):

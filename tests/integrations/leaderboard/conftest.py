@@ -1,12 +1,13 @@
 """Small competitions that all tests of the leaderboard share: 600 rows, labels "0" and "1", a fixed noise key."""
 
+import functools
 import io
 import json
 import secrets
-import subprocess
-import sys
+import ssl
 from pathlib import Path
 
+from children import Child
 import numpy as np
 import pytest
 from reusable_holdout_leaderboard import Competition, Rules
@@ -17,6 +18,14 @@ from reusable_holdout.mechanisms import key_from_seed
 
 ROWS, FRESH_ROWS = 600, 300
 RULES = {"slug": "demo", "title": "Demo", "policy": "thresholdout", "queries": 50, "tolerance": 0.3}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once():
+    """Each of hundreds of HTTP clients would read those of all authorities, though none here asks for one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
 
 
 def table(**columns):
@@ -247,6 +256,6 @@ def worker(folder, key_file, tmp_path):
             files.append(str(tmp_path / f"{secrets.token_hex(8)}.csv"))
             Path(files[-1]).write_bytes(sheet)
         arguments = json.dumps([str(folder), database, str(key_file), team, claimed, killed, *files])
-        return subprocess.Popen([sys.executable, "-c", _WORKER, arguments])
+        return Child(_WORKER, arguments)
 
     return start

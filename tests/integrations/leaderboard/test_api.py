@@ -6,7 +6,7 @@ import time
 
 import httpx
 import pytest
-from board_servers import served
+from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard import Competition, tokens
 from reusable_holdout_leaderboard.settings import Settings
 
@@ -43,7 +43,10 @@ def board(make_competition, serve):
 
             def client(given):
                 headers = {"Authorization": f"Bearer {given}"} if given else {}
-                return opened.enter_context(httpx.Client(base_url=f"{server.url}/api/v1", headers=headers))
+                url = f"{server.url}/api/v1"
+                return opened.enter_context(
+                    httpx.Client(base_url=url, headers=headers, timeout=PATIENCE_SECONDS)
+                )
 
             return competition, client(token), client(""), client(ADMIN)
 
@@ -316,7 +319,7 @@ def test_a_competition_has_its_own_address(make_competition, serve, sheet):
         make_competition(slug=slug).add_team("Blue")
     url = serve().url
 
-    with httpx.Client(base_url=f"{url}/api/v1") as client:
+    with httpx.Client(base_url=f"{url}/api/v1", timeout=PATIENCE_SECONDS) as client:
         assert client.get("/c/two/competition").json()["rules"]["slug"] == "two"
         problem(client.get("/c/three/board"), 404, "no_competition")
         problem(client.get("/board"), 404, "no_competition")

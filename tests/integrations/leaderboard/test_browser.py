@@ -23,7 +23,10 @@ FLAGS = (
 )
 PHONE = {"width": 360, "height": 740}
 
-pytestmark = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"{CHROMIUM} is not installed")
+pytestmark = [
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"{CHROMIUM} is not installed"),
+    pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -220,8 +223,7 @@ def test_without_scripts_the_same_can_be_done(competition, open_page, sheet):
     assert page.locator("#board .score strong").inner_text() == "0.9000"
 
 
-@pytest.mark.parametrize("path", ["", "/rules", "/team", "/login"])
-def test_on_a_phone_nothing_scrolls_sideways(competition, add_team, open_page, sheet, path):
+def test_on_a_phone_nothing_scrolls_sideways(competition, add_team, open_page, sheet):
     for name in ("A name of one word after another, as long as names can be, to it", "W" * 64):
         competition.submit(add_team(competition, name), sheet(0.9), filename="a.csv", claimed=0.9)
     page = open_page(viewport=PHONE)
@@ -229,8 +231,9 @@ def test_on_a_phone_nothing_scrolls_sideways(competition, add_team, open_page, s
     send(page, b"id,prediction\n" + b"x" * 60 + b",1\n")
     page.locator(".result.bad").wait_for()
     assert width_of(page) == PHONE["width"]
-    page.goto(f"{page.url.split('/c/')[0]}/c/demo{path}")
-    assert width_of(page) == PHONE["width"]
+    for path in ("", "/rules", "/team", "/login"):
+        page.goto(f"{page.url.split('/c/')[0]}/c/demo{path}")
+        assert width_of(page) == PHONE["width"], path
 
 
 CONTRAST = """() => {

@@ -7,7 +7,7 @@ import time
 import httpx
 import numpy as np
 import pytest
-from board_servers import served
+from board_servers import PATIENCE_SECONDS, served
 from hypothesis import given
 from hypothesis import strategies as st
 from reusable_holdout_leaderboard.security import Problem
@@ -68,13 +68,17 @@ def test_the_comparison_of_times_finds_a_difference_that_is_there_and_no_other()
     assert alarm(noise[0], noise[2] + 0.002) < FALSE_ALARM
 
 
+@pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 def test_agreed_and_charged_answers_take_equally_long(make_competition, folder, key_file, predictions):
     """Measured by a client, alternating, so that whatever else the machine does hits both alike."""
     competition = make_competition(queries=160, tolerance=0.9)
     token = competition.add_team("Blue")
     settings = Settings(folder=folder, key_file=key_file, answer_seconds=QUANTUM, submissions_per_minute=0)
     times = {True: [], False: []}
-    with served(settings) as server, httpx.Client(base_url=f"{server.url}/api/v1") as client:
+    with (
+        served(settings) as server,
+        httpx.Client(base_url=f"{server.url}/api/v1", timeout=PATIENCE_SECONDS) as client,
+    ):
         client.headers["Authorization"] = f"Bearer {token}"
         for number in range(160):
             prior = 0.95 if number % 2 else 0.0  # it agrees, or it is charged

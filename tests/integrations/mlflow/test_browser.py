@@ -16,6 +16,9 @@ SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 SWITCHES += ["--disable-background-networking", "--disable-component-update"]
 
 
+pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
+
+
 @pytest.fixture(scope="module")
 def browser():
     with playwright_api.sync_playwright() as playwright:

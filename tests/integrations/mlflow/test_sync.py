@@ -1,10 +1,9 @@
 """After a crash of the server or of the analyst's process the record is completed from the ledger, once."""
 
 import signal
-import subprocess
-import sys
 from collections import Counter
 
+from children import Child
 import numpy as np
 import pytest
 from mlflow import MlflowClient
@@ -30,6 +29,7 @@ def predictions_of(labels, number):
     return np.where(wrong, 1 - labels, labels)
 
 
+@pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
 def test_a_server_killed_in_the_middle_and_started_again_has_everything_once(
     tracking_server, make_guard, labels, monkeypatch
 ):
@@ -76,8 +76,7 @@ def test_what_a_killed_process_had_not_logged_is_replayed(database, tmp_path, la
         "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3, 7)]; "
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    done = subprocess.run([sys.executable, "-c", script, database], check=False, cwd=tmp_path)
-    assert done.returncode == -signal.SIGKILL
+    assert Child(script, database, folder=tmp_path).wait() == -signal.SIGKILL
     with ReusableHoldout.open(tmp_path / "guard.db", None, labels) as guard:
         (run,), added = sync(guard, tracking_uri=database)
         assert 4 <= added <= 7  # how many were logged before is the thread's affair

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+from children import Child
 import mlflow
 import numpy as np
 import pandas as pd
@@ -88,7 +89,7 @@ def test_a_large_batch_is_logged_whole(database, make_guard, labels, live):
     rng = np.random.default_rng(0)
     with track(guard, experiment="churn", tracking_uri=database, live=live) as tracked:
         guard.evaluate_many(
-            np.where(rng.random((600, len(labels))) < 0.1, 1 - labels, labels), np.full(600, 0.9)
+            np.where(rng.random((300, len(labels))) < 0.1, 1 - labels, labels), np.full(300, 0.9)
         )
     check_run(MlflowClient(database), tracked.run_id, guard.history())
 
@@ -114,7 +115,7 @@ def test_answers_of_other_processes_are_added_and_earlier_ones_are_not(
         "ReusableHoldout.open(folder + '/guard.db', None, y).evaluate_predictions(asked, prior=0.9)"
     )
     with track(guard, experiment="churn", tracking_uri=database) as tracked:
-        subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+        assert Child(script, str(tmp_path)).wait() == 0
         guard.evaluate_predictions(questions[2][0], prior=0.9)
     assert sorted(by_step(MlflowClient(database), tracked.run_id, "holdout_answer")) == [2, 3]
     assert len(MlflowClient(database).get_metric_history(tracked.run_id, "holdout_answer")) == 2

@@ -27,6 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from reusable_holdout import Halted, HandleError, ReusableHoldout, verify
 from reusable_holdout.queries import mae
 
+long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
+
 
 @pytest.fixture(scope="module")
 def data():
@@ -99,8 +101,17 @@ def test_grid_search_shares_one_budget(make_guard, train, n_jobs):
     assert search.score(*train) == pytest.approx(accuracy_score(train[1], search.predict(train[0])), abs=0.2)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("error_score", [np.nan, "raise", 0.0])
+@pytest.mark.parametrize(
+    ("error_score", "n_jobs"),
+    [
+        (np.nan, 1),
+        ("raise", 1),
+        (0.0, 1),
+        (np.nan, 2),
+        pytest.param("raise", 2, marks=long),
+        pytest.param(0.0, 2, marks=long),
+    ],
+)
 def test_a_halt_is_never_swallowed(make_guard, train, n_jobs, error_score):
     guard = make_guard(queries=4)
     search = GridSearchCV(

@@ -33,6 +33,7 @@ from reusable_holdout import Halted, ParquetRows, ReusableHoldout, verify
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import Metric, mae
 
+long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
 DEPTHS = {"max_depth": [1, 2, 3, 5, 8, 12]}
 UPSIDE_DOWN = {  # every prior is wrong by more than the threshold: every question is charged
     "tolerance": None,
@@ -87,8 +88,17 @@ def test_a_prior_that_the_holdout_contradicts_costs_the_candidate_its_place(make
     assert guard.history()["charged"].sum() == 2
 
 
-@pytest.mark.parametrize("model", [LogisticRegression(), SVC(), RandomForestClassifier(5, random_state=0)])
-@pytest.mark.parametrize("upside_down", [False, True])
+@pytest.mark.parametrize(
+    ("model", "upside_down"),
+    [
+        (LogisticRegression(), False),
+        (RandomForestClassifier(5, random_state=0), True),
+        pytest.param(LogisticRegression(), True, marks=long),
+        pytest.param(SVC(), False, marks=long),
+        pytest.param(SVC(), True, marks=long),
+        pytest.param(RandomForestClassifier(5, random_state=0), False, marks=long),
+    ],
+)
 def test_jobs_and_backends_change_neither_answers_nor_charges(make_guard, train, model, upside_down):
     X, y = train
     grid = {"C": [0.01, 0.1, 1.0]} if hasattr(model, "C") else {"max_depth": [2, 4, 6]}
