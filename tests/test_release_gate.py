@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from children import Child
 import numpy as np
 import pandas as pd
 import pytest
+from children import Child
 
 from reusable_holdout import LedgerMismatchError, ReusableHoldout
 from reusable_holdout.cli import main

@@ -7,9 +7,9 @@ import secrets
 import ssl
 from pathlib import Path
 
-from children import Child
 import numpy as np
 import pytest
+from children import Child
 from reusable_holdout_leaderboard import Competition, Rules
 
 from reusable_holdout import Halted

@@ -3,9 +3,9 @@
 import signal
 from collections import Counter
 
-from children import Child
 import numpy as np
 import pytest
+from children import Child
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync, track
 from reusable_holdout_mlflow.answers import log_answers

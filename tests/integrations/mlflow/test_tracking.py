@@ -6,11 +6,11 @@ import subprocess
 import sys
 import time
 
-from children import Child
 import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+from children import Child
 from joblib import Parallel, delayed
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
