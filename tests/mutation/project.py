@@ -1,0 +1,161 @@
+"""What is mutated, what is passed over and why, and where the tests are. After a move of files, change this one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutation.operators import Mutant, mutants_of
+
+__all__ = ["OURS", "PassedOver", "Project", "Room"]
+
+
+@dataclass(frozen=True)
+class Room:
+    """A folder or file of the package, and the folders of the tests that are about it; these are run first."""
+
+    source: str
+    tests: tuple[str, ...]
+
+    def has(self, file: str) -> bool:
+        """Whether a file is part of it."""
+        return f"{file}/".startswith(f"{self.source}/")
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """Mutants that are not made: by an operator, on source lines in which `line` is found."""
+
+    operator: str
+    line: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """A tree of sources and tests.
+
+    Attributes
+    ----------
+    top : Path
+    package : str
+        What tests import.
+    rooms : dict of str to Room
+    tests : str
+        Folder of all tests.
+    tests_left_out : tuple of str
+        Folders of tests that are never run.
+    servers : tuple of str
+        Fixtures that start a server: a test with one is run against a mutant if no other test can be.
+    libraries : tuple of str
+        What tests import beside the package, and is imported once for all mutants.
+    passed_over : tuple of PassedOver
+    known : Path
+        File that names survivors.
+    grace_seconds : float
+        How much longer than three times as long as usual a test may take.
+    """
+
+    top: Path
+    package: str
+    rooms: dict[str, Room]
+    tests: str
+    tests_left_out: tuple[str, ...]
+    servers: tuple[str, ...]
+    libraries: tuple[str, ...]
+    passed_over: tuple[PassedOver, ...]
+    known: Path
+    grace_seconds: float = 10.0
+
+    @property
+    def kept(self) -> Path:
+        """Folder of what one run leaves to the next."""
+        return self.top / ".mutation"
+
+    def source(self, file: str) -> str:
+        """Text of a file, which may be gone."""
+        path = self.top / file
+        return path.read_text() if path.exists() else ""
+
+    def candidates(self, room: Room) -> list[Mutant]:
+        """Every mutant of a room, in the order of its files.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such room.
+        """
+        whole = self.top / room.source
+        if not whole.exists():
+            raise FileNotFoundError(f"a room must be where project.py says; {room.source} is not")
+        found = []
+        for path in [whole] if whole.is_file() else sorted(whole.rglob("*.py")):
+            file = path.relative_to(self.top).as_posix()
+            found += [
+                mutant for mutant in mutants_of(path.read_text(), file) if not self._passes_over(mutant)
+            ]
+        return found
+
+    def _passes_over(self, mutant: Mutant) -> bool:
+        return any(
+            mutant.operator == entry.operator and re.search(entry.line, mutant.line)
+            for entry in self.passed_over
+        )
+
+    def files_of_tests(self) -> list[str]:
+        """Those whose tests may be run."""
+        left_out = tuple(f"{folder}/" for folder in self.tests_left_out)
+        files = [path.relative_to(self.top).as_posix() for path in (self.top / self.tests).rglob("test_*.py")]
+        return sorted(file for file in files if not file.startswith(left_out))
+
+
+_HERE = Path(__file__).resolve()
+
+OURS = Project(
+    top=_HERE.parents[2],
+    package="reusable_holdout",
+    rooms={
+        "mechanisms": Room("reusable_holdout/mechanisms", ("tests/mechanisms", "tests/incorrect")),
+        "accounting": Room("reusable_holdout/accounting", ("tests/accounting",)),
+        "validity": Room("reusable_holdout/validity", ("tests/validity",)),
+        "ledger": Room("reusable_holdout/ledger", ("tests/ledger",)),
+        "guard": Room("reusable_holdout/guard", ("tests/guard",)),
+    },
+    tests="tests",
+    # Slow, and about something else: they look at the core through its public names.
+    tests_left_out=("tests/integrations", "tests/examples", "tests/demo", "tests/mutation"),
+    servers=("postgresql_server", "server_url"),
+    libraries=(
+        "numpy",
+        "scipy.stats",
+        "scipy.optimize",
+        "pandas",
+        "sqlalchemy",
+        "sklearn.model_selection",
+        "hypothesis",
+    ),
+    passed_over=(
+        PassedOver(
+            "number",
+            r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS) = ",
+            "how fast an answer comes, not which",
+        ),
+        PassedOver(
+            "number",
+            r"^_?(BINS|HELD_BINS|NODES|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
+            "effort of a numerical method, above what its tolerance needs",
+        ),
+        PassedOver(
+            "number",
+            r"^_?(MOST_[A-Z]+|PATIENCE_SECONDS) = ",
+            "when to give up: a limit somewhat further out is as good",
+        ),
+        PassedOver(
+            "number",
+            r"^_?(DOUBT|EPS|[A-Z_]*ROUND(ING|_UP|_DOWN)|PRECISION|[A-Z_]*SLACK|OUTWARDS|NEVER|REACH|FAR) = ",
+            "allowance for rounding, several times what is needed; its direction is mutated all the same",
+        ),
+    ),
+    known=_HERE.with_name("survivors.toml"),
+)

@@ -1,0 +1,137 @@
+"""The trial of a mutant: which tests are run against it, how long, and whether a trial before still counts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from mutation.operators import apply
+from mutation.tree import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mutation.calls import Test
+    from mutation.operators import Mutant
+    from mutation.project import Project, Room
+    from mutation.workers import Worker
+
+__all__ = ["Result", "Results", "try_mutant", "turns"]
+
+_SECONDS = 60.0  # of tests for one mutant
+_SECONDS_NEAR = 45.0  # of them, for those of its own room
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a mutant.
+
+    Attributes
+    ----------
+    name : str
+        Of the mutant.
+    outcome : {"killed", "timed out", "survived"}
+    by, why : str
+        The test that told it from the original, and the first line of what that test said.
+    ran : int
+        Tests that were begun.
+    files : list of str
+        The files these tests stand in; of a mutant that was killed, that of the one test.
+    digest : str
+        Of the mutated source and those files: while it stays the same, so does the result.
+    """
+
+    name: str
+    outcome: str
+    by: str
+    why: str
+    ran: int
+    files: list[str]
+    digest: str
+
+
+def turns(mutant: Mutant, room: Room, callers: Iterable[Test]) -> list[list[Test]]:
+    """Tests to run against a mutant: first those about its room, then others, each the fastest first.
+
+    Those that need a server are left to mutants for which there are no others.
+    """
+    found = sorted(callers, key=lambda test: (test.seconds, test.name))
+    found = [test for test in found if not test.server] or found
+    folders = tuple(f"{folder}/" for folder in room.tests)
+    near = [test for test in found if test.file.startswith(folders) or test.file == mutant.file]
+    far = [test for test in found if test not in set(near)]
+    first, spent = _within(near, _SECONDS_NEAR)
+    second, _ = _within(far, _SECONDS - spent)
+    return [turn for turn in (first, second) if turn] or [found[:1]]
+
+
+def _within(tests: list[Test], seconds: float) -> tuple[list[Test], float]:
+    chosen, spent = [], 0.0
+    files: set[str] = set()
+    for test in tests:
+        cost = test.seconds + (0.0 if test.file in files else test.shared)
+        if spent + cost <= seconds:
+            chosen.append(test)
+            files.add(test.file)
+            spent += cost
+    return chosen, spent
+
+
+def try_mutant(worker: Worker, mutant: Mutant, planned: list[list[Test]], project: Project) -> Result:
+    """Run the tests until one fails."""
+    source = project.source(mutant.file)
+    mutated = apply(mutant, source)
+    change = {"kind": "try", "file": mutant.file, "of": digest(source), "source": mutated}
+    ran = 0
+    answer: dict[str, Any] = {"outcome": "survived", "by": "", "why": ""}
+    for tests in filter(None, planned):
+        limits = [(test.name, project.grace_seconds + 3.0 * (test.seconds + test.shared)) for test in tests]
+        answer = worker.ask(change | {"tests": limits})
+        ran += answer["ran"]
+        if answer["outcome"] != "survived":
+            break
+        if not answer["ran"]:
+            raise RuntimeError(f"tests must be found again; none of {[test.name for test in tests]} was")
+    files = sorted({test.file for tests in planned for test in tests})
+    if answer["by"].split("::")[0] in files:
+        files = [answer["by"].split("::")[0]]
+    key = _digest(mutated, files, project)
+    return Result(mutant.name, answer["outcome"], answer["by"], answer["why"], ran, files, key)
+
+
+def _digest(mutated: str, files: list[str], project: Project) -> str:
+    return digest(mutated, *map(project.source, files))
+
+
+class Results:
+    """Results so far, a line of JSON each; a run that was interrupted goes on from them."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._path = path = project.kept / "results.jsonl"
+        self._found: dict[str, Result] = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                with contextlib.suppress(json.JSONDecodeError):  # the run was stopped while it wrote
+                    result = Result(**json.loads(line))
+                    self._found[result.name] = result
+
+    def add(self, result: Result) -> None:
+        """Keep it."""
+        self._found[result.name] = result
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a") as file:
+            file.write(json.dumps(asdict(result)) + "\n")
+
+    def still_valid(self, mutant: Mutant, planned: list[list[Test]]) -> Result | None:
+        """Result of the same mutant of the same source, if its tests are the same; None if there is none."""
+        result = self._found.get(mutant.name)
+        mutated = apply(mutant, self._project.source(mutant.file))
+        if result is None or result.digest != _digest(mutated, result.files, self._project):
+            return None
+        files = {test.file for tests in planned for test in tests}
+        if result.outcome == "survived" and not files <= set(result.files):
+            return None  # a test that was added may kill it
+        return result
