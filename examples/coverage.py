@@ -8,8 +8,8 @@ are coins, or the models are linear and the features normal. At confidence 0.95 
     python examples/coverage.py --runs 10000 --policies thresholdout --metrics accuracy
 
 Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
-threshold is less than two standard deviations, it has next to no noise, a fine grid and many charges, so that an
-attacker learns as much as she can, and only the certificate stands in her way.
+threshold is less than two standard deviations, it has next to no noise and many charges, so that an attacker learns as
+much as she can, and only the certificate stands in her way.
 
 Beside them stand plain holdouts with the textbook's interval for so many questions (normal, Bonferroni), which is valid
 for questions that were fixed in advance: the attacks break it.
@@ -114,7 +114,6 @@ class Setup(NamedTuple):
         chosen: dict[str, Any] = {"policy": self.policy}
         if self.talkative:
             chosen |= {"threshold": 1.6 * self.deviation, "charges": 40, "noise_scale": 1e-5}
-            chosen |= {"resolution": 0.5 * self.deviation}
         else:
             chosen |= {"threshold": 4.0 * self.deviation, "charges": 4}
         return ReusableHoldout(

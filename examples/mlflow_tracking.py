@@ -62,7 +62,7 @@ def search(tracking_uri: str, folder: Path, *, trees: int, pause: float, seed: i
         y_holdout,
         metric="accuracy",
         queries=100,
-        tolerance=0.04,
+        charges=5,
         estimate=0.85,
         ledger=folder / "guard.db",
         seed=seed,

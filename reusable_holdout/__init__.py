@@ -19,10 +19,12 @@ from reusable_holdout.errors import (
 )
 
 if TYPE_CHECKING:
-    from reusable_holdout.holdout import (
+    from reusable_holdout.guard import (
         Answer,
+        Choice,
         ParameterFreeLadderWarning,
         ParquetRows,
+        Price,
         ReusableHoldout,
         Rotation,
         Verification,
@@ -34,10 +36,12 @@ else:  # the errors alone are here at once: processes that ask nothing need no m
     __getattr__, __dir__ = names_on_first_use(
         __name__,
         {
-            ".holdout": [
+            ".guard": [
                 "Answer",
+                "Choice",
                 "ParameterFreeLadderWarning",
                 "ParquetRows",
+                "Price",
                 "ReusableHoldout",
                 "Rotation",
                 "Verification",
@@ -51,6 +55,7 @@ else:  # the errors alone are here at once: processes that ask nothing need no m
 __all__ = [
     "Answer",
     "BudgetError",
+    "Choice",
     "Halted",
     "HandleError",
     "HoldoutError",
@@ -64,6 +69,7 @@ __all__ = [
     "ParquetRows",
     "Plan",
     "PlanError",
+    "Price",
     "ReusableHoldout",
     "RotatedError",
     "Rotation",

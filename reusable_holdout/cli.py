@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from reusable_holdout.holdout import ReusableHoldout
+    from reusable_holdout.guard import ReusableHoldout
     from reusable_holdout.release_gate.command import Outcome
 
 __all__ = ["main"]
@@ -165,7 +165,7 @@ def _add_plan(commands: Any) -> None:
         "tolerance": "how far an answer may be from the population value",
         "threshold": "deviation that is always charged (default: derived)",
         "noise-scale": "Thresholdout's s (default: derived)",
-        "resolution": "step of charged answers (default: derived)",
+        "prior-error": "how far honest priors are off (default: one public standard error)",
         "confidence": "that every interval holds (default 0.95)",
         "estimate": "score near which the plan must hold (default: the worst case)",
         "delta": "of differential privacy (default: 1 / rows^2)",
@@ -186,7 +186,7 @@ def _plan(options: argparse.Namespace) -> int:
         "tolerance",
         "threshold",
         "noise_scale",
-        "resolution",
+        "prior_error",
         "confidence",
     )
     stated = {name: getattr(options, name) for name in (*names, "estimate", "delta", "mechanism", "policy")}
@@ -322,7 +322,7 @@ def _add_epoch(parser: Any) -> None:
 
 
 def _history(options: argparse.Namespace) -> int:
-    from reusable_holdout.holdout import released
+    from reusable_holdout.guard import released
 
     history = released(options.ledger, epoch=options.epoch).history
     if options.json:
@@ -352,7 +352,7 @@ def _add_plot(commands: Any) -> None:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from reusable_holdout.holdout import released
+    from reusable_holdout.guard import released
     from reusable_holdout.plotting import plot_history, save_picture
 
     found = released(options.ledger, epoch=options.epoch)
@@ -376,7 +376,7 @@ def _add_verify(commands: Any) -> None:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from reusable_holdout.holdout import verify
+    from reusable_holdout.guard import verify
 
     found = verify(options.ledger, expected_head=options.expected_head)
     if options.json:

@@ -124,8 +124,8 @@ class Halted(BaseException):
 
     Attributes
     ----------
-    reason : {"charges", "code", "queries"}
-        Which budget ran out: deviations charged, description length of the answers, or declared questions.
+    reason : {"charges", "queries", "final"}
+        What ran out: deviations that can be charged, or declared questions; or that a final was given.
     history : pandas.DataFrame
         Everything that was released, in order.
     answers : list

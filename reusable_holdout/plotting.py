@@ -19,6 +19,7 @@ INK = {
     "prior": "#b8860b",
     "charge": "#c0392b",
     "budget": "#7f8c8d",
+    "told": "#6c3483",
 }
 _MOST_BARS = 400  # beyond, intervals are drawn as a band
 
@@ -45,6 +46,7 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
         ax = pyplot().subplots(figsize=(9, 4.5), layout="constrained")[1]
     history = history[~history["paired"]]  # differences have another scale
     query, charged = history["query"], history["charged"].astype(bool)
+    told = history["kind"].isin(["reveal", "choose", "final"])
     if len(history) <= _MOST_BARS:
         ax.vlines(
             query, history["low"], history["high"], color=INK["interval"], lw=2, label="certified interval"
@@ -59,11 +61,22 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
             lw=0,
             label="certified interval",
         )
-    ax.plot(query, history["prior"], ".", ms=4, color=INK["prior"], label="prior (training estimate)")
+    ax.plot(
+        query[~told],
+        history["prior"][~told],
+        ".",
+        ms=4,
+        color=INK["prior"],
+        label="prior (training estimate)",
+    )
     ax.plot(query, history["value"], ".", ms=4, color=INK["answer"], label="answer")
     ax.plot(
         query[charged], history["value"][charged], "o", mfc="none", ms=9, color=INK["charge"], label="charged"
     )
+    if told.any():
+        ax.plot(
+            query[told], history["value"][told], "D", ms=6, color=INK["told"], label="reveal, choice, final"
+        )
     ax.set_xlabel("query")
     ax.set_ylabel(metric)
     ax.grid(alpha=0.2)
@@ -77,7 +90,8 @@ def _plot_budget(ax: Any, history: pd.DataFrame, charges: int) -> None:
     budget = ax.twinx()
     left = [charges, *history["charges_left"].tolist()]
     start = int(history["query"].iloc[0]) - 1 if len(history) else 0
-    budget.step(range(start, start + len(left)), left, where="post", color=INK["budget"], lw=1, alpha=0.8)
+    queries = [start, *history["query"].tolist()]  # comparisons are left out
+    budget.step(queries, left, where="post", color=INK["budget"], lw=1, alpha=0.8)
     budget.set_ylim(0, max(1, charges) * 1.05)
     budget.yaxis.get_major_locator().set_params(integer=True)
     budget.set_ylabel("charges left", color=INK["budget"])

@@ -19,7 +19,7 @@ __all__ = ["Child"]
 
 _PATIENCE_SECONDS = 120
 _WARM = [
-    "reusable_holdout.holdout.guard",
+    "reusable_holdout.guard.guard",
     "reusable_holdout.ledger.storage",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite",

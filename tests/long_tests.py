@@ -50,7 +50,7 @@ QUERIES = (*ACCOUNTING, "reusable_holdout/queries")
 VALIDITY = (*MECHANISMS, *QUERIES, "reusable_holdout/validity")
 PLAN = (*VALIDITY, "reusable_holdout/plan")
 LEDGER = (*MECHANISMS, "reusable_holdout/ledger")
-GUARD = (*PLAN, *LEDGER, "reusable_holdout/holdout")
+GUARD = (*PLAN, *LEDGER, "reusable_holdout/guard")
 
 
 def examples(count: int) -> int:

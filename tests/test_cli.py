@@ -32,7 +32,7 @@ def test_a_plan_is_printed_as_a_table_and_as_json(capsys):
     assert "2 charges" in text.out
     status, text = run(capsys, "plan", "--rows", 10_000, "--queries", 1_000, "--tolerance", 0.05, "--json")
     found = json.loads(text.out)
-    assert (found["charges"], found["delta"]) == (3, 1e-8)
+    assert (found["charges"], found["choices"], found["delta"]) == (2, [100], 1e-8)
 
 
 def test_the_inverse_question_works(capsys):
@@ -40,10 +40,31 @@ def test_the_inverse_question_works(capsys):
     assert json.loads(text.out)["rows"] > 10_000
 
 
+def test_better_priors_keep_a_search_going_with_a_smaller_tolerance(capsys):
+    found = []
+    for error in (0.006, 0.012):
+        stated = (
+            "--rows",
+            5_000,
+            "--queries",
+            100,
+            "--charges",
+            3,
+            "--estimate",
+            0.87,
+            "--prior-error",
+            error,
+        )
+        _, text = run(capsys, "plan", *stated, "--json")
+        found.append(json.loads(text.out))
+    assert [plan["prior_error"] for plan in found] == [0.006, 0.012]
+    assert found[0]["tolerance"] < found[1]["tolerance"]
+
+
 def test_an_impossible_plan_ends_with_status_1_and_says_what_would_do(capsys):
     status, text = run(capsys, "plan", "--rows", 1_000, "--queries", 1_000, "--tolerance", 0.05)
     assert status == 1
-    assert "3,785 rows or a tolerance of 0.0969" in text.err
+    assert "9,497 rows or a tolerance of 0.153" in text.err
     assert text.out == ""
 
 

@@ -27,6 +27,16 @@ def test_the_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in (_ROOT / "docs").glob("*.md")))
+def test_the_python_blocks_of_every_page_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    text = (_ROOT / "docs" / page).read_text()
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(compile(block, page, "exec"), namespace)
+    capsys.readouterr()
+
+
 def test_the_two_commands_exist():
     for name in ("demo", "check", "board"):
         assert f"./{name} " in _TEXT

@@ -15,7 +15,7 @@ from children import Child
 
 from reusable_holdout import LedgerMismatchError, ReusableHoldout
 from reusable_holdout.cli import main
-from reusable_holdout.holdout import released
+from reusable_holdout.guard import released
 from reusable_holdout.release_gate import ask_gate, make_gate, open_gate, read_labels
 
 ROWS = 2_000
@@ -179,7 +179,9 @@ def test_json_is_the_verdict_and_what_is_left(gate, make):
 
 def test_verdicts_are_certified_to_within_the_tolerance_of_what_was_named(files):
     """The tolerance is that of differences, down to the last charge."""
-    with make_gate("guard.db", Path("labels.csv"), queries=20, tolerance=0.15, seed=0).guard as guard:
+    with make_gate(
+        "guard.db", Path("labels.csv"), queries=20, charges=5, tolerance=0.15, seed=0
+    ).guard as guard:
         found = []
         for k in range(20):
             files("new.csv", prediction=predicted(0.6 if k % 3 == 2 else 0.8, k))

@@ -105,7 +105,7 @@ def batch(folder: Path, *, rounds: int) -> Cost:
         scores = guard._policy.grid_units(priors)
         questions = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
         ask = partial(
-            guard._transcript.ask_many, scores, priors, questions, [""] * _MANY
+            guard._transcript.ask_many, guard._policy, scores, priors, questions, [""] * _MANY
         )  # what follows scoring
         ours.append(_seconds(ask))
         rows = SqlLedger(folder / f"batch{turn}.db").rows(after=1)
@@ -190,7 +190,6 @@ def _guard(labels: np.ndarray, path: Path, queries: int = 100_000) -> ReusableHo
         charges=20,
         threshold=0.4,
         noise_scale=0.001,
-        resolution=0.01,
         ledger=path,
         seed=0,
     )
@@ -203,7 +202,25 @@ def _questions(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sample_row(query: int) -> Row:
-    return Row(query, query, b"d" * 32, 0.9, 0.9, 0, 0.04, 0.85, 0.95, 0.0, 0, 0.0, 0, time.time(), "")
+    return Row(
+        query=query,
+        batch=query,
+        digest=b"d" * 32,
+        prior=0.9,
+        value=0.9,
+        charged=0,
+        threshold=0.04,
+        low=0.85,
+        high=0.95,
+        nats=0.0,
+        charges=0,
+        spent_nats=0.0,
+        asked=query,
+        asked_at=time.time(),
+        kind="check",
+        told="agreed",
+        name="",
+    )
 
 
 def _fill(guard: ReusableHoldout, asked: int) -> None:

@@ -57,15 +57,12 @@ def once(folder: Path, candidates: int, turn: int) -> Times:
     X, y = data(_TRAIN, 1)
     grid = {"C": np.geomspace(1e-3, 1e3, candidates).tolist()}
     model = LogisticRegression()
+    rooms = {"search": {"charges": 2, "choices": [candidates]}, "scorer": {"tolerance": 0.15}}
     guards = [
         ReusableHoldout(
-            *data(_HOLDOUT, 2),
-            queries=5 * candidates,
-            tolerance=0.15,
-            ledger=folder / f"{turn}{use}.db",
-            seed=0,
+            *data(_HOLDOUT, 2), queries=5 * candidates, ledger=folder / f"{turn}{use}.db", seed=0, **room
         )
-        for use in ("search", "scorer")
+        for use, room in rooms.items()
     ]
 
     def search(scoring: object = "accuracy") -> GridSearchCV:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError
-from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout_leaderboard.bundles import ABOUT, only_table, read_about, read_content
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.epoch import Place

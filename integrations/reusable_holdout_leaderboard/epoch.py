@@ -9,7 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.holdout import ReusableHoldout
+from reusable_holdout.guard import ReusableHoldout
 from reusable_holdout.ledger import SqlLedger
 from reusable_holdout_leaderboard.expected import Expected
 from reusable_holdout_leaderboard.labels import Labels, load_labels

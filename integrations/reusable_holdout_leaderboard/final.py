@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.validity import ConfidenceBound
 from reusable_holdout_leaderboard.records import FinalStanding
 from reusable_holdout_leaderboard.standings import places_of

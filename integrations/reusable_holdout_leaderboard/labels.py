@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerKeyError
-from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.release_gate.files import read_labels
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ _NAMES = {
 }
 _HALTS = {
     "charges": ("the budget is spent", "All {charges:,} charges are spent."),
-    "code": ("the budget is spent", "The charged answers have said all that this label set can say safely."),
+    "final": ("the final was given", "Nothing new is answered after it."),
     "queries": ("all questions are asked", "All {queries:,} questions are asked."),
 }
 
@@ -113,7 +113,7 @@ class Contents:
             left = competition.history()["charges_left"].astype(int).tolist()
             known = self._left[slug] = ((status.epoch, left[-1] if left else status.charges), left)
         left = known[1]
-        left += [status.charges_left] * (status.queries_asked - len(left))
+        left += [status.charges_left] * (status.answered - len(left))
         return burn_down_of(left, charges=status.charges)
 
 

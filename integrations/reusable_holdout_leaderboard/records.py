@@ -232,6 +232,8 @@ class Status(NamedTuple):
         Label set it stands at, from 1.
     rows : int
         Rows of a submission: those of the holdout, and of the fresh labels if there are any.
+    answered : int
+        Answers to all teams together: the number of the last one.
     queries_asked, queries_left : int
         Of all teams together.
     charges : int
@@ -240,7 +242,7 @@ class Status(NamedTuple):
         None while blind: it would tell which submissions were charged.
     halted : bool
         Whether this label set answers nothing new any more. It stays so until :meth:`Competition.rotate`.
-    halt_reason : {"charges", "code", "queries"} or None
+    halt_reason : {"charges", "queries", "final"} or None
     blind, frozen : bool
     open : bool
         Whether a new submission would be taken now: within the dates, not frozen, not halted.
@@ -256,6 +258,7 @@ class Status(NamedTuple):
 
     epoch: int
     rows: int
+    answered: int
     queries_asked: int
     queries_left: int
     charges: int

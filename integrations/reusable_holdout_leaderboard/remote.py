@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
-from reusable_holdout.holdout import Answer
+from reusable_holdout.guard import Answer
+from reusable_holdout.guard.kinds import AGREED, POLICIES
 from reusable_holdout.plan import Plan
 from reusable_holdout_leaderboard.connection import Connection, raised_by
 from reusable_holdout_leaderboard.expected import Expected
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
+    from reusable_holdout.guard import Choice
     from reusable_holdout.queries import Metric
 
 __all__ = ["RemoteHoldout"]
@@ -66,7 +68,8 @@ class RemoteHoldout:
     Notes
     -----
     Unlike the local guard, a board knows a question by its predictions alone: with another prior they get the answer
-    they got. The budget is that of all teams. After a rotation make a new one: there are other rows.
+    they got. The budget is that of all teams. What a charged answer cost, and its cell, is in :meth:`history` alone:
+    its `nats` here is NaN. After a rotation make a new one: there are other rows.
     """
 
     def __init__(self, url: str, token: str, *, patience_seconds: float = 60.0) -> None:
@@ -81,6 +84,7 @@ class RemoteHoldout:
         self.rules = Rules.from_dict(about["rules"])
         self.metric: Metric = self.rules.made_metric()
         self.policy = str(self.rules.policy)
+        self._kind = POLICIES[self.rules.policy].name
         self.plan = Plan.from_record(about["plan"])
         form = about["submission"]
         self.expected = Expected(
@@ -158,6 +162,26 @@ class RemoteHoldout:
             self._raise_stopped(reply["stopped"], answers)
         return answers
 
+    # ---- what a board does not answer
+
+    def reveal_predictions(self, *_: Any, **__: Any) -> Answer:
+        """Refuse: a board does not tell values that are asked for.
+
+        Raises
+        ------
+        InputError
+            In any case; nothing was asked.
+        """
+        raise _not_of_a_board("reveals a value")
+
+    def choose_predictions(self, *_: Any, **__: Any) -> Choice:
+        """Refuse: a board does not choose; as :meth:`reveal_predictions`."""
+        raise _not_of_a_board("chooses among candidates")
+
+    def final_predictions(self, *_: Any, **__: Any) -> Any:
+        """Refuse: final standings are its organisers' affair; as :meth:`reveal_predictions`."""
+        raise _not_of_a_board("gives a final")
+
     # ---- what is known
 
     def history(self) -> pd.DataFrame:
@@ -181,13 +205,18 @@ class RemoteHoldout:
         return frame
 
     @property
+    def answered(self) -> int:
+        """Answers released so far, to all teams: the number of the last one."""
+        return int(self._status()["answered"])
+
+    @property
     def queries_asked(self) -> int:
-        """Different questions answered so far, of all teams."""
+        """Declared queries that answers took so far, of all teams."""
         return int(self._status()["queries_asked"])
 
     @property
     def queries_left(self) -> int:
-        """Questions still answered, of all teams."""
+        """Declared queries that are left, of all teams."""
         return int(self._status()["queries_left"])
 
     @property
@@ -203,7 +232,7 @@ class RemoteHoldout:
 
     @property
     def halt_reason(self) -> str | None:
-        """Which budget has run out; None while there is some left."""
+        """Why nothing new is answered: "charges" or "queries" ran out, or a "final" was given; else None."""
         reason = self._status()["halt_reason"]
         return None if reason is None else str(reason)
 
@@ -277,6 +306,9 @@ class RemoteHoldout:
                 replayed=one["replayed"],
                 threshold=one["threshold"],
                 name=one["name"],
+                kind=self._kind,
+                nats=math.nan if one["charged"] else 0.0,
+                told="charged" if one["charged"] else AGREED,
             )
             for one in found
         ]
@@ -319,10 +351,21 @@ _COLUMNS = [
     "low",
     "high",
     "threshold",
+    "kind",
+    "told",
+    "nats",
+    "asked",
     "paired",
     "charges_left",
     "asked_at",
 ]
+
+
+def _not_of_a_board(what: str) -> InputError:
+    return InputError(
+        f"a guard that lies with the labels {what}, a board does not: what one team is told would widen the intervals "
+        "of all; nothing was asked; ask with evaluate_predictions or evaluate_many"
+    )
 
 
 def _parts(count: int, numbers: int) -> Iterator[slice]:

@@ -142,6 +142,7 @@ class Rules:
         """What :class:`reusable_holdout.ReusableHoldout` is asked for, given so many labels."""
         names = ("policy", "queries", "tolerance", "charges", "threshold", "estimate", "confidence")
         wish = {name: getattr(self, name) for name in names}
+        wish["choices"] = ()  # a board makes none
         if self.tolerance is not None or self.charges is not None or self.threshold is not None:
             return wish
         metric = self.made_metric()

@@ -188,7 +188,7 @@ class Scoring(Views):
 def _hidden_halt(halt: Halted) -> Halted:
     """Halt of a blind competition: it does not name the questions that were charged."""
     return Halted(
-        "the guard has halted: the budget of this label set is spent; this submission was not answered",
+        "the guard has halted: nothing new is answered on this label set; this submission was not answered",
         reason=halt.reason,
         history=halt.history.iloc[:0],
     )

@@ -140,10 +140,11 @@ class Views:
             "the competition is frozen" if row.frozen else self.rules.closed_reason(as_moment(self._clock()))
         )
         if reason is not None:
-            closed = closed or "the guard has halted: the budget of this label set is spent"
+            closed = closed or "the guard has halted: nothing new is answered on this label set"
         return Status(
             epoch=now.number,
             rows=now.expected.rows,
+            answered=guard.answered,
             queries_asked=asked,
             queries_left=plan.queries - asked,
             charges=plan.charges,

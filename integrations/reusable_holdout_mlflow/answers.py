@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["log_answers", "milliseconds", "released", "steps_in"]
 
 _METRICS_OF_A_CALL = 1_000  # MLflow's limit
-_METRICS_OF_AN_ANSWER = 8
+_METRICS_OF_AN_ANSWER = 9
 _KINDS = ("holdout", "difference")  # of scores, and of comparisons of two models
 
 
@@ -70,6 +70,7 @@ def _metrics(row: Any, queries: int) -> list[Metric]:
         f"{kind}_high": row.high,
         "holdout_charged": row.charged,
         "holdout_charges_left": row.charges_left,
-        "holdout_queries_left": queries - query,
+        "holdout_queries_left": queries - row.asked,
+        "holdout_nats": row.nats,
     }
     return [Metric(name, float(value), when, query) for name, value in values.items()]

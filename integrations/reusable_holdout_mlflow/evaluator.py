@@ -19,8 +19,8 @@ from mlflow.tracing.provider import trace_disabled
 from mlflow.utils.autologging_utils import disable_autologging
 
 from reusable_holdout import Halted, InputError, ReusableHoldout
-from reusable_holdout.holdout import predictions_of
-from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.guard import predictions_of
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout_mlflow.answers import log_answers, released
 from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import NOTE, halt_note, tag, tags_of
@@ -102,7 +102,7 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         -------
         EvaluationResult
             Metrics ``holdout_answer``, ``_prior``, ``_gap``, ``_low``, ``_high``, ``_charged``, ``_charges_left``,
-            ``_queries_left``; artifacts ``holdout_history`` and, with matplotlib, ``holdout_picture``.
+            ``_queries_left``, ``_nats``; artifacts ``holdout_history`` and, with matplotlib, ``holdout_picture``.
 
         Raises
         ------
@@ -254,6 +254,7 @@ def _row_hashes(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
 
 
 def _metrics(guard: ReusableHoldout, answer: Answer) -> dict[str, float]:
+    row = released(guard, first=answer.query, last=answer.query).iloc[0]
     return {
         "holdout_answer": answer.value,
         "holdout_prior": answer.prior,
@@ -262,7 +263,8 @@ def _metrics(guard: ReusableHoldout, answer: Answer) -> dict[str, float]:
         "holdout_high": answer.high,
         "holdout_charged": float(answer.charged),
         "holdout_charges_left": float(answer.charges_left),
-        "holdout_queries_left": float(guard.plan.queries - answer.query),
+        "holdout_queries_left": float(guard.plan.queries - row.asked),
+        "holdout_nats": answer.nats,
     }
 
 
@@ -320,7 +322,7 @@ class _EvaluatedRun:
         tags = {tag("halted"): "true", tag("halt_reason"): reason, NOTE: f"{own}\n\n{note}" if own else note}
         self._client.log_batch(
             self._run_id,
-            metrics=[Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.queries_asked)],
+            metrics=[Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.answered)],
             tags=[RunTag(name, value) for name, value in tags.items()],
             synchronous=True,
         )

@@ -17,6 +17,11 @@ __all__ = ["NOTE", "halt_note", "ledger_identity", "params_of", "tag", "tags_of"
 
 NOTE = "mlflow.note.content"
 _PREFIX = "reusable_holdout"
+_WHY = {
+    "charges": "all {charges:,} charges are spent, and only a final can still be had from this holdout",
+    "queries": "all {queries:,} declared queries are asked, and only a final can still be had from this holdout",
+    "final": "a final was given, and nothing new will be learnt from this holdout",
+}
 _IN_MEMORY: weakref.WeakKeyDictionary[ReusableHoldout, str] = weakref.WeakKeyDictionary()
 
 
@@ -67,7 +72,6 @@ def user() -> str:
 
 def halt_note(guard: ReusableHoldout, reason: str) -> str:
     """The halt in words, for people who look at a run."""
-    return (
-        f"**The guard has halted** ({reason}) after query {guard.queries_asked}: nothing new will be learnt from this "
-        "holdout. What was released stays valid."
-    )
+    plan = guard.plan
+    why = _WHY[reason].format(charges=plan.charges, queries=plan.queries)
+    return f"**The guard has halted** after answer {guard.answered}: {why}. What was released stays valid."

@@ -123,7 +123,7 @@ class HoldoutPage:
         return page
 
     def _budget(self, history: pd.DataFrame) -> dict[str, int]:
-        charges, asked = self._guard.plan.charges, int(history["query"].max()) if len(history) else 0
+        charges, asked = self._guard.plan.charges, int(history["asked"].max()) if len(history) else 0
         return {
             "holdout_queries_asked": asked,
             "holdout_queries_left": self._guard.plan.queries - asked,
@@ -159,7 +159,7 @@ def runs_table(client: MlflowClient, guard: ReusableHoldout) -> pd.DataFrame:
     for run in runs_of(client, guard.digest):
         tags = run.data.tags
         first, last = tags.get(tag("first_query"), ""), tags.get(tag("last_query"), "")
-        open_end = guard.queries_asked if tags.get(tag("ledger")) == ledger_identity(guard) else 0
+        open_end = guard.answered if tags.get(tag("ledger")) == ledger_identity(guard) else 0
         end = int(last) if last.isdecimal() else open_end
         rows.append(
             {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from reusable_holdout import InputError
-from reusable_holdout.holdout.handle import Handle
+from reusable_holdout.guard.handle import Handle
 from reusable_holdout.ledger import SqlLedger
 
 if TYPE_CHECKING:

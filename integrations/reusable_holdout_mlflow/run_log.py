@@ -68,7 +68,7 @@ class RunLog:
         self._guard, self._client = guard, MlflowClient(tracking_uri)
         self._page = HoldoutPage(guard, self._client)
         self._experiment, self._run_name, self._owned = experiment, run_name, run is None
-        self._first = guard.queries_asked + 1 if first is None else first
+        self._first = guard.answered + 1 if first is None else first
         self._logged = self._first - 1  # last query that the run surely has
         self._alone = run is None  # whether it has nothing but what was logged here, without a failure
         self._opened = self._halt_logged = self._warned = self._finished = False
@@ -240,7 +240,7 @@ class RunLog:
     def _log_new(self) -> None:
         """Log what the ledger has and was not logged here, also if it is other processes' answers."""
         self._open()
-        if self._guard.queries_asked > self._logged:
+        if self._guard.answered > self._logged:
             self._log(released(self._guard, first=self._logged + 1))
             if self._guard.halted:
                 self._log_halt()
@@ -254,7 +254,7 @@ class RunLog:
             rows = rows[~rows["query"].isin(steps_in(self._client, self.run_id or ""))]
         self._log(rows)
         self._log_halt()
-        end = self._guard.queries_asked if last is None else last
+        end = self._guard.answered if last is None else last
         self._client.set_tag(self.run_id, tag("last_query"), str(end))
         return len(rows)
 
@@ -277,7 +277,7 @@ class RunLog:
                 tag("halted"): "true",
                 tag("halt_reason"): reason,
             }
-            halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.queries_asked)
+            halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.answered)
             self._client.log_batch(
                 self.run_id,
                 metrics=[halt],

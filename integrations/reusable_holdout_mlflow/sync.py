@@ -92,7 +92,7 @@ def sync(
         raise InputError(
             f"the tracking server must be reachable; it is not ({told(error)}); nothing was lost; try again later"
         ) from None
-    asked = guard.queries_asked
+    asked = guard.answered
     found = runs_of(MlflowClient(uri), guard.digest, ledger=ledger_identity(guard))
     spans = _spans(found, asked)
     if run is not None:

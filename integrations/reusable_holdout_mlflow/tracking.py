@@ -65,9 +65,9 @@ def track(
 
     A background thread reads what is new in the ledger, other processes' answers too, and logs it in one call. Each
     answer is a step, numbered by its query: `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`,
-    `queries_left`, each with the prefix `holdout_`. The plan is logged as parameters, a halt as tags, a metric and a
-    note, the holdout as a dataset without rows. When the block ends, also by an exception or with the interpreter, the
-    rest follows, with the history as a table and a picture.
+    `queries_left`, `nats`, each with the prefix `holdout_`. The plan is logged as parameters, a halt as tags, a metric
+    and a note, the holdout as a dataset without rows. When the block ends, also by an exception or with the
+    interpreter, the rest follows, with the history as a table and a picture.
 
     All runs of one holdout are gathered by one more run, the holdout's page, which has the whole history, pictures of
     the budget and who asked.

@@ -9,7 +9,7 @@ from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.guard.boundary import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
     from reusable_holdout import ReusableHoldout
-    from reusable_holdout.holdout import Answer
+    from reusable_holdout.guard import Answer
 
 __all__ = [
     "Best",

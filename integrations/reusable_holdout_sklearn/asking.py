@@ -6,27 +6,32 @@ This module alone looks into the guard: scores of the holdout go from a worker t
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
 
 from reusable_holdout.errors import BudgetError, Halted, HandleError, InputError, ModelError
-from reusable_holdout.holdout.boundary import sealed
-from reusable_holdout.holdout.fingerprint import fingerprint
-from reusable_holdout.holdout.models import check_model
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.kinds import Winner
+from reusable_holdout.guard.models import check_model
+from reusable_holdout.guard.rows import Query
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reusable_holdout import ReusableHoldout
-    from reusable_holdout.holdout import Answer
+    from reusable_holdout.guard import Answer, Choice
 
 __all__ = [
     "Asked",
     "Question",
+    "Way",
     "ask",
+    "check_choice",
     "check_guard",
+    "choose",
     "could_replay",
     "fitted_question",
     "guard_for_workers",
@@ -35,6 +40,9 @@ __all__ = [
     "is_ladder",
     "question_of",
 ]
+
+
+Way: TypeAlias = Literal["evaluate", "choose"]
 
 
 class Question(NamedTuple):
@@ -69,7 +77,7 @@ class Asked(NamedTuple):
     halted: Halted | None
 
 
-def check_guard(guard: ReusableHoldout) -> None:
+def check_guard(guard: ReusableHoldout, way: Way = "evaluate") -> None:
     """Refuse guards that cannot tell how good each of several models is.
 
     Raises
@@ -82,10 +90,11 @@ def check_guard(guard: ReusableHoldout) -> None:
             "models are asked about with the holdout's features; this guard holds labels only; nothing was fitted; "
             "make it with ReusableHoldout(X, y, ...)"
         )
-    if guard.policy == "gate":
+    if guard.policy == "gate" and way == "evaluate":
         raise InputError(
             "a gate says yes or no to one named score, and does not tell which of several models is best; nothing was "
-            "fitted; search first, then ask guard.compare(search.best_estimator_, incumbent, prior=...)"
+            'fitted; use ask="choose", or search first, then ask guard.compare(search.best_estimator_, incumbent, '
+            "prior=...)"
         )
 
 
@@ -116,6 +125,7 @@ def fitted_question(
     y: Any,
     fit_params: dict[str, Any],
     guard: ReusableHoldout | None,
+    way: Way = "evaluate",
 ) -> Question:
     """Fit one candidate, in whatever process, and let it predict if the guard is here."""
     model = clone(estimator).set_params(**clone(parameters, safe=False))
@@ -123,20 +133,24 @@ def fitted_question(
         model.fit(X, **fit_params)
     else:
         model.fit(X, y, **fit_params)
-    return question_of(model, guard)
+    return question_of(model, guard, way)
 
 
-def question_of(model: Any, guard: ReusableHoldout | None) -> Question:
+def question_of(model: Any, guard: ReusableHoldout | None, way: Way = "evaluate") -> Question:
     """Question about one fitted model."""
     content = fingerprint(model)  # before it predicts: some models keep what they have seen
-    return Question(model, content, None if guard is None else _score(guard, model))
+    return Question(model, content, None if guard is None else _score(guard, model, way))
 
 
 @sealed
-def _score(guard: ReusableHoldout, model: Any) -> bytes:
+def _score(guard: ReusableHoldout, model: Any, way: Way) -> bytes:
+    """Measure as the policy does, or for a choice, whose winner is the best by the metric itself."""
     holdout = guard._holdout
     check_model(model, holdout.X, response=guard.metric.response, classes=holdout.bound.classes)
     prepared = holdout.predicted(model)
+    if way == "choose":
+        (score,) = guard._scores_of([prepared])
+        return b"" if score is None else guard._content.conceal(np.array([score], dtype=np.int64))
     scores = None if prepared is None else guard._score(prepared[None])
     return b"" if scores is None else guard._content.conceal(scores[0])
 
@@ -154,7 +168,7 @@ def ask(
     InputError
         If a model does not fit the holdout, or a prior the metric; nothing of this batch was asked.
     """
-    scores = [_score(guard, one.model) if one.score is None else one.score for one in questions]
+    scores = [_score(guard, one.model, "evaluate") if one.score is None else one.score for one in questions]
     answers: list[Answer | None] = []
     try:
         while len(answers) < len(questions):
@@ -208,7 +222,9 @@ def _ask_many(
     ]
     measured = np.stack([_revealed(guard, score) for score in scores])
     try:
-        answers = guard._transcript.ask_many(measured, checked, digests, list(names), tolerances=limits)
+        answers = guard._transcript.ask_many(
+            guard._policy, measured, checked, digests, list(names), tolerances=limits
+        )
     except Halted as halted:
         guard._tell([answer for answer in halted.answers if not answer.replayed])
         raise
@@ -217,11 +233,80 @@ def _ask_many(
 
 
 @sealed
+def check_choice(guard: ReusableHoldout, candidates: int, priors: Sequence[float] | None = None) -> None:
+    """Refuse a choice that would be refused, before a model is fitted for it.
+
+    One that could be a replay is not: whether it is one is known when its models are fitted.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    candidates : int
+    priors : sequence of float, optional
+        Of the candidates, once they are known. Until then a halted guard is not refused.
+
+    Raises
+    ------
+    Halted
+        If the guard has halted.
+    BudgetError
+        If there are more candidates than queries left.
+    InputError
+        If its dearest outcome would break a promise of the guard's plan.
+    """
+    if _could_have_chosen(guard, priors) or (priors is None and guard.halted):
+        return
+    if guard.halted:
+        raise halt(guard)
+    state, what = guard._state(), f"a choice among {candidates} candidates"
+    guard._transcript.check_room(candidates, state)
+    guard._choices.check_affordable(guard._choices.worst_nats(candidates), state, what)
+
+
+def _could_have_chosen(guard: ReusableHoldout, priors: Sequence[float] | None) -> bool:
+    """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
+    history, kind = guard.history(), guard._choices
+    made = history[history["kind"] == kind.name]
+    if priors is None:
+        return len(made) > 0
+    units = kind.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
+    for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
+        winner = Winner.parse(told)
+        if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
+            return True
+    return False
+
+
+@sealed
+def choose(
+    guard: ReusableHoldout, questions: Sequence[Question], priors: Sequence[float], name: str
+) -> Choice:
+    """Ask which of several fitted models is best, in one question.
+
+    Raises
+    ------
+    InputError
+        If a model does not fit the holdout, a prior the metric, or the dearest outcome the plan; nothing was told.
+    BudgetError, Halted, ModelError
+        As for :meth:`ReusableHoldout.choose`.
+    """
+    stated = guard._stated_priors(np.array(priors, dtype=np.float64), len(questions))
+    units = guard._choices.grid_units(stated).tolist()
+    digests = [
+        guard._content.model_question(one.content, unit, b"choose")
+        for one, unit in zip(questions, units, strict=True)
+    ]
+    concealed = [_score(guard, one.model, "choose") if one.score is None else one.score for one in questions]
+    scores = [int(guard._content.reveal(score)[0]) if score else None for score in concealed]
+    return guard._chosen(scores, stated, digests, name)
+
+
+@sealed
 def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: float, name: str) -> Answer:
     asked = guard._policy.asked(None if is_ladder(guard) else prior, None, guard.metric.name)
     digest = guard._content.model_question(question.content, asked.unit)
     measured = _revealed(guard, score) if score else None
-    answer = guard._transcript.ask(measured, asked.prior, digest, name, asked.tolerance)
+    answer = guard._transcript.ask(guard._policy, measured, asked.prior, Query(digest, name), asked.tolerance)
     if not answer.replayed:
         guard._tell([answer])
     return answer

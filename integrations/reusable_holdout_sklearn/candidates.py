@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_sklearn.asking import ask, could_replay, fitted_question, guard_for_workers, halt
+from reusable_holdout_sklearn.asking import (
+    ask,
+    check_choice,
+    choose,
+    could_replay,
+    fitted_question,
+    guard_for_workers,
+    halt,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,11 +27,18 @@ if TYPE_CHECKING:
 
     from reusable_holdout import ReusableHoldout
     from reusable_holdout.errors import Halted
-    from reusable_holdout.holdout import Answer
-    from reusable_holdout_sklearn.asking import Question
+    from reusable_holdout.guard import Answer, Choice
+    from reusable_holdout_sklearn.asking import Question, Way
     from reusable_holdout_sklearn.priors import PriorColumn
 
-__all__ = ["Candidate", "Confirmation", "chosen_candidates", "confirm"]
+__all__ = [
+    "Candidate",
+    "Confirmation",
+    "chosen_candidates",
+    "confirm",
+    "confirm_best",
+    "fewest_candidates",
+]
 
 _LONGEST_NAME = 120
 
@@ -63,7 +79,9 @@ class Confirmation:
     greater_is_better, ladder : bool
         Of the guard.
     asked : list of (Candidate, Answer or None)
-        None for one that failed on the holdout.
+        None for one that failed on the holdout, or that a choice did not take.
+    chosen : bool
+        Whether it was a choice: then who has no answer was not charged.
     best : tuple of (Candidate, Answer) or None
     model : estimator or None
         The best one, as it was asked about.
@@ -72,6 +90,7 @@ class Confirmation:
     greater_is_better: bool
     ladder: bool
     asked: list[tuple[Candidate, Answer | None]] = field(default_factory=list)
+    chosen: bool = False
     best: tuple[Candidate, Answer] | None = None
     model: Any = None
 
@@ -80,6 +99,14 @@ class Confirmation:
         self.asked.append((candidate, answer))
         if answer is not None and (self.best is None or self._is_better(candidate, answer, *self.best)):
             self.best, self.model = (candidate, answer), model
+
+    def choose(self, candidates: Sequence[Candidate], choice: Choice, models: Sequence[Any] | None) -> None:
+        """Take a choice down: only the winner has an answer."""
+        self.chosen = True
+        for place, candidate in enumerate(candidates):
+            self.asked.append((candidate, choice.answer if place == choice.index else None))
+        self.best = candidates[choice.index], choice.answer
+        self.model = None if models is None else models[choice.index]
 
     def _is_better(self, candidate: Candidate, answer: Answer, known: Candidate, best: Answer) -> bool:
         if self.ladder:  # it answers with the best score so far: only a new best is a score of this model
@@ -91,7 +118,7 @@ class Confirmation:
         """One line for each question, in their order."""
         import pandas as pd  # noqa: PLC0415 - slow to import, and a scorer does not need it
 
-        lines = [_line(candidate, answer) for candidate, answer in self.asked]
+        lines = [_line(candidate, answer, charged=not self.chosen) for candidate, answer in self.asked]
         frame = pd.DataFrame(lines, columns=list(_COLUMNS))
         return frame.astype(_COLUMNS)
 
@@ -109,12 +136,13 @@ _COLUMNS = {
 }
 
 
-def _line(candidate: Candidate, answer: Answer | None) -> tuple[Any, ...]:
+def _line(candidate: Candidate, answer: Answer | None, *, charged: bool) -> tuple[Any, ...]:
+    """One line of the frame; of a candidate without an answer it is said whether that was a charge."""
     start = candidate.place, candidate.parameters, candidate.prior
     if answer is None:
         import pandas as pd  # noqa: PLC0415
 
-        return *start, np.nan, True, np.nan, np.nan, pd.NA, False
+        return *start, np.nan, charged, np.nan, np.nan, pd.NA, False
     return *start, answer.value, answer.charged, answer.low, answer.high, answer.query, answer.replayed
 
 
@@ -140,7 +168,7 @@ def chosen_candidates(
     InputError
         If none has a prior.
     """
-    priors, ranks = column.priors(results, guard.metric), column.ranks(results)
+    priors, ranks = column.priors(results, guard.metric), column.ranks(results, guard.metric)
     rounds = np.asarray(results.get("iter", np.zeros(len(priors), dtype=np.int64)))
     places = np.flatnonzero((rounds == rounds.max()) & np.isfinite(priors))
     if not len(places):
@@ -148,6 +176,23 @@ def chosen_candidates(
     if most is not None:
         places = np.sort(places[np.argsort(ranks[places], kind="stable")[:most]])
     return [Candidate(int(i), results["params"][i], float(priors[i]), int(ranks[i])) for i in places]
+
+
+def fewest_candidates(search: Any, most: int | None) -> int:
+    """How many candidates a search will ask about, if its settings tell before it is fitted; else 1.
+
+    A candidate whose fit fails is counted here, and is not asked about.
+    """
+    try:
+        if isinstance(search, GridSearchCV):
+            count = len(ParameterGrid(search.param_grid))
+        elif isinstance(search, RandomizedSearchCV):
+            count = len(ParameterSampler(search.param_distributions, search.n_iter))
+        else:
+            return 1
+    except (TypeError, ValueError):  # the search will say what is wrong with them
+        return 1
+    return count if most is None else min(count, most)
 
 
 def confirm(
@@ -192,21 +237,16 @@ def confirm(
     Halted or None
         To be raised when what is known has been put down.
     """
-    from tqdm import tqdm  # noqa: PLC0415 - a scorer shows no bar
-
     askable = len(candidates)
     if guard.halted:  # only replays can be had: fit no model that is certain to be new
         askable = could_replay(guard, [candidate.prior for candidate in candidates])
-    workers_guard = guard_for_workers(guard)
+    fit = _Fit(estimator, X, y, fit_params, guard_for_workers(guard), "evaluate")
     with (
         Parallel(n_jobs=n_jobs) as parallel,
-        tqdm(total=len(candidates), desc="guard", unit="candidate", disable=not verbose) as bar,
+        _bar(len(candidates), verbose=verbose) as bar,
     ):
         for batch in _batches(candidates[:askable], batch_size):
-            questions: list[Question] = parallel(
-                delayed(fitted_question)(estimator, one.parameters, X, y, fit_params, workers_guard)
-                for one in batch
-            )
+            questions = fit.questions(batch, parallel)
             asked = ask(guard, questions, [one.prior for one in batch], [one.name for one in batch])
             for candidate, answer, question in zip(batch, asked.answers, questions, strict=False):
                 confirmation.add(candidate, answer, question.model if keep else None)
@@ -214,6 +254,75 @@ def confirm(
             if asked.halted is not None:
                 return asked.halted
     return halt(guard) if askable < len(candidates) else None
+
+
+def confirm_best(
+    guard: ReusableHoldout,
+    candidates: Sequence[Candidate],
+    confirmation: Confirmation,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    fit_params: dict[str, Any],
+    n_jobs: int | None,
+    batch_size: int,
+    keep: bool,
+    verbose: bool,
+) -> None:
+    """Refit the candidates, in parallel, and ask which is best, in one question; parameters as for :func:`confirm`.
+
+    All of them are held in memory.
+
+    Raises
+    ------
+    Halted
+        If the guard has halted.
+    InputError, BudgetError
+        If the choice does not fit the plan; nothing was told.
+    ModelError
+        If all of them fail on the holdout.
+    """
+    priors = [one.prior for one in candidates]
+    check_choice(guard, len(candidates), priors)
+    fit = _Fit(estimator, X, y, fit_params, guard_for_workers(guard), "choose")
+    questions: list[Question] = []
+    with (
+        Parallel(n_jobs=n_jobs) as parallel,
+        _bar(len(candidates), verbose=verbose) as bar,
+    ):
+        for batch in _batches(candidates, batch_size):
+            questions += fit.questions(batch, parallel)
+            bar.update(len(batch))
+    choice = choose(guard, questions, priors, f"best of {len(candidates)}")
+    confirmation.choose(candidates, choice, [one.model for one in questions] if keep else None)
+
+
+class _Fit(NamedTuple):
+    """How candidates become questions."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    fit_params: dict[str, Any]
+    guard: ReusableHoldout | None  # for the workers
+    way: Way
+
+    def questions(self, candidates: Sequence[Candidate], parallel: Parallel) -> list[Question]:
+        return list(
+            parallel(
+                delayed(fitted_question)(
+                    self.estimator, one.parameters, self.X, self.y, self.fit_params, self.guard, self.way
+                )
+                for one in candidates
+            )
+        )
+
+
+def _bar(total: int, *, verbose: bool) -> Any:
+    from tqdm import tqdm  # noqa: PLC0415 - a scorer shows no bar
+
+    return tqdm(total=total, desc="guard", unit="candidate", disable=not verbose)
 
 
 def _batches(candidates: Sequence[Candidate], size: int) -> Iterator[Sequence[Candidate]]:

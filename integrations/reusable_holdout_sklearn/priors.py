@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.holdout import predictions_of
+from reusable_holdout.guard import predictions_of
 from reusable_holdout.queries import resolve_metric
 
 if TYPE_CHECKING:
@@ -111,9 +111,14 @@ class PriorColumn(NamedTuple):
         means = np.asarray(results[f"mean_test_{self.key}"], dtype=np.float64)
         return np.clip(self.factor * means + self.offset, metric.lower, metric.upper)
 
-    def ranks(self, results: dict[str, Any]) -> NDArray[np.int64]:
-        """Ranks by cross-validation, from 1."""
-        return np.asarray(results[f"rank_test_{self.key}"], dtype=np.int64)
+    def ranks(self, results: dict[str, Any], metric: Metric) -> NDArray[np.int64]:
+        """Ranks by cross-validation, from 1: the search's own, or where it has none those of the means."""
+        named = results.get(f"rank_test_{self.key}")
+        if named is not None:
+            return np.asarray(named, dtype=np.int64)
+        means = self.priors(results, metric)
+        losses = -means if metric.greater_is_better else means
+        return np.searchsorted(np.sort(losses), losses).astype(np.int64) + 1
 
 
 def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> PriorColumn:

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.holdout import predictions_of
-from reusable_holdout.holdout.fingerprint import fingerprint
+from reusable_holdout.guard import predictions_of
+from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout_sklearn.asking import check_guard, holdout_columns, is_ladder
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
 

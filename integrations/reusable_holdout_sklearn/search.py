@@ -13,8 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_sklearn.asking import check_guard, is_ladder
-from reusable_holdout_sklearn.candidates import Confirmation, chosen_candidates, confirm
+from reusable_holdout_sklearn.asking import check_choice, check_guard, is_ladder
+from reusable_holdout_sklearn.candidates import (
+    Confirmation,
+    chosen_candidates,
+    confirm,
+    confirm_best,
+    fewest_candidates,
+)
 from reusable_holdout_sklearn.priors import prior_column
 from reusable_holdout_sklearn.scorer import GuardedScorer
 
@@ -23,6 +29,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout import ReusableHoldout
     from reusable_holdout.errors import Halted
+    from reusable_holdout_sklearn.asking import Way
 
 __all__ = ["GuardedSearchCV"]
 
@@ -50,7 +57,7 @@ def _can(name: str) -> Callable[[_Method], _Method]:
 
 
 class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Search with cross-validation, then ask a guarded holdout about every candidate.
+    """Search with cross-validation, then ask a guarded holdout which candidate is best.
 
     With the guard's confidence the intervals of all answers together contain the population values of the models they
     are about, `best_answer_` among them, however many candidates there are and however the best is chosen.
@@ -63,6 +70,11 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         scikit-learn's name for it, alone or among others, or by :func:`prior_scorer`, which is exact for every metric.
     guard : ReusableHoldout or None
         With features. None for a search alone: nothing is asked, and the best is the search's own.
+    ask : {"choose", "evaluate"}
+        "choose" asks one question, which of the candidates is best by the holdout, with their cross-validation means as
+        priors; it makes no charge, and costs about 3 nats where the favourite wins. It takes a query for each candidate
+        and room in the plan, which `choices` sets aside. "evaluate" asks about each, and is told the cross-validation
+        mean again where the holdout agrees.
     prior : str, optional
         Key of the scores that estimate the guard's metric, where it cannot be told from `search.scoring`: "score" for
         a single one. You state that they do; if they do not, charges are lost, never validity.
@@ -76,8 +88,8 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     verbose : int
         A progress bar on stderr, from 1. The search has its own.
     batch_size : int
-        Candidates that are fitted, held in memory and asked about as one batch. Another size is another transcript:
-        intervals may differ in the last digits.
+        Candidates that are fitted, held in memory and, with ``ask="evaluate"``, asked about as one batch: another size
+        is another transcript, whose intervals may differ in the last digits. A choice holds all candidates in memory.
 
     Attributes
     ----------
@@ -92,7 +104,7 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         ``best_answer_.value``, negated for losses.
     guard_results_ : pandas.DataFrame
         What was answered, in order: candidate (place in `cv_results_`), params, cv_mean (the prior), answer, charged,
-        low, high, query, replayed. NaN for a candidate that failed on the holdout.
+        low, high, query, replayed. NaN for a candidate that failed on the holdout, and for those a choice did not take.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_
@@ -105,12 +117,18 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Halted
         From `fit`, if a budget runs out, whatever `error_score` says. It is raised last: the search, the answers so far
         and the best of them are on this object, and the answers are on the exception too.
+    InputError, BudgetError
+        From `fit`, if the plan has no room for the choice, or fewer queries left than there are candidates. Of a grid
+        or a random search that is said before anything is fitted, of others before the candidates are refitted.
+    ModelError
+        From `fit`, if all candidates of a choice fail on the holdout; one that fails is the worst of them.
 
     Notes
     -----
-    The best candidate has the best answer; of equal answers, the one that cross-validation ranks higher. (A ladder
-    answers with the best score so far: there it is the last new best.) An answer that is not charged is the
-    cross-validation mean itself, so an honest search is ranked by its cross-validation, unless the holdout objects.
+    A choice takes the best candidate by the holdout. Asked one by one, the best candidate has the best answer; of equal
+    answers, the one that cross-validation ranks higher. (A ladder answers with the best score so far: there it is the
+    last new best.) An answer that is not charged is the cross-validation mean itself, so a search that is asked one by
+    one is ranked by its cross-validation, unless the holdout objects.
 
     Candidates are fitted and predict in parallel; what is decided and charged is decided here, in candidate order. The
     same key, data and batch size give the same answers and charges with any `n_jobs` and any backend of joblib, if the
@@ -131,8 +149,8 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     >>> guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.1, queries=100, seed=0)
     >>> search = GuardedSearchCV(GridSearchCV(LogisticRegression(), {"C": [1e-4, 1e-2, 1.0]}), guard)
     >>> search = search.fit(X[:2_000], y[:2_000])
-    >>> search.guard_results_[["candidate", "charged", "query"]].to_numpy().tolist()
-    [[0, False, 1], [1, False, 2], [2, False, 3]]
+    >>> search.best_answer_.kind, len(search.guard_results_), guard.charges_left == guard.plan.charges
+    ('choose', 3, True)
     >>> search.best_answer_.low < search.best_answer_.value < search.best_answer_.high
     True
     """
@@ -142,6 +160,7 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         search: Any,
         guard: ReusableHoldout | None,
         *,
+        ask: Way = "choose",
         prior: str | None = None,
         candidates: int | None = None,
         refit: bool = True,
@@ -151,6 +170,7 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.search = search
         self.guard = guard
+        self.ask = ask
         self.prior = prior
         self.candidates = candidates
         self.refit = refit
@@ -192,21 +212,20 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return self._take_best_of_search(X, y, routed)
         confirmation = Confirmation(self.guard.metric.greater_is_better, is_ladder(self.guard))
         chosen = chosen_candidates(self.search_.cv_results_, column, self.guard, self.candidates)
+        settings: dict[str, Any] = {
+            "fit_params": _fit_params(self.search_, routed),
+            "n_jobs": getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs,
+            "batch_size": self.batch_size,
+            "keep": self.refit,
+            "verbose": self.verbose > 0,
+        }
+        asked: tuple[Any, ...] = (self.guard, chosen, confirmation, self.search_.estimator, X, y)
         halted: Halted | None = None
         try:
-            halted = confirm(
-                self.guard,
-                chosen,
-                confirmation,
-                self.search_.estimator,
-                X,
-                y,
-                fit_params=_fit_params(self.search_, routed),
-                n_jobs=getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs,
-                batch_size=self.batch_size,
-                keep=self.refit,
-                verbose=self.verbose > 0,
-            )
+            if self.ask == "choose":
+                confirm_best(*asked, **settings)
+            else:
+                halted = confirm(*asked, **settings)
         finally:  # an interrupt leaves what is known, too
             self._take_best(confirmation)
         if halted is not None:
@@ -222,6 +241,8 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(
                     f"{name} must be a whole number, 1 or more; got {value!r}; nothing was fitted"
                 )
+        if self.ask not in {"choose", "evaluate"}:
+            raise InputError(f'ask must be "choose" or "evaluate"; got {self.ask!r}; nothing was fitted')
         if not isinstance(self.refit, bool):
             raise InputError(
                 f"refit must be True or False; got {self.refit!r}; nothing was fitted; to choose by another rule, "
@@ -234,7 +255,7 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.guard is None:
             return
-        check_guard(self.guard)
+        check_guard(self.guard, self.ask)
         scoring = getattr(self.search, "scoring", None)
         scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
         if any(isinstance(scorer, GuardedScorer) for scorer in scorers):
@@ -242,6 +263,8 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 "the search inside must be scored on its folds; got a guarded scorer, which would ask once per fold "
                 "besides; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
             )
+        if self.ask == "choose":
+            check_choice(self.guard, fewest_candidates(self.search, self.candidates))
 
     def _take_best(self, confirmation: Confirmation) -> None:
         self.guard_results_ = confirmation.frame()

@@ -12,7 +12,7 @@ from reusable_holdout.datasets import load_adult
 from reusable_holdout.demo.picture import draw
 from reusable_holdout.demo.search import Part, guarded_search, plain_search, propose
 from reusable_holdout.errors import InputError
-from reusable_holdout.holdout import ReusableHoldout, verify
+from reusable_holdout.guard import ReusableHoldout, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.demo.search import Step
+    from reusable_holdout.guard import Answer
 
 __all__ = ["DemoResult", "run_demo"]
 
@@ -42,6 +43,9 @@ class DemoResult:
     guarded_low: float
     guarded_high: float
     guarded_fresh: float
+    final_value: float
+    final_low: float
+    final_high: float
     charges: int
     budget: int
     halted: str | None
@@ -55,23 +59,28 @@ class DemoResult:
 
     def __str__(self) -> str:
         interval = f"[{self.guarded_low:.4f}, {self.guarded_high:.4f}]"
+        final = f"[{self.final_low:.4f}, {self.final_high:.4f}]"
         rows = [
             ("", "reported", "interval", "fresh rows", "reported - fresh"),
             _row("plain holdout", self.plain_reported, "none", self.plain_fresh),
             _row("guarded holdout", self.guarded_reported, interval, self.guarded_fresh),
+            _row("its final", self.final_value, final, self.guarded_fresh),
         ]
         widths = [max(len(row[place]) for row in rows) for place in range(5)]
         table = "\n".join(
             "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         )
-        inside = self.guarded_low <= self.guarded_fresh <= self.guarded_high
+        inside = (
+            self.guarded_low <= self.guarded_fresh <= self.guarded_high
+            and self.final_low <= self.guarded_fresh <= self.final_high
+        )
         return (
             f"UCI Adult, accuracy: {self.rows['train']:,} training, {self.rows['holdout']:,} holdout and "
             f"{self.rows['fresh']:,} fresh rows; {self.queries:,} edits tried\n\n{table}\n\n"
             f"charges  {self.charges} of at most {self.budget}; {self.asked:,} questions answered\n"
             f"halted   {self.halted or 'no'}\n"
-            f"interval {'holds' if inside else 'DOES NOT HOLD'} the fresh score; ledger "
+            f"both intervals {'hold' if inside else 'DO NOT HOLD'} the fresh score; ledger "
             f"{'sound' if self.ledger_sound else 'NOT SOUND'} when verified\n\n"
             + "\n".join(f"{name:<8} {path}" for name, path in self.files.items())
         )
@@ -124,15 +133,17 @@ def run_demo(
     with tqdm(total=2 * len(edits), disable=not progress, desc="searching", leave=False) as bar:
         plain = plain_search(edits, holdout=holdout, fresh=fresh, tick=bar.update)
         with guard, nullcontext() if watch is None else watch(guard):
-            guarded, halt = guarded_search(
+            guarded, predictions, halt = guarded_search(
                 edits, guard, train=train, holdout=holdout, fresh=fresh, tick=bar.update
             )
+            final = guard.final_predictions(predictions, name="final")
             history = guard.history()
     picture = folder / "demo.png"
     draw(plain, guarded, history, queries=_QUERIES, path=picture)
     return _result(
         plain,
         guarded,
+        final,
         history,
         rows={"train": len(train.label), "holdout": len(holdout.label), "fresh": len(fresh.label)},
         budget=guard.plan.charges,
@@ -145,6 +156,7 @@ def run_demo(
 def _result(
     plain: list[Step],
     guarded: list[Step],
+    final: Answer,
     history: pd.DataFrame,
     *,
     rows: dict[str, int],
@@ -165,10 +177,13 @@ def _result(
         guarded_low=best.low,
         guarded_high=best.high,
         guarded_fresh=guarded[-1].fresh,
+        final_value=final.value,
+        final_low=final.low,
+        final_high=final.high,
         charges=int(history["charged"].sum()),
         budget=budget,
         halted=halted,
-        asked=len(history),
+        asked=int(history["asked"].iloc[-1]),
         ledger_sound=sound,
         files=files,
     )

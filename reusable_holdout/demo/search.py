@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.holdout import Answer, ReusableHoldout
+    from reusable_holdout.guard import Answer, ReusableHoldout
 
 __all__ = ["Edit", "Part", "Step", "guarded_search", "plain_search", "propose"]
 
@@ -122,15 +122,17 @@ def guarded_search(
     holdout: Part,
     fresh: Part,
     tick: Callable[[], object],
-) -> tuple[list[Step], Halted | None]:
+) -> tuple[list[Step], NDArray[np.bool_], Halted | None]:
     """Keep every edit that raises the guard's answer; stop at a halt.
 
+    Returns the edits that were kept, the predictions of the classifier with all of them for the holdout, and the halt.
     The prior is the training estimate less what the last charged answer showed it to be too high.
     """
     parts = {"train": train, "holdout": holdout, "fresh": fresh}
     thresholds = {name: np.full(len(part.label), 0.5) for name, part in parts.items()}
     correction, kept_score = 0.0, train.score(thresholds["train"])
     steps: list[Step] = []
+    halted: Halted | None = None
     try:
         for edit in (None, *edits):
             edited = {
@@ -150,5 +152,5 @@ def guarded_search(
                 steps.append(Step(answer.query, answer.value, fresh.score(edited["fresh"]), answer))
             tick()
     except Halted as halt:
-        return steps, halt
-    return steps, None
+        halted = halt
+    return steps, holdout.probability > thresholds["holdout"], halted

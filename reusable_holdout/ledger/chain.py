@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["chain_problems"]
 
 _DIGEST_BYTES = 32
-_KINDS = Row(int, int, bytes, float, float, int, float, float, float, float, int, float, int, float, str, str)  # type: ignore[arg-type]
+_TYPES = (int, int, bytes, float, float, int, *[float] * 4, int, float, int, float, *[str] * 4)
 
 
 def chain_problems(
@@ -68,7 +68,7 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
         if row.query != place:
             yield f"row {place} is missing, or rows were swapped or renumbered: row {row.query!r} stands there"
             return
-    tail = Tail(0, 0, 0.0, genesis(configuration))
+    tail = Tail.before(configuration)
     for last, stored in seals:
         if not isinstance(last, int) or not tail.query < last <= len(rows) or not isinstance(stored, bytes):
             yield f"a seal after row {tail.query} stands at no row of its own: rows or seals were removed or added"
@@ -79,13 +79,13 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
             first = "the configuration or " if tail.query == 0 else ""
             span = f"row {last}" if len(commit) == 1 else f"one of rows {tail.query + 1} to {last}"
             yield f"{first}{span} was changed after being sealed, or a row near it was removed or added"
-        tail = Tail(last, commit[-1].charges, commit[-1].spent_nats, stored)
+        tail = Tail.after(commit[-1], stored)
     if tail.query < len(rows):
         yield f"rows {tail.query + 1} to {len(rows)} are not sealed: they were added, or rows after them were removed"
 
 
 def _type_problems(row: Row) -> Iterator[str]:
-    for name, value, kind in zip(Row._fields, row, _KINDS, strict=True):
+    for name, value, kind in zip(Row._fields, row, _TYPES, strict=True):
         if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES):
             yield f"row {row.query!r}: its {name} must be of another type"
 

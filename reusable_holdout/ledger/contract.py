@@ -26,8 +26,8 @@ class Transaction(Protocol):
         """Rows of the questions that were answered before."""
         ...
 
-    def last_value(self, series: str) -> float | None:
-        """Last released value of a series; None if it has none."""
+    def last_value(self, kind: str, series: str) -> float | None:
+        """Last value that was released of a series, asked in this way; None if there is none."""
         ...
 
     def append(self, rows: Sequence[Row]) -> None:

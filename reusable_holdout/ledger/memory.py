@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.failures import misuse, rotated
-from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
+from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,9 +134,9 @@ class MemoryLedger:
     def _tail(self) -> Tail:
         here = self._here
         if not here.rows:
-            return Tail(0, 0, 0.0, genesis(here.configuration or ""))
+            return Tail.before(here.configuration or "")
         last = here.rows[-1]
-        return Tail(last.query, last.charges, last.spent_nats, here.seals[-1][1])
+        return Tail.after(last, here.seals[-1][1])
 
     def _commit(self, transaction: _MemoryTransaction) -> None:
         if self._book.process != os.getpid():
@@ -145,7 +145,7 @@ class MemoryLedger:
         if rows:
             here.places.update((row.digest, row.query - 1) for row in rows)
             here.rows += rows
-            here.values.update((row.series, row.value) for row in rows)
+            here.values.update(((row.kind, row.series), row.value) for row in rows)
             here.seals.append((rows[-1].query, transaction.sealed))
         if transaction.next is not None:
             self._book.epochs.append(transaction.next)
@@ -157,7 +157,7 @@ class _Epoch:
     rows: list[Row] = field(default_factory=list)
     places: dict[bytes, int] = field(default_factory=dict)
     seals: list[tuple[int, bytes]] = field(default_factory=list)
-    values: dict[str, float] = field(default_factory=dict)  # the last of each series
+    values: dict[tuple[str, str], float] = field(default_factory=dict)  # the last of each kind and series
 
 
 @dataclass
@@ -184,9 +184,9 @@ class _MemoryTransaction:
         rows, places = here.rows, here.places
         return {digest: rows[places[digest]] for digest in digests if digest in places}
 
-    def last_value(self, series: str) -> float | None:
-        """Last released value of a series; None if it has none."""
-        return self._open().values.get(series)
+    def last_value(self, kind: str, series: str) -> float | None:
+        """Last value that was released of a series, asked in this way; None if there is none."""
+        return self._open().values.get((kind, series))
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""

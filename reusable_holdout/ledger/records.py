@@ -18,7 +18,7 @@ _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
 _NUMBERS = struct.Struct(">qq32sddqddddqdqd")  # all columns but the texts, in their order
-_TEXTS = 2
+_TEXTS = 4
 
 
 class Row(NamedTuple):
@@ -37,13 +37,17 @@ class Row(NamedTuple):
     charged : int
         0 or 1.
     nats : float
-        Description length of the value.
+        Cost of the outcome.
     charges, spent_nats : int, float
         Sums of `charged` and `nats`.
-    paired : int
-        1 if the question compared two models: then prior, value and interval are differences; else 0.
+    asked : int
+        Sum of the declared queries that answers took: one, a choice one for each candidate, a final none.
     asked_at : float
         Unix seconds.
+    kind : str
+        Which way to ask.
+    told : str
+        Name of the outcome.
     name : str
         What the analyst called it.
     series : str
@@ -62,19 +66,33 @@ class Row(NamedTuple):
     nats: float
     charges: int
     spent_nats: float
-    paired: int
+    asked: int
     asked_at: float
+    kind: str
+    told: str
     name: str
     series: str = ""
 
 
 class Tail(NamedTuple):
-    """Sums at the end of a ledger, and the seal of its last commit."""
+    """Sums at the end of a ledger, the kind of its last row, and the seal of its last commit."""
 
     query: int
     charges: int
     spent_nats: float
+    asked: int
+    kind: str
     seal: bytes
+
+    @classmethod
+    def before(cls, configuration: str) -> Tail:
+        """End of a ledger that has a configuration and no row."""
+        return cls(0, 0, 0.0, 0, "", genesis(configuration))
+
+    @classmethod
+    def after(cls, row: Row, sealed: bytes) -> Tail:
+        """End of a ledger whose last row this is."""
+        return cls(row.query, row.charges, row.spent_nats, row.asked, row.kind, sealed)
 
 
 def genesis(configuration: str) -> bytes:
@@ -110,7 +128,7 @@ def _encoded(rows: Sequence[Row]) -> tuple[bytes, bytes, bytes] | None:
         if any(len(row[2]) != _DIGEST_BYTES for row in rows):  # struct would pad or cut it without a word
             return None
         numbers = b"".join([_NUMBERS.pack(*row[:-_TEXTS]) for row in rows])
-        texts = [text.encode() for row in rows for text in (row.name, row.series)]
+        texts = [text.encode() for row in rows for text in (row.kind, row.told, row.name, row.series)]
     except (struct.error, TypeError, AttributeError, OverflowError, UnicodeEncodeError):
         return None
     return struct.pack(f">{len(texts) + 1}q", len(rows), *map(len, texts)), numbers, b"".join(texts)
@@ -134,6 +152,7 @@ def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
 def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
     """Say which rows of one commit do not continue those before; quotes no value."""
     number, charges, nats, batch = tail.query, tail.charges, tail.spent_nats, tail.query + 1
+    asked = tail.asked
     for row in rows:
         (
             query,
@@ -148,8 +167,10 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
             cost,
             sum_charged,
             sum_cost,
-            _,
+            sum_asked,
             at,
+            _,
+            _,
             _,
             _,
         ) = row
@@ -160,12 +181,14 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
             sound = (
                 sum_charged == charges
                 and abs(sum_cost - nats) <= _ROUNDING * (1.0 + abs(nats))
+                and sum_asked >= asked
                 and (charged == 0 or charged == 1)  # noqa: PLR1714 - faster than a set, and on the hot path
             )
             finite = math.isfinite(prior + value + threshold + low + high + nats + at)
         except TypeError:  # only rows that another program changed hold other types
             yield f"row {number} holds something other than numbers"
             return
+        asked = sum_asked
         if query != number:
             yield f"row {number} says it is row {query!r}"
         if began != batch:

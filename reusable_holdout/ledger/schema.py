@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "create_tables", "plain"]
 
-SCHEMA = 3
+SCHEMA = 4
 CHUNK = 500  # digests looked up by one statement
 
 METADATA = sa.MetaData()
@@ -36,8 +36,10 @@ _ANSWERS = sa.Table(
     *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
     sa.Column("charges", sa.BigInteger, nullable=False),
     sa.Column("spent_nats", sa.Double, nullable=False),
-    sa.Column("paired", sa.Integer, nullable=False),
+    sa.Column("asked", sa.BigInteger, nullable=False),
     sa.Column("asked_at", sa.Double, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("told", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("series", sa.Text, nullable=False),
     sa.Column("seal", sa.LargeBinary(32)),
@@ -91,9 +93,15 @@ class Statements:
         self.configurations = compiled(sa.select(configuration.text).order_by(configuration.epoch))
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.tail = compiled(
-            sa.select(answers.query, answers.charges, answers.spent_nats, answers.seal, latest).where(
-                here, answers.query == last
-            )
+            sa.select(
+                answers.query,
+                answers.charges,
+                answers.spent_nats,
+                answers.asked,
+                answers.kind,
+                answers.seal,
+                latest,
+            ).where(here, answers.query == last)
         )
         self.latest = compiled(sa.select(sa.func.max(configuration.epoch)))
         self.rows = compiled(
@@ -101,8 +109,10 @@ class Statements:
         )
 
         def last_of(*series: Any) -> str:
-            place = sa.select(sa.func.max(answers.query)).where(here, *series).scalar_subquery()
-            return compiled(sa.select(answers.value).where(here, answers.query == place))
+            """Value of the last row of one kind; rows are looked at from the end."""
+            mine = sa.select(answers.value).where(here, *series, answers.kind == bind("kind"))
+            last: Any = mine.order_by(answers.query.desc())
+            return compiled(last.limit(sa.literal_column("1")).offset(sa.literal_column("0")))
 
         self.last_value = last_of(~_IN_SERIES)
         self.last_in_series = last_of(_IN_SERIES, answers.series == bind("series"))

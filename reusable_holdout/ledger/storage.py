@@ -13,7 +13,7 @@ from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import forks
 from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
 from reusable_holdout.ledger.location import check_file, resolved, shown
-from reusable_holdout.ledger.records import Row, Tail, genesis
+from reusable_holdout.ledger.records import Row, Tail
 from reusable_holdout.ledger.schema import METADATA, SCHEMA, Statements, as_row, create_tables, plain
 from reusable_holdout.ledger.transaction import SqlTransaction
 
@@ -274,8 +274,8 @@ class SqlLedger:
             if writing:
                 cursor.execute(self._sql.latest)
                 self._check_is_last(cursor.fetchone()[0])
-            return Tail(0, 0, 0.0, genesis(self._stored(cursor) or ""))
-        query, charges, nats, sealed, latest = found
+            return Tail.before(self._stored(cursor) or "")
+        query, charges, nats, asked, kind, sealed, latest = found
         if writing:
             self._check_is_last(latest)
         sealed = plain(sealed)
@@ -283,7 +283,7 @@ class SqlLedger:
             raise LedgerError(
                 "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
             )
-        return Tail(query, charges, nats, sealed)
+        return Tail(query, charges, nats, asked, kind, sealed)
 
     def _check_is_last(self, latest: int | None) -> None:
         if latest is not None and latest != self.epoch:

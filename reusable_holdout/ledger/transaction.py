@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.failures import failure, misuse, reason
-from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
+from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
 from reusable_holdout.ledger.schema import CHUNK, SCHEMA, as_row, plain
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ class SqlTransaction:
         """Rows of the questions that were answered before."""
         return self._run(self._find, digests)
 
-    def last_value(self, series: str) -> float | None:
-        """Last released value of a series; None if it has none."""
-        return self._run(self._last_value, series)
+    def last_value(self, kind: str, series: str) -> float | None:
+        """Last value that was released of a series, asked in this way; None if there is none."""
+        return self._run(self._last_value, kind, series)
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
@@ -143,7 +143,7 @@ class SqlTransaction:
                 "written; restore the ledger whole"
             )
         self._cursor.execute(self._sql.create, (self._sql.epoch, SCHEMA, configuration))
-        self.tail = Tail(0, 0, 0.0, genesis(configuration))
+        self.tail = Tail.before(configuration)
         return configuration
 
     def _rotate(self, configuration: str) -> None:
@@ -172,11 +172,11 @@ class SqlTransaction:
             found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
         return found
 
-    def _last_value(self, series: str) -> float | None:
+    def _last_value(self, kind: str, series: str) -> float | None:
         if series:
-            self._cursor.execute(self._sql.last_in_series, (series,))
+            self._cursor.execute(self._sql.last_in_series, (series, kind))
         else:
-            self._cursor.execute(self._sql.last_value)
+            self._cursor.execute(self._sql.last_value, (kind,))
         found = self._cursor.fetchone()
         return None if found is None else float(found[0])
 

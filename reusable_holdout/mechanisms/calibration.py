@@ -140,7 +140,7 @@ class Calibration:
         """Whether a charged value is the very number that was compared."""
         return self.mechanism == "target-charging"
 
-    def epsilon(self, *, each: float, delta: float) -> float:
+    def epsilon(self, *, each: float, delta: float, told: int = 0) -> float:
         """Epsilon of everything released, at `delta`.
 
         Parameters
@@ -149,6 +149,8 @@ class Calibration:
             Sensitivity of a score over ``s``; infinite without noise.
         delta : float
             In [0, 1); target charging has no guarantee at 0.
+        told : int
+            Values that are told besides those of charges, each with a charged value's noise.
 
         Examples
         --------
@@ -158,17 +160,18 @@ class Calibration:
         if math.isinf(each) or self.mechanism == "noiseless":
             return math.inf
         if self.mechanism == "numeric-sparse":
-            return _composed(each, 2 * self.charges, delta)
+            return _composed(each, 2 * self.charges + told, delta)
         threshold, query, _ = self.scales
         if self.mechanism == "standard-svt":
             comparisons = each / threshold + 2 * self.charges * each / query
-            return comparisons + _composed(each, self.charges, delta)
+            return comparisons + _composed(each, self.charges + told, delta)
         if delta == 0:
             return math.inf
         try:
-            return target_charging(
+            charged = target_charging(
                 epsilon=each / query, charges=self.charges, delta=delta, q=not_prior_q(each / query)
             ).epsilon
+            return charged + told * each / query
         except (InputError, OverflowError):  # more calls than can be counted
             return math.inf
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["checked_bounds", "choice", "real", "real_or_none", "whole_or_none"]
+__all__ = ["checked_bounds", "choice", "real", "real_or_none", "whole", "whole_or_none", "wholes"]
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -28,15 +28,32 @@ def choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise InputError(f"{name} is one of {', '.join(allowed)}; got {value!r}")
 
 
-def whole_or_none(name: str, value: object, most: int) -> int | None:
-    """None, or a whole number from 1 to `most`, as an int whatever type it came in."""
+def whole_or_none(name: str, value: object, most: int, *, least: int = 1) -> int | None:
+    """None, or a whole number from `least` to `most`, as an int whatever type it came in."""
     if value is None:
         return None
     fits = hasattr(value, "__index__") and not isinstance(value, bool | np.bool_ | np.ndarray)
-    number = value.__index__() if fits else 0  # type: ignore[attr-defined]
-    if not 1 <= number <= most:
-        raise InputError(f"{name} must be a whole number from 1 to {most:,}; got {value!r}")
+    number = value.__index__() if fits else least - 1  # type: ignore[attr-defined]
+    if not least <= number <= most:
+        raise InputError(f"{name} must be a whole number from {least} to {most:,}; got {value!r}")
     return int(number)
+
+
+def whole(name: str, value: object) -> int:
+    """Whole number of at least 1."""
+    number = whole_or_none(name, value, 10**12)
+    if number is None:
+        raise InputError(f"{name} must be a whole number of at least 1; got None")
+    return number
+
+
+def wholes(name: str, values: object) -> tuple[int, ...]:
+    """Several whole numbers of at least 1, in a sequence or array; none for None."""
+    if values is None:
+        return ()
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise InputError(f"{name} must be several whole numbers, such as [20, 100]; got {values!r}")
+    return tuple(whole(name, value) for value in values)
 
 
 def real_or_none(name: str, value: object, **limits: float) -> float | None:

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import Calibration, GuardMechanism
-from reusable_holdout.plan.numbers import checked_bounds, choice, real, real_or_none, whole_or_none
-from reusable_holdout.plan.otherwise import other_half_widths
+from reusable_holdout.plan.numbers import (
+    checked_bounds,
+    choice,
+    real,
+    real_or_none,
+    whole_or_none,
+    wholes,
+)
+from reusable_holdout.plan.outlook import Outlook
+from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, MechanismChoice, Wish, round_up
-from reusable_holdout.validity import (
-    PLANNED_NATS_PER_CHARGE,
-    Certificate,
-    PairedBound,
-    Policy,
-    certificate_of,
-    nice_step,
-)
+from reusable_holdout.validity import REVEAL, Certificate, PairedBound, Policy, worst_choice_nats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from reusable_holdout.mechanisms import MechanismNoise
+    from reusable_holdout.mechanisms import GuardMechanism
 
 __all__ = ["Plan"]
 
+_CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
-class Plan:
+
+class Plan(Outlook, Privacy):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
     With probability at least `confidence`, every released interval contains the population value, for all
@@ -61,10 +61,17 @@ class Plan:
         What the guard runs on. "tightest" stands for the one with the smallest epsilon.
     policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
         What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold. A parameter-free ladder
-        has no noise, a threshold of 1/sqrt(rows) and a grid of 1/rows, in units of the range; it is for plain means.
-    resolution : float, optional
-        Step g of the grid that charged answers are rounded to, in the metric's unit. By default about as coarse as the
-        threshold in force, at which an answer costs least.
+        has no noise and a threshold of 1/sqrt(rows), in units of the range; it is for plain means.
+    prior_error : float, optional
+        Standard deviation of an honest prior's own error, in the metric's unit; by default one public standard error of
+        the metric at `estimate`. Charges and tolerance are chosen so that a search with such priors is answered to its
+        last question with probability 0.95, if rows and tolerance allow it.
+    reveals : int, optional
+        Reveals whose dearest outcomes are set aside beside the charges, at least 0. Beyond them, reveals are answered
+        as long as the promises allow.
+    choices : sequence of int, optional
+        The same for choices: the number of candidates of each. If neither is stated and the charges are derived, one
+        choice among 100 (or as many as there are queries) is set aside where the tolerance leaves a charge beside it.
     confidence : float
         1 - beta, in (0, 1).
     estimate : float
@@ -102,7 +109,8 @@ class Plan:
     -----
     After j charges the threshold at prior a is the largest T with ``[lower(a - T - t), upper(a + T + t)]`` inside
     ``a +- tolerance``, t being the reach of the comparison's noise; the plan affords C charges when the last threshold,
-    at j = C - 1, is at least ``sqrt(2 a (1 - a) / n)``, one standard deviation of an honest deviation.
+    at j = C - 1 and with charges that were all of the dearest, is at least one standard deviation of an honest
+    deviation, ``sqrt(a (1 - a) / n + prior_error**2)``. So many charges it keeps in every state.
 
     References
     ----------
@@ -112,12 +120,11 @@ class Plan:
     Examples
     --------
     >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, confidence=0.95)
-    >>> plan.charges
-    3
-    >>> round(plan.half_width(query=1_000, charges=10, estimate=0.9), 4)
-    0.0363
-    >>> Plan(rows=10_000, queries=1_000, tolerance=plan.tolerance, estimate=0.9).charges
-    10
+    >>> plan.charges, plan.choices
+    (2, (100,))
+    >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, estimate=0.9)
+    >>> plan.charges, round(plan.final_half_width() / plan.one_look, 2)
+    (9, 1.4)
     """
 
     rows: int
@@ -134,9 +141,11 @@ class Plan:
         charges: int | None = None,
         threshold: float | None = None,
         noise_scale: float | None = None,
-        resolution: float | None = None,
         confidence: float = 0.95,
         estimate: float | None = None,
+        prior_error: float | None = None,
+        reveals: int | None = None,
+        choices: Sequence[int] | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
@@ -147,7 +156,8 @@ class Plan:
         disagreement: float = 1.0,
     ) -> None:
         self.lower, self.upper = checked_bounds(bounds)
-        lower, upper, span = self.lower, self.upper, self.span
+        lower, upper = self.lower, self.upper
+        span = self.span = upper - lower
         choice("family", family, get_args(Family))
         choice("mechanism", mechanism, get_args(MechanismChoice))
         choice("policy", policy, get_args(Policy))
@@ -160,16 +170,16 @@ class Plan:
         self.family: Family = family
         stated_noise = real_or_none("noise_scale", noise_scale, least=0.0)
         if policy == "parameter-free-ladder":
-            mechanism = _without_noise(mechanism, family, threshold=threshold, resolution=resolution)
+            mechanism = _without_noise(mechanism, family, threshold)
         if mechanism == "noiseless" and stated_noise:
             raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
         if policy == "gate" and threshold is not None:
             raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
         self.policy: Policy = policy
         self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
-        stated_resolution = real_or_none("resolution", resolution, above=0.0)
-        if stated_resolution is None and self._stated_threshold and policy != "ladder":
-            stated_resolution = nice_step(self._stated_threshold / 4.0)
+        self._stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
+        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
+        self.choices = wholes("choices", choices)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0)
         stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
@@ -179,16 +189,19 @@ class Plan:
             tolerance=_divided(stated_tolerance, span),
             threshold=_divided(self._stated_threshold, span),
             noise_scale=_divided(stated_noise, span),
-            resolution=_divided(stated_resolution, span),
             beta=1.0 - self.confidence,
             estimate=(self.estimate - lower) / span,
             family=family,
             influence=self.influence,
             variation=self.variation,
             disagreement=self.disagreement,
+            prior_error=_divided(self._stated_prior_error, span),
+            reserved_nats=self._reserved_nats(),
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
             policy=policy,
         )
+        if reveals is None and choices is None and charges is None and queries is not None:
+            self._set_a_choice_aside()
         self._solve(stated_tolerance)
         self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
         if mechanism == "tightest":
@@ -199,19 +212,31 @@ class Plan:
         scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
-        self._stated_resolution = stated_resolution
+
+    def _reserved_nats(self) -> float:
+        return (self.reveals + len(self.choices)) * REVEAL.worst + sum(map(worst_choice_nats, self.choices))
+
+    def _set_a_choice_aside(self) -> None:
+        """Keep room for one choice, where the other numbers leave a charge beside it."""
+        wish = self._wish
+        if (
+            wish.rows is None
+            or wish.queries is None
+            or wish.tolerance is None
+            or self.policy != "thresholdout"
+        ):
+            return
+        self.choices = (min(_CANDIDATES, wish.queries),)
+        more = replace(wish, reserved_nats=self._reserved_nats())
+        if more.holds(rows=wish.rows, queries=wish.queries, charges=1, tolerance=wish.tolerance):
+            self._wish = more
+        else:
+            self.choices = ()
 
     def _solve(self, stated_tolerance: float | None) -> None:
         numbers = solved(self._wish, span=self.span)
         self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
         self.tolerance = stated_tolerance or round_up(numbers.tolerance * self.span)
-
-    # ---- what follows
-
-    @property
-    def span(self) -> float:
-        """Range of the metric."""
-        return self.upper - self.lower
 
     def certificate(self, *, greater_is_better: bool = True) -> Certificate:
         """Intervals and thresholds of this plan, in the metric's unit."""
@@ -219,22 +244,18 @@ class Plan:
         normalised = wish.certificate(
             rows=self.rows, queries=self.queries, charges=self.charges, tolerance=self.tolerance / self.span
         )
-        certificate = Certificate(
-            bound=normalised.bound,
-            queries=self.queries,
-            charges=self.charges,
-            beta=wish.beta,
+        fixed = normalised.fixed_threshold
+        return replace(
+            normalised,
             noise_scale=self.noise_scale,
-            resolution=self._stated_resolution,
             lower=self.lower,
             upper=self.upper,
             tolerance=self.tolerance,
-            fixed_threshold=self._stated_threshold,
+            fixed_threshold=None if fixed is None else fixed * self.span,
             least_threshold=self._least_threshold,
+            reserved_nats=normalised.reserved_nats + self.spare_nats,
             greater_is_better=greater_is_better,
-            mechanism=self.mechanism,
         )
-        return certificate_of(self.policy, certificate)
 
     def paired_certificate(self, *, greater_is_better: bool = True) -> Certificate:
         """Intervals and thresholds of differences of two models, on the same budget.
@@ -252,140 +273,6 @@ class Plan:
             least_threshold=min(wish.deviation_sd(self.rows), 1.0) * 2.0 * span,
         )
 
-    @cached_property
-    def _certificate(self) -> Certificate:
-        return self.certificate()
-
-    def threshold_at(self, *, charges: int, estimate: float | None = None) -> float:
-        """Threshold in force after so many charges, at a prior near `estimate`."""
-        if not 0 <= charges < self.charges:
-            raise InputError(
-                f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
-            )
-        at = self.estimate if estimate is None else estimate
-        at = real("estimate", at, least=self.lower, most=self.upper)
-        return float(self._certificate.threshold(at, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges))
-
-    @property
-    def resolution(self) -> float:
-        """Step of the grid that charged answers are rounded to, before the first charge at `estimate`."""
-        return self._certificate.resolution_at(self.threshold)
-
-    @property
-    def threshold(self) -> float:
-        """Threshold T before the first charge, at `estimate`."""
-        return self.threshold_at(charges=0)
-
-    def half_width(self, *, query: int, charges: int, estimate: float | None = None) -> float:
-        """Half-width of the confidence bound alone, at one question.
-
-        The released interval adds the threshold (agreed) or half the answer grid (charged), and the noise's reach.
-
-        Parameters
-        ----------
-        query : int
-            Number of the question, from 1 to `queries`.
-        charges : int
-            Charges made before it; fewer than `query`. It may exceed the plan's, to see what they would cost.
-        estimate : float, optional
-            Observed value; the plan's by default.
-
-        Raises
-        ------
-        InputError
-            If a number is out of its range.
-        """
-        at = self.estimate if estimate is None else estimate
-        at = real("estimate", at, least=self.lower, most=self.upper)
-        return self._certificate.half_width(query=query, charges=charges, estimate=at)
-
-    @property
-    def epsilon_each(self) -> float:
-        """Sensitivity of a score over the noise scale."""
-        if self.noise_scale == 0.0:
-            return math.inf
-        return self.influence / self.rows / (self.noise_scale / self.span)
-
-    @cached_property
-    def epsilon(self) -> float:
-        """Differential privacy of everything released, at `delta`."""
-        return Calibration(self.mechanism, self.charges).epsilon(each=self.epsilon_each, delta=self.delta)
-
-    @cached_property
-    def epsilons(self) -> dict[GuardMechanism, float]:
-        """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
-        epsilons: dict[GuardMechanism, float] = {}
-        for mechanism in get_args(GuardMechanism):
-            if mechanism == "noiseless":
-                continue
-            scale = replace(self._wish, mechanism=mechanism).scale(
-                tolerance=self.tolerance / self.span, queries=self.queries, charges=self.charges
-            )
-            each = self.influence / self.rows / scale if scale else math.inf
-            epsilons[mechanism] = Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta)
-        return epsilons
-
-    def compare_mechanisms(self) -> tuple[MechanismNoise, ...]:
-        """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
-
-        Raises
-        ------
-        InputError
-            If the plan has no noise, hence no guarantee.
-        """
-        from reusable_holdout.mechanisms import compare_mechanisms  # noqa: PLC0415 - only this needs them all
-
-        return compare_mechanisms(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            charges=self.charges,
-            sensitivity=self.influence / self.rows * self.span,
-        )
-
-    @cached_property
-    def other_half_widths(self) -> dict[str, float]:
-        """Half-widths that others give for as many adaptive queries on as many rows, in the metric's unit.
-
-        A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
-        theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
-        """
-        return other_half_widths(
-            self.certificate().bound,
-            queries=self.queries,
-            beta=self._wish.beta,
-            estimate=(self.estimate - self.lower) / self.span,
-            span=self.span,
-        )
-
-    @property
-    def privacy_is_vacuous(self) -> bool:
-        """Whether ``exp(epsilon) - 1``, what privacy alone would say about the error, is half the range or more."""
-        return self.epsilon >= math.log(1.5)
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether the tolerance is half the range or more: then the promise says nothing."""
-        return self.tolerance >= self.span / 2.0
-
-    @property
-    def deviation_sd(self) -> float:
-        """Standard deviation of holdout value minus an honest prior from as many rows; the metric's unit."""
-        return self._wish.deviation_sd(self.rows) * self.span
-
-    @cached_property
-    def expected_null_charges(self) -> float:
-        """Charges that chance alone will make, over all queries, if every prior is honest."""
-        from reusable_holdout.mechanisms import expected_charges_of_stages  # noqa: PLC0415 - only reports need it
-
-        shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
-        return expected_charges_of_stages(
-            [self.threshold_at(charges=charges) for charges in range(shown)],
-            deviation_sd=self.deviation_sd,
-            queries=self.queries,
-            noise_scale=self.noise_scale,
-            mechanism=self.mechanism,
-        )
-
     # ---- records
 
     def record(self) -> dict[str, Any]:
@@ -397,9 +284,11 @@ class Plan:
             "charges": self.charges,
             "threshold": self._stated_threshold or None,
             "noise_scale": self.noise_scale,
-            "resolution": self._stated_resolution,
             "confidence": self.confidence,
             "estimate": self.estimate,
+            "prior_error": self._stated_prior_error,
+            "reveals": self.reveals,
+            "choices": list(self.choices),
             "delta": self.delta,
             "mechanism": self.mechanism,
             "policy": self.policy,
@@ -431,11 +320,10 @@ class Plan:
         return report(self)
 
 
-def _without_noise(mechanism: MechanismChoice, family: Family, **own: float | None) -> MechanismChoice:
+def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float | None) -> MechanismChoice:
     """Mechanism of a parameter-free ladder, which leaves no choice: its step is a standard error of the rows."""
-    stated = ", ".join(name for name, value in own.items() if value is not None)
-    if stated:
-        raise InputError(f"a parameter-free ladder chooses its own step and grid; got {stated}; leave it out")
+    if threshold is not None:
+        raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
     if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
         raise InputError(f"a parameter-free ladder has no noise; got mechanism {mechanism!r}; leave it out")
     if family not in {"binomial", "bounded"}:

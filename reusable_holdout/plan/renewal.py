@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -41,10 +42,8 @@ def renewed(
     PlanError
         If the rows cannot keep it.
     """
-    record = plan.record()
-    derived = Plan.from_record(record | {"noise_scale": None}).noise_scale
     return Plan.from_record(
-        record
+        plan.record()
         | {
             "rows": bound.effective_rows,
             "influence": float(bound.sensitivity * bound.effective_rows),
@@ -53,9 +52,16 @@ def renewed(
             "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
             "charges": charges,
             "estimate": plan.estimate if estimate is None else estimate,
-            "noise_scale": None
-            if math.isclose(derived, plan.noise_scale, rel_tol=1e-9)
-            else plan.noise_scale,
+            "noise_scale": None if _has_derived_noise(plan) else plan.noise_scale,
             "delta": None if plan.delta == 1.0 / plan.rows**2 else plan.delta,
         }
     )
+
+
+def _has_derived_noise(plan: Plan) -> bool:
+    """Whether the noise scale is what the plan would derive; one that could not keep its promise was not derived."""
+    try:
+        derived = Plan.from_record(plan.record() | {"noise_scale": None}).noise_scale
+    except PlanError:
+        return False
+    return math.isclose(derived, plan.noise_scale, rel_tol=1e-9)

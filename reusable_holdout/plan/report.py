@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from reusable_holdout.validity import fixed_queries_half_width, majority_attack_gain
+from reusable_holdout.validity import LADDERS, fixed_queries_half_width, majority_attack_gain
 
 if TYPE_CHECKING:
     from reusable_holdout.plan.plan import Plan
@@ -35,16 +35,38 @@ def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
             "answers are within",
             f"{plan.tolerance:g} of the population value, up to estimate {plan.estimate:g}",
         ),
+        ("the guard halts after", f"{plan.charges:,} charges, whatever was told at each"),
+        ("an honest search", _honest(plan)),
+    ]
+    rows += [
         (
-            "the guard halts after",
-            f"{plan.charges:,} charges (chance alone makes {plan.expected_null_charges:.2g})",
-        ),
+            f"a final after {charges:,} charge" + "s" * (charges != 1),
+            f"within {plan.final_half_width(charges=charges):.4f}"
+            + (f" (one look fixed in advance: {plan.one_look:.4f})" if not charges else ""),
+        )
+        for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)})
     ]
     if plan.vacuous:
         rows.append(
             ("VACUOUS", "the tolerance is half the metric's range or more: this promise says nothing")
         )
     return "What holds", rows
+
+
+def _honest(plan: Plan) -> str:
+    priors = f"priors off by {plan.prior_error:.2g}"
+    if plan.policy in LADDERS or plan.policy == "gate":
+        return "makes a charge of each new best" if plan.policy in LADDERS else 'makes a charge of each "yes"'
+    complete = plan.honest_search
+    made = plan.honest_charges()
+    expected = f"{sum(count * chance for count, chance in enumerate(made)):.2g} charges on average"
+    if complete >= 0.95:
+        return f"({priors}) is answered to the last query with probability {complete:.3f}; {expected}"
+    halfway = plan.honest_charges(queries=max(1, plan.queries // 2))[:-1].sum()
+    return (
+        f"({priors}) is answered to the last query with probability {complete:.2g} only, to half of them with "
+        f"{halfway:.2g}: leave the tolerance out to see which would do, or take more rows or better priors"
+    )
 
 
 def _means(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
@@ -59,7 +81,6 @@ def _means(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
         ),
         (f"half-width, {last} charges", f"{_half_width(plan, last)}"),
         ("noise scale", f"{plan.noise_scale:.3g}"),
-        ("answer grid", f"{plan.resolution:g} at first"),
     ]
 
 
@@ -68,7 +89,9 @@ def _half_width(plan: Plan, charges: int) -> str:
 
 
 def _privacy(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
-    rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}")]
+    rows = [
+        ("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}; without the final")
+    ]
     others = [f"{name} {value:.3g}" for name, value in plan.epsilons.items() if name != plan.mechanism]
     if plan.noise_scale:
         rows.append(("epsilon of others", f"{', '.join(others)}, at noise of the same reach"))

@@ -77,7 +77,7 @@ def _refuse(wish: Wish, span: float) -> NoReturn:
         tolerance = wish.least_tolerance(rows=wish.rows, queries=wish.queries, charges=charges)
         nearest["tolerance"] = math.inf if tolerance is None else round_up(tolerance * span)
     if wish.rows and wish.queries and wish.tolerance and wish.charges:
-        fewer = wish.most_charges(rows=wish.rows, queries=wish.queries, tolerance=wish.tolerance)
+        fewer = wish.most_kept_charges(rows=wish.rows, queries=wish.queries, tolerance=wish.tolerance)
         nearest["charges"] = math.inf if fewer is None else fewer
     nearest = {name: value for name, value in nearest.items() if math.isfinite(value)}
     words = {

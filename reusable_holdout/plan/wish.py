@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import numpy as np
+
+from reusable_holdout.plan.honest_search import charges_of_a_search
 from reusable_holdout.validity import (
+    LADDERS,
     Certificate,
     ConfidenceBound,
     NoiseTails,
     PairedBound,
     Policy,
-    certificate_of,
+    parameter_free_step,
+    policy_code,
 )
-from reusable_holdout.validity.one_sided import parameter_free_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from reusable_holdout.mechanisms.calibration import GuardMechanism
 
@@ -26,8 +33,14 @@ __all__ = ["MOST_QUERIES", "MOST_ROWS", "Family", "MechanismChoice", "Wish", "ro
 MOST_ROWS = 10**12
 MOST_QUERIES = 10**12
 
-_NOISE_SHARE = 0.1  # of the tolerance: the reach of the comparison's noise, when the scale is derived
+_NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
+_HONEST = 0.95  # probability that an honest search is answered to its last question
+_MOST_STATES = (
+    64  # charges: with more thresholds of at least a standard deviation, no honest search spends them
+)
+_MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
+_SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
 Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference", "paired"]
@@ -42,7 +55,8 @@ class Wish:
 
     A wish *holds* when, up to the state before the last charge, every agreed answer at `estimate` is within the
     tolerance of the population value, with a threshold that is not below one standard deviation of an honest
-    deviation (a smaller one would charge every third honest question).
+    deviation (a smaller one would charge every third honest question). It *serves* when, besides, an honest search is
+    answered to its last question with probability 0.95; a number that is derived serves if any does.
     """
 
     rows: int | None
@@ -51,27 +65,36 @@ class Wish:
     tolerance: float | None
     threshold: float | None
     noise_scale: float | None
-    resolution: float | None
     beta: float
     estimate: float
     family: Family
     influence: float
     variation: float
     disagreement: float
+    prior_error: float | None
+    reserved_nats: float
     mechanism: GuardMechanism
     policy: Policy
 
     def deviation_sd(self, rows: int) -> float:
-        """Standard deviation of holdout value minus an honest prior that comes from as many rows."""
-        if self.family == "bounded-difference":
-            variance = (
-                self.variation / 4.0
-            )  # Efron and Stein: at most a quarter of the sum of squared differences
+        """Standard deviation of holdout value minus an honest prior."""
+        return math.hypot(self.standard_error(rows), self.honest_error(rows))
+
+    def standard_error(self, rows: int) -> float:
+        """Public standard deviation of the holdout's value."""
+        if (
+            self.family == "bounded-difference"
+        ):  # Efron and Stein: a quarter of the sum of squared differences
+            variance = self.variation / 4.0
         elif self.family == "paired":
             variance = self.disagreement / 4.0
         else:
             variance = self.estimate * (1.0 - self.estimate)
-        return math.sqrt(2.0 * max(variance, 1.0 / rows) / rows)
+        return math.sqrt(max(variance, 1.0 / rows) / rows)
+
+    def honest_error(self, rows: int) -> float:
+        """Standard deviation of an honest prior's own error: the stated one, or one public standard error."""
+        return self.standard_error(rows) if self.prior_error is None else self.prior_error
 
     def fixed_threshold(self, rows: int) -> float | None:
         """Threshold that does not follow from the tolerance: a stated one, or that of a policy which has its own."""
@@ -88,31 +111,32 @@ class Wish:
         return room / tails.comparison
 
     def certificate(
-        self,
-        *,
-        rows: int,
-        queries: int,
-        charges: int,
-        tolerance: float,
-        resolution: float | None = None,
-        least_threshold: float = -math.inf,
+        self, *, rows: int, queries: int, charges: int, tolerance: float, least_threshold: float = -math.inf
     ) -> Certificate:
         """Certificate of a metric with bounds 0 and 1."""
-        certificate = Certificate(
+        fixed = self.fixed_threshold(rows)
+        places = (
+            float(rows)
+            if self.policy == "parameter-free-ladder"
+            else 1.0 / (fixed or self.deviation_sd(rows))
+        )
+        charge_nats, shares = policy_code(self.policy, places=places)
+        return Certificate(
             bound=self._bound(rows),
             queries=queries,
             charges=charges,
             beta=self.beta,
             noise_scale=self.scale(tolerance=tolerance, queries=queries, charges=charges),
-            resolution=resolution,
             lower=0.0,
             upper=1.0,
             tolerance=tolerance,
-            fixed_threshold=self.threshold,
+            fixed_threshold=fixed,
             least_threshold=least_threshold,
+            charge_nats=charge_nats,
+            reserved_nats=self.reserved_nats,
+            shares=shares,
             mechanism=self.mechanism,
         )
-        return certificate_of(self.policy, certificate)
 
     def _bound(self, rows: int) -> ConfidenceBound | PairedBound:
         if self.family == "paired":
@@ -121,17 +145,15 @@ class Wish:
 
     def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
-        certificate = self.certificate(
-            rows=rows,
-            queries=queries,
-            charges=charges,
-            tolerance=tolerance,
-            resolution=self.resolution,
-        )
-        fixed = self.fixed_threshold(rows)
-        threshold = math.nan if fixed is None else fixed
+        certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
         # both ends, also of a policy that leaves one open: which one depends on the metric
-        low, high = Certificate.agreed(certificate, self.estimate, threshold, certificate.affordable_length)
+        reach = (certificate.fixed_threshold or 0.0) + certificate.comparison_tail
+        low, high = certificate.around(
+            self.estimate - reach,
+            self.estimate + reach,
+            length=certificate.affordable_length,
+            share=certificate.shares.agreed,
+        )
         return float(max(self.estimate - low, high - self.estimate))
 
     def holds(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:
@@ -145,25 +167,72 @@ class Wish:
         threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)
         return bool(threshold >= self.deviation_sd(rows))
 
-    def most_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
+    def spare_nats(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
+        """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
+        kept, refused = 0.0, _MOST_SPARE
+        while refused - kept > _SPARE_ACCURACY:
+            middle = (kept + refused) / 2.0
+            more = replace(self, reserved_nats=self.reserved_nats + middle)
+            if more.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance):
+                kept = middle
+            else:
+                refused = middle
+        return kept
+
+    def serves(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:
+        """Whether these four numbers can be kept, and keep an honest search going to its last question."""
+        numbers = {"rows": rows, "queries": queries, "charges": charges, "tolerance": tolerance}
+        if not self.holds(**numbers):  # type: ignore[arg-type]
+            return False
+        if self.policy in LADDERS or self.policy == "gate" or self.fixed_threshold(rows) is not None:
+            return True  # whose charges are not deviations of priors, or whose threshold is the user's choice
+        return self.honest(**numbers) >= _HONEST  # type: ignore[arg-type]
+
+    def honest(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
+        """Probability that an honest search is answered to its last question."""
+        return float(self.search(rows=rows, queries=queries, charges=charges, tolerance=tolerance)[:-1].sum())
+
+    def search(
+        self, *, rows: int, queries: int, charges: int, tolerance: float, asked: int | None = None
+    ) -> NDArray[np.float64]:
+        """Distribution of the charges before the last declared question of an honest search, or after so many."""
+        return _search(self, rows, queries, charges, tolerance, queries - 1 if asked is None else asked)
+
+    def most_kept_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
         """Largest number of charges that holds, or None."""
         return _largest(
             lambda charges: self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
             queries,
         )
 
+    def most_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
+        """Largest number of charges that serves; if none does, the one of those that hold that comes nearest."""
+        most = self.most_kept_charges(rows=rows, queries=queries, tolerance=tolerance)
+        if most is None:
+            return None
+
+        def serves(charges: int) -> bool:
+            return self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+
+        fewer = [most, *range(min(most - 1, _MOST_STATES), 0, -1)]
+
+        def honest(charges: int) -> float:
+            return self.honest(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+
+        return int(next((charges for charges in fewer if serves(charges)), 0) or max(fewer, key=honest))
+
     def most_queries(self, *, rows: int, charges: int, tolerance: float) -> int | None:
-        """Largest number of queries that holds, or None."""
+        """Largest number of queries that serves, or None."""
         return _largest(
-            lambda queries: self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
+            lambda queries: self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
             MOST_QUERIES,
             least=charges,
         )
 
     def least_rows(self, *, queries: int, charges: int, tolerance: float) -> int | None:
-        """Smallest number of rows that holds, or None."""
+        """Smallest number of rows that serves, or None."""
         refused = _largest(
-            lambda rows: not self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
+            lambda rows: not self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
             MOST_ROWS,
         )
         if refused is None:
@@ -171,21 +240,44 @@ class Wish:
         return refused + 1 if refused < MOST_ROWS else None
 
     def least_tolerance(self, *, rows: int, queries: int, charges: int) -> float | None:
-        """Smallest tolerance that holds, rounded up to three digits, or None if not even the whole range does."""
+        """Smallest tolerance that serves, rounded up to three digits, or None if not even the whole range does."""
         if charges > queries:
             return None
-        if self.fixed_threshold(rows) is not None:
-            return round_up(self.reach(rows=rows, queries=queries, charges=charges, tolerance=1.0))
-        if not self.holds(rows=rows, queries=queries, charges=charges, tolerance=2.0):
+        if not self.serves(rows=rows, queries=queries, charges=charges, tolerance=2.0):
             return None
         refused, kept = 0.0, 2.0
         while kept - refused > 1e-5 * kept:
             middle = (refused + kept) / 2.0
-            if self.holds(rows=rows, queries=queries, charges=charges, tolerance=middle):
+            if self.serves(rows=rows, queries=queries, charges=charges, tolerance=middle):
                 kept = middle
             else:
                 refused = middle
+        while not self.serves(rows=rows, queries=queries, charges=charges, tolerance=round_up(kept)):
+            kept = round_up(kept) * (1.0 + 1e-4)  # noise follows the tolerance, and counts of rows are whole
         return round_up(kept)
+
+
+@lru_cache(maxsize=4096)
+def _search(
+    wish: Wish, rows: int, queries: int, charges: int, tolerance: float, asked: int
+) -> NDArray[np.float64]:
+    certificate = wish.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+    shown = min(charges, _MOST_STATES)
+    thresholds = [
+        max(
+            0.0,
+            float(certificate.threshold(wish.estimate, charges=made, nats=certificate.charge_nats * made)),
+        )
+        for made in range(shown)
+    ]
+    law = charges_of_a_search(
+        thresholds,
+        prior_error=wish.honest_error(rows),
+        standard_error=wish.standard_error(rows),
+        noise_sd=certificate.comparison_sd,
+        queries=asked,
+    )
+    return np.concatenate([law, np.zeros(charges - shown)])  # beyond those shown none is made
 
 
 def round_up(value: float, digits: int = 3) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.holdout.boundary import sealed
+from reusable_holdout.guard.boundary import sealed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import Halted, InputError, LedgerKeyError
-from reusable_holdout.holdout import ReusableHoldout
-from reusable_holdout.holdout.boundary import sealed
-from reusable_holdout.holdout.handle import Handle
+from reusable_holdout.guard import ReusableHoldout
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.handle import Handle
 from reusable_holdout.ledger import SqlLedger
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import mae, mse, resolve_metric

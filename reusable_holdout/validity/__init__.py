@@ -5,45 +5,46 @@ from reusable_holdout.validity.alternatives.fixed_queries import (
     sample_splitting_half_width,
 )
 from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
-from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, nice_step
+from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, Shares
 from reusable_holdout.validity.confidence import ConfidenceBound
-from reusable_holdout.validity.one_sided import (
-    LADDERS,
-    GateCertificate,
-    LadderCertificate,
-    ParameterFreeLadderCertificate,
-    Policy,
-    certificate_of,
+from reusable_holdout.validity.outcome_code import (
+    CHARGE,
+    GATE,
+    REVEAL,
+    Cell,
+    CellCode,
+    StepCode,
+    choice_nats,
+    worst_choice_nats,
 )
 from reusable_holdout.validity.paired import PairedBound, paired_rate
+from reusable_holdout.validity.policies import LADDERS, Policy, parameter_free_step, policy_code
 from reusable_holdout.validity.threshold_table import ThresholdTable
-from reusable_holdout.validity.transcript_code import (
-    FAILURE_NATS,
-    PLANNED_NATS_PER_CHARGE,
-    TranscriptCode,
-    ValueCode,
-)
+from reusable_holdout.validity.transcript_code import TranscriptCode
 
 __all__ = [
-    "FAILURE_NATS",
+    "CHARGE",
+    "GATE",
     "LADDERS",
-    "PLANNED_NATS_PER_CHARGE",
+    "REVEAL",
+    "Cell",
+    "CellCode",
     "Certificate",
     "ConfidenceBound",
-    "GateCertificate",
     "Interval",
-    "LadderCertificate",
     "NoiseTails",
     "PairedBound",
-    "ParameterFreeLadderCertificate",
     "Policy",
+    "Shares",
+    "StepCode",
     "ThresholdTable",
     "TranscriptCode",
-    "ValueCode",
-    "certificate_of",
+    "choice_nats",
     "fixed_queries_half_width",
     "majority_attack_gain",
-    "nice_step",
     "paired_rate",
+    "parameter_free_step",
+    "policy_code",
     "sample_splitting_half_width",
+    "worst_choice_nats",
 ]

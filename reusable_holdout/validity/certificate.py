@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.mechanisms.calibration import Calibration
-from reusable_holdout.validity.transcript_code import PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
+from reusable_holdout.validity.transcript_code import TranscriptCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from reusable_holdout.mechanisms.calibration import GuardMechanism
     from reusable_holdout.validity.confidence import ConfidenceBound
     from reusable_holdout.validity.paired import PairedBound
 
-__all__ = ["Certificate", "Interval", "NoiseTails", "nice_step"]
+__all__ = ["GRID_SLACK", "Certificate", "Interval", "NoiseTails", "Shares"]
 
 NOISE_BETA = 0.05
 """Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest."""
@@ -34,19 +32,9 @@ _QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA,
 GRID_SLACK = 8.0 * 2.0**-32
 """Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the range."""
 
-_GRID_ROUNDING = 1e-6  # of a grid step
+_LOG_HALF = math.log(0.5)  # no side of an interval is certified at less
 
-_GRID_OF_THRESHOLD = 4.0 / 3.0
-"""Steps of the derived answer grid are at most this many thresholds, and at least three quarters of that.
-
-A coarser one would cost less, but a charged answer's interval would reach beyond the tolerance more often where a prior
-near the metric's bound is far off: its threshold is larger than that of the value which is told.
-"""
-
-_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
-
-_AGREED_SHARE = 0.8
-"""Share of a question's failure probability on each side of an agreed answer's interval; see `Certificate`."""
+_AFFORDED = 1e-9  # nats: rounding of sums that were added up in another order
 
 Numbers = float | NDArray[np.float64]
 
@@ -58,30 +46,35 @@ class Interval(NamedTuple):
     high: Numbers
 
 
-def nice_step(most: float, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> float:
-    """Largest 1, 2 or 5 times a power of ten that is not above a number; other leading digits may be named.
+class Shares(NamedTuple):
+    """Share of a question's failure probability that each side of an interval may spend; see `Certificate`.
 
-    Examples
-    --------
-    >>> nice_step(0.037)
-    0.02
+    Attributes
+    ----------
+    agreed, charged : float
+        Of the interval of a question that was not charged, and of one that was.
     """
-    power = 10.0 ** math.floor(math.log10(most))
-    return float(f"{max(step for step in steps if step * power <= most * (1 + 1e-9)) * power:.12g}")
+
+    agreed: float
+    charged: float
+
+
+TWO_SIDED = Shares(0.8, 0.2)
 
 
 @dataclass(frozen=True)
 class NoiseTails:
     """How far the mechanism's noise reaches, in units of the plan's noise scale, all questions at once.
 
-    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison`` and no charged value by
-    more than ``answer``.
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison``, and no value that is
+    told by more than ``answer``.
 
     Notes
     -----
-    A comparison's noise, one-sided, K times; the threshold's noise, one-sided, once for each time it is drawn; a
-    charged value's noise, two-sided, C times. Under target charging one noise is all three: two-sided, K times. Each
-    question's noise is drawn after the question is chosen, so a plain union over indices is enough: no tree.
+    A comparison's noise, one-sided, K times; the threshold's noise, two-sided, for a draw serves several questions,
+    once for each time it is drawn; the noise of a charged or revealed value, two-sided, K times. Under target charging
+    one noise is all three: two-sided, K times. Each question's noise is drawn after the question is chosen, so a plain
+    union over indices is enough: no tree.
     """
 
     queries: int
@@ -103,14 +96,14 @@ class NoiseTails:
         if not threshold:
             return reach
         draws = self._calibration.threshold_draws
-        return reach + threshold * math.log(draws / (2.0 * _THRESHOLD_BETA * self.beta))
+        return reach + threshold * math.log(draws / (_THRESHOLD_BETA * self.beta))
 
     @property
     def answer(self) -> float:
         """Reach of the noise of a charged value, in units of the noise scale."""
         if self._calibration.releases_the_comparison:
             return self.comparison
-        return self._calibration.scales[2] * math.log(max(1, self.charges) / (_ANSWER_BETA * self.beta))
+        return self._calibration.scales[2] * math.log(self.queries / (_ANSWER_BETA * self.beta))
 
 
 @dataclass(frozen=True)
@@ -129,8 +122,6 @@ class Certificate:
         Failure probability of everything together, in (0, 1).
     noise_scale : float
         The plan's, in the metric's unit.
-    resolution : float or None
-        Step of the answer grid, in the metric's unit; None for one that follows the threshold in force.
     lower, upper : float
         Bounds of the metric.
     tolerance : float
@@ -139,6 +130,12 @@ class Certificate:
         A threshold stated by the user instead, in the metric's unit.
     least_threshold : float
         No derived threshold goes below this, in the metric's unit.
+    charge_nats : float
+        What the dearest charge costs.
+    reserved_nats : float
+        Set aside for reveals and choices.
+    shares : Shares
+        How the sides of an interval divide a question's failure probability.
     greater_is_better : bool
         Whether a larger metric is better.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
@@ -147,17 +144,18 @@ class Certificate:
     Notes
     -----
     A node of weight w has ``0.95 beta w``. Of this an agreed answer's interval spends 0.8 on *each* side, a charged
-    one's 0.2. Take a node: question, prior a, threshold T and description length are fixed, and with them both ends of
-    the agreed interval, so the population value q lies beyond one of them at most. Say above the upper end (below the
-    lower one it is the same with the sides exchanged, in between less can go wrong), and write v for the holdout's
-    value. The answer misses if it is
+    one's 0.2. Take a node: the question, its prior a and the description length are fixed (not so, inside a batch, the
+    threshold T), and a lies in every agreed interval, so the population value q can miss it on one side only: say above
+    (below it is the same with the sides exchanged), and write v for the holdout's value. The answer misses if it is
 
     - agreed: then ``v <= a + T + t``, so q lies above the upper bound of v at 0.8;
     - charged and too low: then q lies above the upper bound of v at 0.2, hence above that at 0.8, so both together
       have probability at most 0.8 of the node's;
     - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
 
-    Policies that look one way only (`direction` is not 0) have a half for each, as two-sided intervals do.
+    Where every outcome is told as a cell, and for questions that look one way only, whose prior inside a batch may
+    follow the charges in it, each side has a half. A side of a one-bit gate has all: both its ends are functions of
+    what was named, so only one of them can miss.
     """
 
     bound: ConfidenceBound | PairedBound
@@ -165,12 +163,14 @@ class Certificate:
     charges: int
     beta: float
     noise_scale: float
-    resolution: float | None
     lower: float
     upper: float
     tolerance: float
     fixed_threshold: float | None
     least_threshold: float
+    charge_nats: float
+    reserved_nats: float = 0.0
+    shares: Shares = TWO_SIDED
     greater_is_better: bool = True
     mechanism: GuardMechanism = "numeric-sparse"
 
@@ -178,6 +178,11 @@ class Certificate:
     def span(self) -> float:
         """Range of the metric."""
         return self.upper - self.lower
+
+    @property
+    def better(self) -> int:
+        """1 if a larger score is better, else -1."""
+        return 1 if self.greater_is_better else -1
 
     @cached_property
     def code(self) -> TranscriptCode:
@@ -191,93 +196,82 @@ class Certificate:
             queries=self.queries, charges=self.charges, beta=self.beta, mechanism=self.mechanism
         )
 
+    @property
+    def grid_slack(self) -> float:
+        """Bounds all rounding to the noise grid, in the metric's unit."""
+        return GRID_SLACK * self.span
+
     @cached_property
     def comparison_tail(self) -> float:
-        """Reach of the comparison's noise and rounding; fraction of the metric's range."""
-        return self.tails.comparison * self.noise_scale / self.span + GRID_SLACK
+        """Reach of the comparison's noise and rounding, in the metric's unit."""
+        return self.tails.comparison * self.noise_scale + GRID_SLACK * self.span
 
-    def resolution_at(self, threshold: float) -> float:
-        """Step of the answer grid at a question of the given threshold, in the metric's unit.
-
-        Rounding to it keeps a charged answer within two thirds of the threshold of the holdout's value, and no finer
-        step would be worth its description length. So a charged answer keeps the tolerance as an agreed one does, but
-        where its prior had a larger threshold than its value would have.
-        """
-        if self.resolution is not None:
-            return self.resolution
-        if not threshold > 0.0:  # in no ledger but a forged one
-            threshold = 0.0
-        return nice_step(
-            max(min(_GRID_OF_THRESHOLD * threshold, self.span / 2.0), GRID_SLACK * self.span), _STEPS
-        )
-
-    def answer_reach(self, threshold: Numbers) -> Numbers:
-        """Reach of a charged value's noise and rounding to the answer grid; fraction of the metric's range."""
-        noise = self.tails.answer * self.noise_scale
-        return (noise + self._steps(threshold) / 2.0) / self.span + GRID_SLACK
-
-    def _steps(self, threshold: Numbers) -> Numbers:
-        """Steps of the answer grid at each threshold."""
-        if isinstance(threshold, np.ndarray):
-            different, places = np.unique(threshold, return_inverse=True)
-            return np.array([self.resolution_at(each) for each in different.tolist()])[places]
-        return self.resolution_at(threshold)
-
-    def log_level(self, length: Numbers) -> Numbers:
-        """Log of half the failure probability spent at a node of the given description length."""
-        return math.log((1.0 - NOISE_BETA) * self.beta / 2.0) - length
-
-    def agreed_level(self, length: Numbers) -> Numbers:
-        """Log failure probability of each side of an agreed answer's interval."""
-        return self.log_level(length) + (0.0 if self.direction else math.log(2.0 * _AGREED_SHARE))
-
-    def charged_level(self, length: Numbers) -> Numbers:
-        """Log failure probability of each side of a charged answer's interval."""
-        return self.log_level(length) + (0.0 if self.direction else math.log(2.0 * (1.0 - _AGREED_SHARE)))
-
-    def last_length(self, *, charges: int, nats: float) -> float:
-        """Description length of the last declared question, should no further charge happen."""
-        return self.code.length(query=self.queries, charges=charges, nats=nats)
+    @property
+    def comparison_sd(self) -> float:
+        """Standard deviation of the comparison's noise, in the metric's unit."""
+        threshold, query, _ = Calibration(self.mechanism, self.charges).scales
+        return math.sqrt(2.0) * math.hypot(threshold, query) * self.noise_scale
 
     @cached_property
-    def planned_nats(self) -> float:
-        """Nats set aside for a charged value, or what two stated thresholds cost if a finer grid makes it more."""
-        if self.fixed_threshold is None or not self.resolution:
-            return PLANNED_NATS_PER_CHARGE
-        low = 2.0 * self.fixed_threshold - self.resolution / 2.0
-        return max(PLANNED_NATS_PER_CHARGE, ValueCode(self.fixed_threshold).nats(low, low + self.resolution))
+    def answer_tail(self) -> float:
+        """Reach of a charged value's noise and rounding, in the metric's unit."""
+        return self.tails.answer * self.noise_scale + GRID_SLACK * self.span
 
-    def planned(self, charges: int) -> float:
-        """Nats set aside for so many charged values together."""
-        return self.planned_nats * charges
+    # ---- description lengths
+
+    def length(self, *, charges: int, nats: float) -> float:
+        """Description length of a question in this state; the same for all that are declared."""
+        return self.code.length(query=self.queries, charges=min(charges, self.queries - 1), nats=nats)
 
     @cached_property
     def affordable_length(self) -> float:
         """Description length at which the plan's promise ends: the dearest state before the last charge."""
-        last = max(0, self.charges - 1)
-        # with more charges than half the questions the last positions cost less than some before
-        first = last if last < self.queries // 2 else 0
-        return max(
-            self.last_length(charges=charges, nats=self.planned(charges))
-            for charges in range(first, last + 1)
-        )
+        return self._dearest(charges=0, nats=self.reserved_nats)
 
-    def charges_left(self, *, charges: int, nats: float) -> int:
-        """Charges still affordable after ``charges`` charges whose values cost ``nats``; at 0 the guard halts."""
-        for left in range(min(self.charges, self.queries) - charges, 0, -1):
-            ahead = left - 1
-            length = self.last_length(charges=charges + ahead, nats=nats + self.planned_nats * ahead)
-            if length <= self.affordable_length + 1e-9:
-                return left
-        return 0
+    def room(self, *, charges: int, nats: float) -> float:
+        """Nats that reveals and choices may still cost, so that every charge and the tolerance remain."""
+        return self.affordable_length - self._dearest(charges=charges, nats=nats) + _AFFORDED
 
-    def half_width(self, *, query: int, charges: int, estimate: float) -> float:
+    def _dearest(self, *, charges: int, nats: float) -> float:
+        """Largest length of a question from this state on, if all charges are made and each is of the dearest."""
+        ahead = range(max(1, min(self.charges, self.queries) - charges))
+        return max(self.length(charges=charges + more, nats=nats + self.charge_nats * more) for more in ahead)
+
+    def log_level(self, length: Numbers, share: float) -> Numbers:
+        """Log failure probability of one side of an interval, at a node of the given description length."""
+        noise = NOISE_BETA if self.noise_scale else 0.0
+        level = math.log((1.0 - noise) * self.beta * share) - length
+        return np.minimum(level, _LOG_HALF) if isinstance(level, np.ndarray) else min(level, _LOG_HALF)
+
+    # ---- intervals
+
+    def around(self, low: Numbers, high: Numbers, *, length: Numbers, share: float) -> Interval:
+        """Interval of the population value, if the holdout's lies in [low, high], in the metric's unit."""
+        level = self.log_level(length, share)
+        lowest = self.lower + self.bound.lower(self._unit(low), log_level=level) * self.span
+        highest = self.lower + self.bound.upper(self._unit(high), log_level=level) * self.span
+        if isinstance(
+            lowest, np.ndarray
+        ):  # what can be is in its own interval, even where no count lies within
+            return Interval(
+                np.minimum(lowest, np.maximum(low, self.lower)),
+                np.maximum(highest, np.minimum(high, self.upper)),
+            )
+        return Interval(min(lowest, max(low, self.lower)), max(highest, min(high, self.upper)))
+
+    def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
-        length = self.code.length(query=query, charges=charges, nats=PLANNED_NATS_PER_CHARGE * charges)
-        level = self.agreed_level(length)
-        value = self._unit(estimate)
-        width = self.bound.upper(value, log_level=level) - self.bound.lower(value, log_level=level)
-        return float(width) * self.span / 2.0
+        length = self.code.length(query=self.queries, charges=charges, nats=nats)
+        low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)
+        return float(high - low) / 2.0
+
+    def final_half_width(self, *, charges: int, nats: float, estimate: float, answers: int = 1) -> float:
+        """Half-width of a final's interval around ``estimate``, in the metric's unit."""
+        length = self.code.final_length(charges=charges, nats=nats, answers=answers)
+        low, high = self.around(estimate, estimate, length=length, share=0.5)
+        return float(high - low) / 2.0
+
+    # ---- thresholds
 
     def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
         """Largest deviation that may go uncorrected at this prior, in the metric's unit.
@@ -286,8 +280,8 @@ class Certificate:
 
         Notes
         -----
-        The largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``, with the
-        confidence bound taken at the last declared question: so T changes only when a charge is made.
+        The largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``: it changes
+        only when something is told.
         """
         if self.fixed_threshold is not None:
             return (
@@ -295,7 +289,7 @@ class Certificate:
                 if isinstance(prior, np.ndarray)
                 else self.fixed_threshold
             )
-        return self.threshold_of_length(prior, self.last_length(charges=charges, nats=nats))
+        return self.threshold_of_length(prior, self.length(charges=charges, nats=nats))
 
     def threshold_of_length(
         self, prior: Numbers, length: float, *, tolerance: float | None = None, least: float | None = None
@@ -304,82 +298,19 @@ class Certificate:
 
         Another tolerance and another least threshold may be named than the plan's.
         """
-        level = self.agreed_level(length)
+        level = self.log_level(length, self.shares.agreed)
         value = self._unit(prior)
         tolerance = (self.tolerance if tolerance is None else tolerance) / self.span
         least = self.least_threshold if least is None else least
         below = value - self.bound.reach_low(value - tolerance, log_level=level)
         above = self.bound.reach_high(value + tolerance, log_level=level) - value
-        room = np.minimum(np.minimum(below, above), 1.0) - self.comparison_tail
-        threshold = np.maximum(room * self.span, least)
+        room = np.minimum(np.minimum(below, above), 1.0) * self.span - self.comparison_tail
+        threshold = np.maximum(room, least)
         return threshold if isinstance(prior, np.ndarray) else float(threshold)
 
-    def agreed(self, prior: Numbers, threshold: Numbers, length: Numbers) -> Interval:
-        """Interval of an answer that is the prior itself."""
-        reach = threshold / self.span + self.comparison_tail
-        return self._around(prior, reach, length, level=self.agreed_level(length))
-
-    def charged(self, value: Numbers, threshold: Numbers, length: Numbers) -> Interval:
-        """Interval of an answer that is a fresh holdout value."""
-        return self._around(value, self.answer_reach(threshold), length, level=self.charged_level(length))
-
-    def rounded(self, noisy: float, prior: float, threshold: float) -> float:
-        """Value that is released for a noisy score: the nearest one on the answer grid."""
-        step = self.resolution_at(threshold)
-        return self._tidy(self.lower + round((noisy - self.lower) / step) * step)
-
-    def is_answer(self, value: float, *, prior: float, threshold: float) -> bool:
-        """Whether a charged value can have been released."""
-        cells = (value - self.lower) / self.resolution_at(threshold)
-        return value == self.upper or abs(cells - round(cells)) <= _GRID_ROUNDING
-
-    def failed_value(self, prior: float) -> float:
-        """Value recorded for a question that failed on the holdout: the worst there is."""
-        return self.lower if self.greater_is_better else self.upper
-
-    @property
-    def direction(self) -> int:
-        """Which deviations are charged: both."""
-        return 0
-
-    @property
-    def start(self) -> float:
-        """Released value before the first question: none."""
-        return math.nan
-
-    def value_code(self, *, prior: float, threshold: float) -> ValueCode:
-        """Code of a charged value at a question of the given prior and threshold."""
-        below, above = prior - self.lower > threshold, self.upper - prior > threshold
-        if below == above:
-            return ValueCode(threshold)
-        return ValueCode(threshold, overfitting=1.0 if below == self.greater_is_better else 0.0)
-
-    def value_nats(self, value: float, *, prior: float, threshold: float) -> float:
-        """Description length of a charged value on the answer grid."""
-        step = self.resolution_at(threshold)
-        cell, last = round((value - self.lower) / step), round(self.span / step)
-        centre = self.lower + cell * step
-        low = -math.inf if cell <= 0 else centre - step / 2.0 - prior
-        high = math.inf if cell >= last else centre + step / 2.0 - prior
-        if self.greater_is_better:
-            low, high = -high, -low
-        return self.value_code(prior=prior, threshold=threshold).nats(low, high)
-
-    def _around(
-        self, centre: Numbers, reach: Numbers, length: Numbers, *, level: Numbers | None = None
-    ) -> Interval:
-        level, value = self.log_level(length) if level is None else level, self._unit(centre)
-        low = self.lower + self.bound.lower(value - reach, log_level=level) * self.span
-        high = self.lower + self.bound.upper(value + reach, log_level=level) * self.span
-        if isinstance(
-            low, np.ndarray
-        ):  # an answer is in its own interval, even where no score lies within reach
-            return Interval(np.minimum(low, centre), np.maximum(high, centre))
-        return Interval(min(low, centre), max(high, centre))
-
-    def _tidy(self, value: float) -> float:
-        """Hide 0.30000000000000004, far below the noise grid, and stay within the bounds."""
-        digits = 12 - math.ceil(math.log10(self.span))
+    def tidy(self, value: float) -> float:
+        """Hide what lies below the noise grid, and stay within the bounds."""
+        digits = math.ceil(8.5 - math.log10(self.span))  # coarser than the grid, within its slack
         return min(max(round(value, digits), self.lower), self.upper)
 
     def _unit(self, value: Numbers) -> Numbers:

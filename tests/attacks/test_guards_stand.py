@@ -23,7 +23,7 @@ from reusable_holdout.attacks import (
 )
 
 ROWS, RUNS = 1_000, 40
-TALKATIVE = {"threshold": 0.025, "charges": 40, "noise_scale": 1e-5, "resolution": 0.008}
+TALKATIVE = {"threshold": 0.025, "charges": 40, "noise_scale": 1e-5}
 ON_VOTES = [boosting_attack, flip_attack, threshold_probing_attack, budget_burning_attack, freedman_attack]
 
 
@@ -31,7 +31,7 @@ long = pytest.mark.long(
     "reusable_holdout/accounting",
     "reusable_holdout/attacks",
     "reusable_holdout/errors.py",
-    "reusable_holdout/holdout",
+    "reusable_holdout/guard",
     "reusable_holdout/ledger",
     "reusable_holdout/mechanisms",
     "reusable_holdout/plan",
@@ -85,7 +85,7 @@ def test_the_log_loss_oracle_reads_nothing():
     assert result.details["read"] == ROWS
     right = np.count_nonzero((result.final > 0.5) == labels)
     assert abs(right - ROWS / 2) < 6 * math.sqrt(ROWS) / 2
-    assert abs(result.answer - result.truth) < 0.3
+    assert result.answer > 0.69  # no better than a coin's, though what is told of a far one is a bound alone
     assert result.covered
 
 

@@ -6,7 +6,9 @@ from reusable_holdout.errors import LedgerError, RotatedError
 from reusable_holdout.ledger import Row, chain_problems, genesis, seal
 
 
-def make_row(query, *, charged=0, nats=0.0, before=None, batch=None, name="", series=""):
+def make_row(
+    query, *, charged=0, nats=0.0, takes=1, kind="check", before=None, batch=None, name="", series=""
+):
     charges = (before.charges if before else 0) + charged
     spent = (before.spent_nats if before else 0.0) + nats
     return Row(
@@ -22,8 +24,10 @@ def make_row(query, *, charged=0, nats=0.0, before=None, batch=None, name="", se
         nats=nats,
         charges=charges,
         spent_nats=spent,
-        paired=0,
+        asked=(before.asked if before else query - 1) + takes,
         asked_at=1.7e9,
+        kind=kind,
+        told="cell 3" if charged else "agreed",
         name=name,
         series=series,
     )
@@ -45,7 +49,7 @@ class LedgerContract:
     def test_an_empty_ledger_ends_at_its_configuration(self, ledger):
         assert ledger.configuration() is None
         assert ledger.create("{}") == "{}"
-        assert tuple(ledger.tail()) == (0, 0, 0.0, genesis("{}"))
+        assert tuple(ledger.tail()) == (0, 0, 0.0, 0, "", genesis("{}"))
         assert ledger.rows() == []
         assert ledger.seals() == []
 
@@ -64,19 +68,39 @@ class LedgerContract:
         assert ledger.rows(after=1) == [second]
         assert ledger.tail()[:3] == (2, 1, 2.5)
 
+    def test_the_tail_says_how_many_queries_were_taken_and_how_the_last_was_asked(self, ledger):
+        ledger.create("{}")
+        choice = make_row(1, kind="choose", takes=30)
+        append(ledger, choice)
+        assert (ledger.tail().query, ledger.tail().asked, ledger.tail().kind) == (1, 30, "choose")
+        append(ledger, make_row(2, kind="final", takes=0, before=choice))
+        assert (ledger.tail().query, ledger.tail().asked, ledger.tail().kind) == (2, 30, "final")
+        with pytest.raises(LedgerError, match="continue"):
+            append(ledger, make_row(3)._replace(asked=29))
+
     def test_each_series_has_a_last_value(self, ledger):
         ledger.create("{}")
         values = [("", 0.1), ("a", 0.2), ("b", 0.3), ("", 0.4), ("a", 0.5)]
         for query, (series, value) in enumerate(values, start=1):
             append(ledger, make_row(query, series=series)._replace(value=value))
         with ledger.transaction() as transaction:
-            found = {series: transaction.last_value(series) for series in ("", "a", "b", "none")}
+            found = {series: transaction.last_value("check", series) for series in ("", "a", "b", "none")}
         assert found == {"": 0.4, "a": 0.5, "b": 0.3, "none": None}
         rotate(ledger, "second")
         now = ledger.latest()
         with now.transaction() as transaction:
-            assert transaction.last_value("a") is None
+            assert transaction.last_value("check", "a") is None
         now.close()
+
+    @pytest.mark.parametrize("series", ["", "a"])
+    def test_what_was_asked_in_another_way_is_not_the_last_value_of_a_series(self, ledger, series):
+        ledger.create("{}")
+        append(ledger, make_row(1, kind="ladder", series=series)._replace(value=0.5))
+        append(ledger, make_row(2, kind="reveal", series=series)._replace(value=0.3))
+        with ledger.transaction() as transaction:
+            assert transaction.last_value("ladder", series) == 0.5
+            assert transaction.last_value("reveal", series) == 0.3
+            assert transaction.last_value("gate", series) is None
 
     def test_each_commit_is_sealed_once(self, ledger):
         ledger.create("{}")
@@ -113,6 +137,8 @@ class LedgerContract:
             make_row(2),
             make_row(1)._replace(charges=1),
             make_row(1)._replace(spent_nats=1.0),
+            make_row(1)._replace(asked=-1),
+            make_row(1)._replace(asked=None),
             make_row(1)._replace(high=float("nan")),
             make_row(1)._replace(value=float("inf")),
             make_row(1)._replace(asked_at=float("nan")),
@@ -241,7 +267,7 @@ class LedgerContract:
         assert (ledger.epoch, now.epoch) == (1, 2)
         assert (ledger.configuration(), now.configuration()) == ("first", "second")
         assert now.configurations() == ["first", "second"]
-        assert tuple(now.tail()) == (0, 0, 0.0, genesis("second"))
+        assert tuple(now.tail()) == (0, 0, 0.0, 0, "", genesis("second"))
         assert now.find(make_row(1).digest) is None
         append(now, make_row(1)._replace(value=0.25), make_row(2, batch=1))
         assert len(now.rows()) == 2

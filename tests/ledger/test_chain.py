@@ -43,7 +43,9 @@ CHANGES = {
     "nats": 0.5,
     "charges": 3,
     "spent_nats": 9.0,
-    "paired": 1,
+    "asked": 9,
+    "kind": "reveal",
+    "told": "cell 0",
     "asked_at": 0.0,
     "name": "other",
     "series": "other",
@@ -181,9 +183,11 @@ rows_of_any_kind = st.builds(
     high=floats,
     nats=floats,
     charges=st.integers(0, 2**62),
-    paired=st.integers(0, 1),
     spent_nats=floats,
     asked_at=floats,
+    asked=st.integers(0, 2**62),
+    kind=st.text(max_size=20),
+    told=st.text(max_size=20),
     name=st.text(max_size=20),
 )
 
@@ -199,3 +203,12 @@ def test_a_name_cannot_pass_for_another_row(row, left, right):
     one = [row._replace(name=left + right)]
     two = [row._replace(name=left), row._replace(name=right)]
     assert seal(b"p" * 32, one) != seal(b"p" * 32, two)
+
+
+@given(rows_of_any_kind, st.text(min_size=1, max_size=5))
+def test_what_was_told_cannot_pass_for_a_part_of_its_kind_or_name(row, moved):
+    one = [row._replace(kind=row.kind + moved)]
+    two = [row._replace(told=moved + row.told)]
+    three = [row._replace(name=moved + row.name, told=row.told)]
+    seals = {seal(b"p" * 32, rows) for rows in (one, two, three)}
+    assert len(seals) == 3

@@ -14,14 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity import FAILURE_NATS, PLANNED_NATS_PER_CHARGE, TranscriptCode, ValueCode
+from reusable_holdout.validity import TranscriptCode
+from reusable_holdout.validity.transcript_code import FINAL_SHARE
 
-# A weight of one node, without the values' part: of question `query` of K, asked in a batch that starts after `before`
-# questions, `charges` of at most `most` of which were charged.
+FINALS, QUESTIONS = Fraction(FINAL_SHARE), 1 - Fraction(FINAL_SHARE)
+
+# A weight of one node, without the outcomes' part and the questions' share: of question `query` of K, asked in a batch
+# that starts after `before` questions, `charges` of at most `most` of which were charged.
 
 
 def number_of_charges(charges, most):
+    """Of the charges before a question: none can follow the last."""
+    if most == 1:
+        return Fraction(1)
     return Fraction(1, 2 * (most - 1)) if charges else Fraction(1, 2)
+
+
+def number_before_a_final(charges, most):
+    """A final can follow the last charge."""
+    return Fraction(1, 2 * most) if charges else Fraction(1, 2)
 
 
 WEIGHTS = {
@@ -66,7 +77,10 @@ def worst_kraft_sum(queries, weight, *, most, batches=None, values=Fraction(1)):
 
 
 def kraft_sums_of_all_strategies(code, value_weight):
-    """Kraft sum of every deterministic strategy, history by history, from the public lengths alone."""
+    """Questions' Kraft sum of every deterministic strategy, history by history, from the public lengths alone.
+
+    In units of the questions' share.
+    """
 
     def sums(before, charges, nats):
         if before == code.queries or charges >= code.charges:
@@ -79,14 +93,14 @@ def kraft_sums_of_all_strategies(code, value_weight):
                 sums(before + size, charges + sum(hits), nats - sum(hits) * math.log(value_weight))
                 for hits in itertools.product((0, 1), repeat=size)
             ]
-            asked = float(np.exp(-lengths).sum())
+            asked = float(np.exp(-lengths).sum() / QUESTIONS)
             found += [asked + sum(chosen) for chosen in itertools.product(*continuations)]
         return found
 
     return sums(0, 0, 0.0)
 
 
-@for_each("most", [2, 3, 5, 25])
+@for_each("most", [1, 2, 3, 5, 25])
 @for_each("queries", [1, 2, 3, 5, 9, 16, 25])
 def test_no_strategy_overfills_the_kraft_sum_even_when_answers_choose_the_batches(queries, most):
     total = worst_kraft_sum(queries, WEIGHTS["the code"], most=most)
@@ -94,7 +108,7 @@ def test_no_strategy_overfills_the_kraft_sum_even_when_answers_choose_the_batche
     assert total >= Fraction(1, 2)  # the first batch alone weighs a half
 
 
-@for_each(("queries", "most"), [(4, 3), (12, 5), (20, 8)])
+@for_each(("queries", "most"), [(4, 1), (4, 3), (12, 5), (20, 8)])
 def test_one_question_at_a_time_fills_the_kraft_sum(queries, most):
     """Every set of at most `most` questions, the last asked and the others charged, is a history: nothing is wasted."""
     single = worst_kraft_sum(
@@ -123,7 +137,7 @@ def test_counting_positions_before_the_batch_overfills_the_kraft_sum_once_answer
 
 
 @for_each("queries", [2, 3, 4, 5])
-@for_each("most", [2, 3, 9])
+@for_each("most", [1, 2, 3, 9])
 @for_each("value_weight", [0.9999, 0.3])
 def test_the_dynamic_programme_finds_the_worst_of_all_enumerated_strategies(queries, most, value_weight):
     sums = kraft_sums_of_all_strategies(TranscriptCode(queries=queries, charges=most), value_weight)
@@ -131,15 +145,15 @@ def test_the_dynamic_programme_finds_the_worst_of_all_enumerated_strategies(quer
         assert len(sums) == {2: 2, 3: 6, 4: 54, 5: 4470}[queries]
     worst = worst_kraft_sum(queries, WEIGHTS["the code"], most=most, values=Fraction(value_weight))
     assert max(sums) == pytest.approx(float(worst), rel=1e-12)
-    assert max(sums) <= 1.0
+    assert max(sums) <= 1.0 + 1e-12
 
 
 def test_a_length_is_minus_the_log_of_the_weight_the_kraft_sums_are_about():
-    for queries, most, nats in ((7, 4, 0.0), (40, 40, 2.5)):
+    for queries, most, nats in ((7, 1, 0.0), (7, 4, 0.0), (40, 40, 2.5)):
         code = TranscriptCode(queries=queries, charges=most)
         for query in range(1, queries + 1):
             for charges in range(min(query, most)):
-                weight = WEIGHTS["the code"](queries, query, None, charges, most)
+                weight = QUESTIONS * WEIGHTS["the code"](queries, query, None, charges, most)
                 length = code.length(query=query, charges=charges, nats=nats)
                 assert length == pytest.approx(nats - math.log(weight), abs=1e-11)
 
@@ -147,10 +161,11 @@ def test_a_length_is_minus_the_log_of_the_weight_the_kraft_sums_are_about():
 def test_undeclared_questions_weigh_one_together():
     code = TranscriptCode()
     weights = sum(math.exp(-code.length(query=i, charges=0)) for i in range(1, 2001))
-    assert weights == pytest.approx(0.5 * (1 - 1 / 2001), rel=1e-12)  # 1 / (i (i + 1)) telescopes
+    share = float(QUESTIONS)
+    assert weights == pytest.approx(share * 0.5 * (1 - 1 / 2001), rel=1e-12)  # 1 / (i (i + 1)) telescopes
     for i in (1, 5, 40):  # all histories of the i-th question, but the one in which i charges were before it
         together = sum(math.comb(i - 1, j) * math.exp(-code.length(query=i, charges=j)) for j in range(i))
-        assert together == pytest.approx((1 - 2.0**-i) / (i * (i + 1)), rel=1e-9)
+        assert together == pytest.approx(share * (1 - 2.0**-i) / (i * (i + 1)), rel=1e-9)
 
 
 @given(queries=declared_or_not, data=st.data())
@@ -195,75 +210,105 @@ def test_other_impossible_codes_are_refused():
         TranscriptCode(queries=5, charges=0)
 
 
-value_codes = st.builds(
-    ValueCode, threshold=st.floats(1e-6, 10.0), overfitting=st.sampled_from((0.0, 0.2, 0.8, 1.0))
+def test_more_charges_than_were_declared_cost_as_if_so_many_had_been():
+    few, many = (TranscriptCode(queries=100, charges=charges) for charges in (5, 31))
+    assert few.length(query=100, charges=30) == many.length(query=100, charges=30)
+    assert few.length(query=100, charges=4) < many.length(query=100, charges=4)
+
+
+# ---- the final
+
+
+def worst_kraft_sum_of_finals(queries, weight, *, most, values=Fraction(1)):
+    """Largest sum of the finals' weights: after every history the strategy gives its final, or asks one more first.
+
+    `weight` is that of a final after so many charges and questions. Between two questions is all there is of freedom: a
+    final depends on a batch's answers as on those of single questions.
+    """
+
+    @cache
+    def worst(asked, charges):
+        now = weight(asked, charges)
+        if asked == queries or charges == most:
+            return now
+        return max(now, worst(asked + 1, charges) + values * worst(asked + 1, charges + 1))
+
+    return worst(0, 0)
+
+
+@for_each("most", [1, 2, 3, 5, 25])
+@for_each("queries", [1, 2, 3, 5, 9, 16, 25])
+def test_no_strategy_overfills_the_kraft_sum_of_finals(queries, most):
+    def weight(asked, charges):
+        return number_before_a_final(charges, most) / math.comb(queries, charges)
+
+    total = worst_kraft_sum_of_finals(queries, weight, most=most)
+    assert Fraction(1, 2) <= total <= 1
+    if most <= queries:
+        assert total == 1  # asking on to the end, or to the last charge, wastes nothing
+
+
+def test_finals_that_pay_for_the_questions_asked_alone_would_overfill_the_kraft_sum():
+    """The twin: a strategy stops where stopping is cheap."""
+
+    def weight(asked, charges):
+        return number_before_a_final(charges, 4) / math.comb(max(asked, charges), charges)
+
+    assert worst_kraft_sum_of_finals(12, weight, most=4) > 1
+
+
+@for_each(("queries", "most"), [(1, 1), (7, 1), (7, 4), (40, 40)])
+def test_a_finals_length_is_minus_the_log_of_its_weight(queries, most):
+    code = TranscriptCode(queries=queries, charges=most)
+    for charges in range(min(queries, most) + 1):
+        weight = FINALS * number_before_a_final(charges, most) / math.comb(queries, charges)
+        length = code.final_length(charges=charges, nats=1.5)
+        assert length == pytest.approx(1.5 - math.log(weight), abs=1e-11)
+        for answers in (1, 2, 30):
+            several = code.final_length(charges=charges, nats=1.5, answers=answers)
+            assert several == pytest.approx(length + math.log(answers), abs=1e-12)
+
+
+def test_questions_and_finals_share_one():
+    code = TranscriptCode(queries=50, charges=1)
+    questions = sum(math.exp(-code.length(query=i, charges=0)) for i in range(1, 51))
+    finals = math.exp(-code.final_length(charges=0)) + 50 * math.exp(-code.final_length(charges=1))
+    assert (questions, finals) == pytest.approx((float(QUESTIONS), float(FINALS)), rel=1e-9)
+
+
+def test_a_final_does_not_pay_for_its_place():
+    code = TranscriptCode(queries=1000, charges=10)
+    for charges in range(10):
+        question, final = code.length(query=1000, charges=charges), code.final_length(charges=charges)
+        shares = math.log(QUESTIONS / FINALS)
+        place = math.log((1000 - charges) / (charges + 1))  # C(K, j + 1) / C(K, j)
+        number = math.log(9 / 10) if charges else 0.0
+        assert question - final == pytest.approx(place + number - shares, abs=1e-9)
+
+
+def test_undeclared_finals_weigh_their_share_together():
+    """Those of two or more charges telescope in the index of the last one."""
+    code, most = TranscriptCode(), 400
+    none = math.exp(-code.final_length(charges=0))
+    assert none == pytest.approx(float(FINALS) / 2)
+    for last in (1, 2, 7, 30):
+        together = sum(
+            math.comb(last - 1, j - 1) * math.exp(-code.final_length(charges=j, last_charge=last))
+            for j in range(1, last + 1)
+        )
+        assert together == pytest.approx(
+            float(FINALS) * (0.5 - 2.0 ** -(last + 1)) / (last * (last + 1)), rel=1e-9
+        )
+    one = sum(math.exp(-code.final_length(charges=1, last_charge=last)) for last in range(1, most + 1))
+    assert one == pytest.approx(float(FINALS) / 4 * (1 - 1 / (most + 1)), rel=1e-9)
+
+
+@for_each(
+    "wrong",
+    [{"answers": 0}, {"charges": -1}, {"queries": None, "charges": 3, "last_charge": 2}],
 )
-thresholds_off = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30, unique=True)
-
-
-@given(code=value_codes, cuts=thresholds_off)
-def test_the_weights_of_all_cells_of_any_grid_and_of_a_failure_sum_to_one(code, cuts):
-    edges = [-math.inf, *sorted(cut * code.threshold for cut in cuts), math.inf]
-    weights = []
-    for low, high in itertools.pairwise(edges):
-        if code.overfitting in {0.2, 0.8} and high - low > 1e-6 * code.threshold:
-            weights.append(math.exp(-code.nats(low, high)))
-            assert 0.0 < weights[-1] < 1.0
-        elif low < code.threshold and high > -code.threshold and high - low > 1e-6 * code.threshold:
-            weights.append(math.exp(-code.nats(low, high)))
-    total = math.fsum(weights) + math.exp(-FAILURE_NATS)
-    assert total <= 1.0 + 1e-9
-    if code.overfitting in {0.2, 0.8}:
-        assert total >= 1.0 - 1e-4  # cells too narrow to have a weight are left out
-
-
-@given(code=value_codes, low=st.floats(-1e3, 1e3), width=st.floats(0.01, 10.0))
-def test_the_sides_are_mirrored_by_exchanging_their_shares(code, low, width):
-    other = ValueCode(code.threshold, overfitting=1.0 - code.overfitting)
-    low, high = low * code.threshold, (low + width) * code.threshold
-    if 0.0 < code.overfitting < 1.0:
-        assert code.nats(low, high) == pytest.approx(other.nats(-high, -low), rel=1e-12)
-    if low >= 0.0 and code.overfitting == 0.8:
-        assert code.nats(low, high) <= code.nats(-high, -low)
-
-
-@given(threshold=st.floats(1e-6, 10.0), low=st.floats(-30.0, 30.0), width=st.floats(0.01, 3.0))
-def test_a_cell_costs_what_the_distribution_of_the_docstring_gives_it(threshold, low, width):
-    def exceeded(deviation):
-        return 0.9 * 2.0 ** (1.0 - max(deviation, 1.0)) + 0.1 / max(deviation, 1.0)
-
-    def below(deviation):
-        """Distribution function, in thresholds, failures left out."""
-        inner = 0.04 * (min(max(deviation, -1.0), 1.0) + 1.0) / 2.0
-        return inner + 0.93 * (0.2 * exceeded(-deviation) + 0.8 * (1.0 - exceeded(deviation)))
-
-    nats = ValueCode(threshold).nats(low * threshold, (low + width) * threshold)
-    assert math.exp(-nats) == pytest.approx(below(low + width) - below(low), rel=1e-6)
-
-
-@given(low=st.floats(1.0, 1e6), factor=st.floats(1e-3, 1e3))
-def test_costs_depend_on_deviations_in_thresholds_alone(low, factor):
-    one, other = ValueCode(1.0), ValueCode(factor)
-    assert one.nats(low, low + 1.0) == pytest.approx(other.nats(low * factor, (low + 1.0) * factor), rel=1e-6)
-
-
-def test_a_finer_grid_costs_the_logarithm_of_its_fineness():
-    code = ValueCode(threshold=0.05)
-    for deviation in (0.06, 0.1, 0.25):
-        coarse = code.nats(deviation - 0.005, deviation + 0.005)
-        fine = code.nats(deviation - 0.00005, deviation + 0.00005)
-        assert fine - coarse == pytest.approx(math.log(100), abs=0.02)
-
-
-def test_typical_values_cost_what_the_docstring_says():
-    code = ValueCode(threshold=1.0)
-    without_heavy_tail = -math.log(0.93 * 0.8 * (2.0**-38.5 - 2.0**-39.5))
-    assert [round(code.nats(d, d + 1.0), 1) for d in (1.0, 2.0, 3.0, 39.5)] == [1.0, 1.7, 2.4, 10.0]
-    assert [round(code.nats(-d - 1.0, -d), 1) for d in (1.0, 2.0, 3.0)] == [2.4, 3.1, 3.8]
-    assert without_heavy_tail == pytest.approx(27.7, abs=0.1)
-
-
-def test_the_planned_nats_pay_for_the_nearest_values_of_a_derived_grid_and_not_for_the_next():
-    code, step = ValueCode(threshold=1.0), 4.0 / 3.0
-    nearest = 0.8 * code.nats(1.0, 1.0 + step) + 0.2 * code.nats(-1.0 - step, -1.0)
-    assert nearest <= PLANNED_NATS_PER_CHARGE < code.nats(1.0 + step, 1.0 + 2.0 * step)
+def test_a_final_of_nothing_or_of_impossible_charges_is_refused(wrong):
+    asked = {"queries": 10, "charges": 0} | wrong
+    code = TranscriptCode(queries=asked.pop("queries"))
+    with pytest.raises(InputError, match="a final has at least 1 answer"):
+        code.final_length(**asked)

@@ -119,17 +119,21 @@ def test_workers_never_exceed_the_budget_in_many_repetitions(
     assert halts >= 2 * repetitions
 
 
-def test_a_guarded_search_gives_the_same_answers_on_every_backend(make_guard, backend):
+@pytest.mark.parametrize(
+    ("ask", "room"), [("choose", {"choices": [4]}), ("evaluate", {"threshold": 0.01})], ids=str
+)
+def test_a_guarded_search_gives_the_same_answers_on_every_backend(make_guard, backend, ask, room):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 4))
     y = (X[:, 0] + rng.normal(size=3_000) > 0).astype(int)
     found = []
     for name, n_jobs, chosen in (("serial.db", 1, "loky"), ("parallel.db", 2, backend)):
-        guard = make_guard(name, X=X[1_000:], y=y[1_000:], threshold=0.01, seed=0)
+        guard = make_guard(name, X=X[1_000:], y=y[1_000:], seed=0, **room)
         grid = GridSearchCV(LogisticRegression(), {"C": [1e-5, 1e-3, 0.1, 10.0]}, cv=3)
         with parallel_config(chosen, n_jobs=n_jobs):
-            found.append(GuardedSearchCV(grid, guard, n_jobs=n_jobs).fit(X[:1_000], y[:1_000]))
+            search = GuardedSearchCV(grid, guard, ask=ask, n_jobs=n_jobs)
+            found.append(search.fit(X[:1_000], y[:1_000]))
     serial, parallel = (search.guard_results_ for search in found)
-    assert serial["charged"].any()
+    assert serial["charged"].any() == (ask == "evaluate")
     assert parallel.equals(serial)
     assert found[0].best_index_ == found[1].best_index_

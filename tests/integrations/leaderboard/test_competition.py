@@ -199,7 +199,7 @@ def test_after_a_halt_the_board_stays_and_old_files_are_answered(make_competitio
     with pytest.raises(Halted):
         competition.submit(team, sheet(0.9), filename="new.csv", claimed=0.9)
     status = competition.status()
-    assert (status.halted, status.halt_reason, status.open) == (True, "code", False)
+    assert (status.halted, status.halt_reason, status.open) == (True, "charges", False)
     assert competition.board() == board
     assert competition.submit(team, sheet(0.7), filename="old.csv") == first._replace(replayed=True)
     assert len(competition.submissions()) == 1 + len(rest) == status.queries_asked

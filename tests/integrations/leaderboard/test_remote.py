@@ -1,6 +1,7 @@
 """RemoteHoldout: the interface of the local guard, over HTTP."""
 
 import contextlib
+import math
 import pickle
 
 import httpx
@@ -46,7 +47,8 @@ def test_an_answer_is_that_of_the_guard(remote, predictions):
 
     (row,) = competition.history().to_dict("records")
     assert isinstance(answer, Answer)
-    for name in ("value", "charged", "low", "high", "prior", "query", "threshold", "charges_left"):
+    shown = ("value", "charged", "low", "high", "prior", "query", "threshold", "charges_left")
+    for name in (*shown, "kind", "told", "nats"):
         assert getattr(answer, name) == row[name]
     assert (answer.name, answer.replayed, answer.paired) == ("first", False, False)
     assert holdout.evaluate_predictions(predictions(0.9), prior=0.9) == answer._replace(replayed=True)
@@ -59,13 +61,35 @@ def test_what_a_guard_says_of_itself_it_says_as_well(remote, predictions):
     assert holdout.plan == competition.plan
     assert holdout.metric == competition.metric
     assert (holdout.policy, holdout.team, holdout.epoch) == ("thresholdout", "Blue", 1)
-    assert holdout.queries_asked == 3
+    assert (holdout.queries_asked, holdout.answered) == (3, 3)
     assert holdout.queries_left == competition.plan.queries - 3
     assert holdout.charges_left == competition.status().charges_left < competition.plan.charges
     assert (holdout.halted, holdout.halt_reason) == (False, None)
     assert holdout.classes.tolist() == [0, 1]
     assert holdout.ids[:2] == ("r0", "r1")
     pd.testing.assert_frame_equal(holdout.history(), competition.history())
+
+
+def test_what_a_charged_answer_cost_is_in_the_history_alone(remote, predictions):
+    holdout, competition, _ = remote()
+    answer = holdout.evaluate_predictions(predictions(0.9), prior=0.2)
+    (row,) = holdout.history().to_dict("records")
+    assert answer.charged
+    assert math.isnan(answer.nats)
+    assert (row["kind"], row["told"]) == ("check", competition.history()["told"][0])
+    assert row["nats"] > 0
+
+
+def test_what_a_board_does_not_answer_it_refuses_in_plain_words(remote, predictions):
+    holdout, competition, _ = remote()
+    plain = r"a board does not.*nothing was asked; ask with evaluate_predictions"
+    with pytest.raises(InputError, match=plain):
+        holdout.reveal_predictions(predictions(0.9), prior=0.9)
+    with pytest.raises(InputError, match=plain):
+        holdout.choose_predictions([predictions(0.9), predictions(0.8)], [0.9, 0.8])
+    with pytest.raises(InputError, match=plain):
+        holdout.final_predictions(predictions(0.9))
+    assert competition.status().answered == 0
 
 
 def test_an_empty_history_has_the_columns_of_a_full_one(remote, predictions):
@@ -138,7 +162,8 @@ def test_a_halt_is_a_halt(remote, predictions):
     with pytest.raises(Halted) as halt:
         holdout.evaluate_many(asked, [0.9, 0.2, 0.2, 0.2])
     assert halt.value.reason == competition.status().halt_reason == holdout.halt_reason
-    assert [(one.query, one.charged) for one in halt.value.answers] == [(1, False), (2, True)]
+    assert halt.value.reason == "charges"
+    assert [(one.query, one.charged) for one in halt.value.answers] == [(1, False), (2, True), (3, True)]
     pd.testing.assert_frame_equal(halt.value.history, competition.history())
     with pytest.raises(Halted, match="halted"):
         holdout.evaluate_predictions(asked[3], prior=0.9)

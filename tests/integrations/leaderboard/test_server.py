@@ -23,7 +23,7 @@ from reusable_holdout_leaderboard.remote import RemoteHoldout
 from reusable_holdout_leaderboard.settings import Settings
 
 from reusable_holdout.errors import HoldoutError, InputError
-from reusable_holdout.holdout import verify
+from reusable_holdout.guard import verify
 
 CLIENTS = 3
 long = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")

@@ -117,6 +117,7 @@ def test_the_result_is_the_guards_answer(models, make_guard):
         "holdout_charged": 1.0,
         "holdout_charges_left": guard.charges_left,
         "holdout_queries_left": 29,
+        "holdout_nats": row["nats"],
     }
     run = run_of(result)
     assert run.data.metrics == result.metrics

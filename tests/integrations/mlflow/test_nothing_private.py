@@ -6,7 +6,7 @@ import warnings
 import mlflow
 import numpy as np
 import pytest
-from holdout.test_leaks import MARK, QUESTIONS, ROWS, Secrets, right_in
+from guard.test_leaks import MARK, QUESTIONS, ROWS, Secrets, right_in
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import HoldoutDataset, track
 
@@ -27,7 +27,7 @@ def features():
 
 @pytest.fixture
 def guard(labels, features, tmp_path):
-    settings = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002, "resolution": 0.05}
+    settings = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002}
     with ReusableHoldout(
         features, labels, estimate=0.7, seed=17, ledger=tmp_path / "guard.db", **settings
     ) as one:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync, track
+from reusable_holdout_mlflow.identity import halt_note
 from reusable_holdout_mlflow.page import HoldoutPage
 from reusable_holdout_mlflow.search import pages_of
 
@@ -93,6 +94,43 @@ def test_a_halt_is_on_the_page_too(database, make_guard, questions):
     assert page.data.tags["reusable_holdout.halt_reason"] == "queries"
     assert page.data.tags["mlflow.note.content"].count("The guard has halted") == 1
     assert page.data.metrics["holdout_halted"] == 1
+
+
+def test_the_note_of_a_halt_says_why_and_what_can_still_be_had(make_guard, labels):
+    guard = make_guard(queries=1, ledger=None)
+    guard.evaluate_predictions(labels, prior=1.0)
+    note = halt_note(guard, guard.halt_reason)
+    assert "after answer 1: all 1 declared queries are asked, and only a final can still be had" in note
+    guard = make_guard(tolerance=None, charges=1, ledger=None)
+    guard.evaluate_predictions(labels, prior=0.2)
+    assert "after answer 1: all 1 charges are spent, and only a final" in halt_note(guard, guard.halt_reason)
+
+
+def test_a_final_is_logged_and_is_a_halt(database, make_guard, labels):
+    guard, client = make_guard(), MlflowClient(database)
+    with track(guard, tracking_uri=database) as tracked:
+        guard.evaluate_predictions(labels, prior=1.0)
+        guard.final_predictions(labels)
+    data = client.get_run(tracked.run_id).data
+    assert data.tags["reusable_holdout.halt_reason"] == "final"
+    note = data.tags["mlflow.note.content"]
+    assert "after answer 2: a final was given, and nothing new will be learnt from this holdout" in note
+    answers = client.get_metric_history(tracked.run_id, "holdout_answer")
+    assert sorted((one.step, one.value) for one in answers) == [(1, 1.0), (2, 1.0)]
+    assert data.metrics["holdout_queries_left"] == 29
+
+
+def test_a_choice_takes_as_many_queries_as_it_has_candidates(database, make_guard, labels):
+    guard, client = make_guard(), MlflowClient(database)
+    with track(guard, tracking_uri=database) as tracked:
+        guard.choose_predictions([labels, 1 - labels, labels // 2], [0.99, 0.01, 0.5])
+        guard.evaluate_predictions(labels, prior=0.99)
+    left = client.get_metric_history(tracked.run_id, "holdout_queries_left")
+    assert sorted((one.step, one.value) for one in left) == [(1, 27.0), (2, 26.0)]
+    metrics = page_of(client, guard).data.metrics
+    assert (metrics["holdout_queries_asked"], metrics["holdout_queries_left"]) == (4, 26)
+    nats = client.get_metric_history(tracked.run_id, "holdout_nats")
+    assert {one.step: one.value for one in nats} == dict(zip((1, 2), guard.history()["nats"], strict=True))
 
 
 def test_of_several_who_make_a_page_at_once_one_makes_it(server, make_guard):

@@ -12,7 +12,7 @@ from reusable_holdout_mlflow.answers import log_answers
 
 from reusable_holdout import InputError, ReusableHoldout
 
-METRICS = ["answer", "prior", "gap", "low", "high", "charged", "charges_left", "queries_left"]
+METRICS = ["answer", "prior", "gap", "low", "high", "charged", "charges_left", "queries_left", "nats"]
 
 
 def check_complete(client, run_id, history):

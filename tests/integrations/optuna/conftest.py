@@ -13,7 +13,6 @@ SETTINGS = {
     "charges": 3,
     "threshold": 0.1,
     "noise_scale": 0.0,
-    "resolution": 0.05,
     "estimate": 0.7,
 }
 

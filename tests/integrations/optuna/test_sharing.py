@@ -42,7 +42,6 @@ def shared(tmp_path, labels):
         yield tmp_path, guard
 
 
-@pytest.mark.long("integrations/reusable_holdout_optuna", "reusable_holdout")
 def test_two_processes_share_one_budget_and_both_end(shared):
     folder, guard = shared
     workers = [

@@ -133,7 +133,7 @@ def test_models_are_asked_about_with_the_holdouts_features(study, make_guard):
 
 def test_a_ladder_takes_no_prior(study, make_guard, told):
     objective, predict = told(0.5, 0.52, 0.75)
-    guard = make_guard(policy="ladder", charges=8, resolution=0.1)
+    guard = make_guard(policy="ladder", charges=8)
     guarded = GuardedStudy(study, guard, predict)
     guarded.optimize(objective, n_trials=3)
     assert guarded.guard_results["answer"].tolist() == [0.5, 0.5, 0.7]
@@ -311,7 +311,7 @@ def test_a_loss_is_to_be_minimized(study, make_guard, told):
 
 def test_a_gate_a_wrong_word_and_no_function_are_refused(study, make_guard, told):
     predict = told(0.6)[1]
-    gate = make_guard(policy="gate", threshold=None, resolution=None)
+    gate = make_guard(policy="gate", threshold=None)
     with pytest.raises(InputError, match="a gate says yes or no"):
         GuardedStudy(study, gate, predict)
     with pytest.raises(InputError, match='"new-best" or "all"'):

@@ -99,7 +99,7 @@ def test_a_fold_without_a_score_or_a_taken_name_is_refused(make_guard, train):
 @pytest.mark.parametrize("routing", [False, True])
 def test_weights_and_groups_reach_the_fits(make_guard, train, routing):
     X, y = train
-    guard = make_guard(tolerance=None, charges=5, threshold=0.9, noise_scale=1e-6, resolution=0.1)
+    guard = make_guard(tolerance=None, charges=5, threshold=0.9, noise_scale=1e-6)
     weights, groups = np.where(y == 1, 100.0, 1.0), np.arange(len(y)) % 3
     with sklearn.config_context(enable_metadata_routing=routing):
         params, given = {"sample_weight": weights}, {"groups": groups}

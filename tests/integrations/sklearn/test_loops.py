@@ -176,13 +176,20 @@ def test_recursive_elimination_is_asked_about_the_columns_of_each_step(make_guar
 
 def test_a_model_of_the_right_columns_of_the_holdout_is_asked_about(make_guard, data, train):
     X, y = data
-    guard = make_guard(tolerance=None, charges=20, threshold=0.001, noise_scale=1e-6, resolution=1e-4)
+    wish = {"tolerance": None, "charges": 20, "threshold": 0.01, "noise_scale": 1e-6}
+    guard, twin = make_guard(**wish), make_guard(**wish)
     columns = [0, 2]
     model = clone(MODEL).fit(X[:1_000][:, columns], y[:1_000])
     scorer = guarded_scorer(guard, features=X[:2_000])
     answer = scorer(model, X[1_000:1_100][:, columns], y[1_000:1_100])
     assert guard.history()["charged"].all()
-    assert answer == pytest.approx(model.score(X[2_000:][:, columns], y[2_000:]), abs=0.001)
+    prior = guard.history()["prior"][0]
+    right, wrong = (
+        twin.evaluate_predictions(model.predict(X[2_000:][:, which]), prior=prior)
+        for which in (columns, [1, 2])
+    )
+    assert answer == right.value != wrong.value
+    assert answer == pytest.approx(model.score(X[2_000:][:, columns], y[2_000:]), abs=0.005)
 
 
 @JOBS
@@ -281,7 +288,7 @@ def test_weights_reach_the_prior_when_they_are_requested(make_guard, train):
     weights = np.where(y == 1, 1.0, 0.0)
     with sklearn.config_context(enable_metadata_routing=True):
         for requested in (False, True):
-            guard = make_guard(tolerance=None, charges=50, threshold=0.9, noise_scale=1e-6, resolution=0.1)
+            guard = make_guard(tolerance=None, charges=50, threshold=0.9, noise_scale=1e-6)
             scorer = guarded_scorer(guard).set_score_request(sample_weight=requested)
             scorer = pickle.loads(pickle.dumps(clone(scorer, safe=False)))
             plain = sklearn.metrics.get_scorer("accuracy").set_score_request(sample_weight=requested)

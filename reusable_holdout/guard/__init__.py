@@ -1,0 +1,26 @@
+"""The guard and what it is made of."""
+
+from reusable_holdout.guard.answer import Answer, Choice
+from reusable_holdout.guard.chunks import ParquetRows
+from reusable_holdout.guard.guard import ReusableHoldout
+from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
+from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.record import Price
+from reusable_holdout.guard.released import Released, released
+from reusable_holdout.guard.rotation import Rotation
+from reusable_holdout.guard.verification import Verification, verify
+
+__all__ = [
+    "Answer",
+    "Choice",
+    "ParameterFreeLadderWarning",
+    "ParquetRows",
+    "Price",
+    "Released",
+    "ReusableHoldout",
+    "Rotation",
+    "Verification",
+    "predictions_of",
+    "released",
+    "verify",
+]

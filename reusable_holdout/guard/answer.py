@@ -1,0 +1,91 @@
+"""What the guard releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["Answer", "Choice"]
+
+
+class Answer(NamedTuple):
+    """One released answer.
+
+    With the guard's confidence, the intervals of all its answers together contain the population values.
+
+    Attributes
+    ----------
+    value : float
+        The answer, in the metric's unit: the prior if the holdout agrees; the middle of the cell that was told if it
+        does not, or if the value was asked for; of a final, the holdout's own.
+    charged : bool
+        Whether the prior deviated and a charge was paid.
+    low, high : float
+        The interval of the population value.
+    prior : float
+        The training estimate the question came with; a final has none, and repeats its value.
+    query : int
+        Number of the question, from 1.
+    charges_left : int
+        Charges still affordable; at 0 the guard has halted.
+    replayed : bool
+        Whether the same question had been answered before: then this is that answer, and it cost nothing.
+    threshold : float
+        Deviation beyond which this question would be charged, before noise; of a reveal or choice the unit of its
+        cells, of a final 0.
+    name : str
+        What the analyst called the question; may be empty.
+    kind : str
+        Which way it was asked: "check", "ladder", "gate", "guess-and-check", "compare", "reveal", "choose", "final" ...
+    nats : float
+        What the answer cost of the description length that widens later intervals.
+    told : str
+        Name of the outcome: "agreed", "cell 3" ...
+    """
+
+    value: float
+    charged: bool
+    low: float
+    high: float
+    prior: float
+    query: int
+    charges_left: int
+    replayed: bool
+    threshold: float
+    name: str
+    kind: str = "check"
+    nats: float = 0.0
+    told: str = "agreed"
+
+    @property
+    def paired(self) -> bool:
+        """Whether two models were compared: then value, prior and interval are differences."""
+        return self.kind.endswith("compare")
+
+    def __str__(self) -> str:
+        how = "charged" if self.charged else "agreed" if self.told == "agreed" else self.kind
+        again = ", replayed" if self.replayed else ""
+        return (
+            f"{self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({how}{again}; "
+            f"query {self.query}, {self.charges_left} charges left)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a choice tells.
+
+    Attributes
+    ----------
+    index : int
+        Place of the winner among the candidates, from 0.
+    answer : Answer
+        Its value, with its interval.
+    others : float
+        With the guard's confidence, the population value of no other candidate is better than this; of one that failed
+        on the holdout nothing is said, nor which it was.
+    """
+
+    index: int
+    answer: Answer
+    others: float

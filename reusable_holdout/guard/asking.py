@@ -1,0 +1,108 @@
+"""What all ways to ask a guard share: its parts, its scores, and who else is told."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.models import check_model, training_estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.content import ContentKey
+    from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.kinds import Check, Choose, Final, Reveal
+    from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.queries import Metric
+    from reusable_holdout.validity import Policy
+
+    Listener = Callable[[Sequence[Answer]], None]
+
+__all__ = ["Asking"]
+
+
+class Asking:
+    """Parts of a guard that its questions need; the guard itself is made, and lives, in its subclass."""
+
+    metric: Metric
+    policy: Policy
+    _holdout: PrivateData
+    _content: ContentKey
+    _policy: Check
+    _comparisons: Check | None
+    _reveals: Reveal
+    _choices: Choose
+    _finals: Final
+    _transcript: Transcript
+    _listeners: list[Listener]
+
+    def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
+        if X_train is None or y_train is None:
+            raise InputError(
+                "a prior must be stated, or come from X_train and y_train; got neither; pass prior="
+            )
+        return training_estimate(
+            self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
+        )
+
+    def _model_question(self, model: Any, unit: int, person: bytes) -> bytes:
+        holdout = self._holdout
+        check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+        return self._content.model_question(fingerprint(model), unit, person)
+
+    def _check_features(self, otherwise: str) -> None:
+        if self._holdout.X is None:
+            raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
+
+    def _score(self, prepared: NDArray[Any]) -> NDArray[np.int64] | None:
+        """Scores as the policy measures them, or None if a metric of the user's own fails on the holdout."""
+        try:
+            return self._policy.measured(self._holdout.bound, prepared)
+        except ModelError:
+            return None
+
+    def _scores_of(self, prepared: Sequence[NDArray[Any] | None]) -> list[int | None]:
+        """Scores on the grid, one for each; None where model or metric failed on the holdout."""
+        bound = self._holdout.bound
+        scores: list[int | None] = []
+        for one in prepared:
+            try:
+                scores.append(None if one is None else int(bound.score(one[None])[0]))
+            except ModelError:
+                scores.append(None)
+        return scores
+
+    def _told(self, answer: Answer) -> Answer:
+        """Tell the listeners of a new answer."""
+        if not answer.replayed and self._listeners:
+            self._tell([answer])
+        return answer
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call a function with the new answers after each commit; returns a function that ends it.
+
+        What it raises becomes a warning: the answers are released already.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def _tell(self, answers: Sequence[Answer]) -> None:
+        if not answers:
+            return
+        for listener in list(self._listeners):
+            try:
+                listener(answers)
+            except Exception as error:
+                warnings.warn(
+                    f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )

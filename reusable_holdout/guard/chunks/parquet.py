@@ -1,0 +1,313 @@
+"""Rows in Parquet files."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.chunks.rows import ChunkedRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Self
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["ParquetRows"]
+
+_CHUNK_ROWS = 1 << 18
+
+
+class ParquetRows(ChunkedRows):
+    """Rows of Parquet files, in the order of the files: a holdout, its labels, or predictions.
+
+    They are read at most `chunk_rows` at a time, as pandas frames, and never kept. It holds no data: only where they
+    lie.
+
+    Parameters
+    ----------
+    paths : str, Path or sequence of these
+        Files, folders or patterns such as ``"holdout/*.parquet"``. A folder or pattern stands for its files sorted by
+        name. Workers on other machines must find them under the same paths.
+    columns : sequence of str, optional
+        By default all, but for an index that pandas wrote.
+    chunk_rows : int
+        Most rows that a worker has in memory.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Rows and columns.
+    names : tuple of str
+        Columns.
+
+    Raises
+    ------
+    InputError
+        If there are no such files, columns or rows; if the files' columns differ; if a column holds something other
+        than numbers, booleans, dates and text; if pyarrow is not installed.
+
+    Notes
+    -----
+    Columns have the types that ``pandas.read_parquet`` gives them: integers of which some are missing are floats in
+    every chunk. The digest of the holdout is that of the equal pandas frame.
+
+    Examples
+    --------
+    >>> guard = ReusableHoldout(
+    ...     ParquetRows("holdout/*.parquet"), "label", queries=1_000, tolerance=0.01
+    ... )  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        columns: Sequence[str] | None = None,
+        *,
+        chunk_rows: int = _CHUNK_ROWS,
+    ) -> None:
+        if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int) or chunk_rows < 1:
+            raise InputError(f"chunk_rows must be a whole number of rows, 1 or more; got {chunk_rows!r}")
+        if isinstance(columns, str) or (columns is not None and not columns):
+            raise InputError(f"columns must be a list of names; got {columns!r}; leave it out for all")
+        self._files = [_File.read(path) for path in _found(paths)]
+        self._chunk_rows = chunk_rows
+        self.names = tuple(self._files[0].columns if columns is None else columns)
+        self._schema = _common_schema(self._files, self.names)
+        self.shape = (sum(sum(file.groups) for file in self._files), len(self.names))
+        if not self.shape[0]:
+            raise InputError("Parquet files must hold rows; these hold none; name others")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        paths = [str(file.path) for file in self._files]
+        return _again, (paths, self.names, self._chunk_rows)
+
+    def select(self, names: Sequence[str]) -> Self:
+        """Some of the columns; nothing is read."""
+        chosen = object.__new__(type(self))
+        chosen._files, chosen._chunk_rows = self._files, self._chunk_rows
+        chosen.names, chosen.shape = tuple(names), (self.shape[0], len(names))
+        chosen._schema = _chosen(self._schema, names)
+        return chosen
+
+    def parts(self) -> list[ParquetPart]:
+        """Row groups, small ones of a file together."""
+        return [
+            ParquetPart(file.path, file.stamp, groups, rows, self._schema, self._chunk_rows)
+            for file in self._files
+            for groups, rows in _together(file.groups, self._chunk_rows)
+        ]
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """Some row groups of one file."""
+
+    path: Path
+    stamp: tuple[int, int]
+    groups: list[int]
+    rows: int
+    schema: pa.Schema
+    chunk_rows: int
+
+    def check(self) -> None:
+        """Refuse a file that is gone or was written again."""
+        if _stamp(self.path) != self.stamp:
+            _refuse(
+                self.path, "must stay as it was when the guard was made; it is missing or changed; restore it"
+            )
+
+    def chunks(self) -> Iterator[Any]:
+        """Read them as pandas frames."""
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        self.check()
+        try:
+            with pq.ParquetFile(self.path) as file:
+                for batch in file.iter_batches(
+                    self.chunk_rows, row_groups=self.groups, columns=self.schema.names, use_threads=False
+                ):
+                    table = pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
+                    yield table.to_pandas(ignore_metadata=True)
+        except (OSError, ValueError, pa.ArrowException):  # its words may quote a value that cannot be cast
+            broken = True
+        else:
+            broken = False
+        if broken:
+            _refuse(self.path, "must be a Parquet file that can be read; it is damaged; restore it")
+
+
+@dataclass(frozen=True)
+class _File:
+    """What a file says of itself."""
+
+    path: Path
+    stamp: tuple[int, int]
+    groups: list[int]
+    columns: list[str]
+    schema: pa.Schema
+    nulls: dict[str, bool]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read the footer, and no rows unless it does not say whether integers are missing."""
+        try:
+            import pyarrow as pa  # noqa: PLC0415 - optional
+            import pyarrow.parquet as pq  # noqa: PLC0415
+        except ImportError:
+            pa = pq = None
+        if pq is None:
+            raise InputError(
+                'Parquet files need pyarrow, which is not installed; run pip install "reusable-holdout[large]"'
+            )
+        stamp = _stamp(path)
+        try:
+            file = pq.ParquetFile(path)
+        except (OSError, ValueError, pa.ArrowException):
+            file = None
+        if file is None:
+            _refuse(path, "must be a Parquet file that can be read; it is not; name another")
+        with file:
+            groups = [
+                file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)
+            ]
+            schema = file.schema_arrow
+            index = (schema.pandas_metadata or {}).get("index_columns", [])
+            columns = [name for name in schema.names if name not in index]
+            nulls = {
+                name: _has_nulls(file, name) for name in schema.names if _is_whole(schema.field(name).type)
+            }
+        return cls(path, stamp, groups, columns, schema, nulls)
+
+
+def _found(paths: object) -> list[Path]:
+    """Files that paths, folders and patterns stand for."""
+    given = [paths] if isinstance(paths, str | Path) else paths
+    if not isinstance(given, Iterable):
+        given = [None]
+    files: list[Path] = []
+    for one in given:
+        if not isinstance(one, str | Path):
+            raise InputError(f"paths must be text or Paths; got {type(one).__name__}; name the Parquet files")
+        path = Path(one)
+        if path.is_dir():
+            found = sorted(path.glob("*.parquet"))
+        elif path.exists():
+            found = [path]
+        else:
+            found = sorted(map(Path, glob.glob(str(one))))  # noqa: PTH207 - patterns may be absolute
+        if not found:
+            raise InputError(f"there must be Parquet files at {one}; there are none; name others")
+        files += [file.absolute() for file in found]
+    if not files:
+        raise InputError("there must be at least one Parquet file; none was named; name one")
+    return files
+
+
+def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
+    """Types of the columns in every chunk.
+
+    Raises
+    ------
+    InputError
+        If a file lacks one, has it with another type, or its type is none that can be taken.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    fields = []
+    for name in names:
+        kinds = set()
+        for file in files:
+            if file.schema.names.count(name) != 1:
+                _refuse(
+                    file.path,
+                    f"must have one column {name!r}; it has {file.schema.names.count(name)}; mend it",
+                )
+            kinds.add(file.schema.field(name).type)
+        kind = kinds.pop()
+        if kinds:
+            other = kinds.pop()
+            raise InputError(
+                f"column {name!r} must have one type in all files; got {kind} and {other}; write the files alike"
+            )
+        missing = any(file.nulls.get(name) for file in files)
+        if not _is_taken(kind) or (missing and pa.types.is_boolean(kind)):
+            raise InputError(
+                f"column {name!r} must hold numbers, dates or text, or booleans of which none is missing; got {kind}; "
+                "write it as one of these, categories as text or numbers"
+            )
+        fields.append(pa.field(name, pa.float64() if missing else kind))
+    return pa.schema(fields)
+
+
+def _is_taken(kind: pa.DataType) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    types = pa.types
+    text = types.is_string(kind) or types.is_large_string(kind)
+    return bool(_is_whole(kind) or types.is_floating(kind) or types.is_timestamp(kind) or text)
+
+
+def _is_whole(kind: pa.DataType) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
+    """Whether a column has missing values, by the footer if it says so."""
+    metadata = file.metadata
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path == name]
+    for group in range(metadata.num_row_groups):
+        statistics = metadata.row_group(group).column(places[0]).statistics if places else None
+        if statistics is not None and statistics.has_null_count:
+            if statistics.null_count:
+                return True
+        elif any(
+            batch.column(0).null_count for batch in file.iter_batches(row_groups=[group], columns=[name])
+        ):
+            return True
+    return False
+
+
+def _chosen(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.schema([schema.field(name) for name in names])
+
+
+def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[tuple[list[int], int]]:
+    """Consecutive row groups, of about `chunk_rows` rows or one alone."""
+    numbers: list[int] = []
+    rows = 0
+    for number, size in enumerate(groups):
+        if numbers and rows + size > chunk_rows:
+            yield numbers, rows
+            numbers, rows = [], 0
+        numbers.append(number)
+        rows += size
+    if rows:
+        yield numbers, rows
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Changes when a file does."""
+    try:
+        status = path.stat()
+    except OSError:
+        return (-1, -1)
+    return status.st_size, status.st_mtime_ns
+
+
+def _refuse(path: Path, words: str) -> NoReturn:
+    raise InputError(f"{path} {words}")
+
+
+def _again(paths: list[str], names: Sequence[str], chunk_rows: int) -> ParquetRows:
+    return ParquetRows(paths, names, chunk_rows=chunk_rows)

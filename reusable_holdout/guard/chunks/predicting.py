@@ -1,0 +1,160 @@
+"""A model's predictions for rows that are read chunk by chunk, on joblib's current backend."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.boundary import attempt, quiet
+from reusable_holdout.guard.chunks.dask_rows import DaskRows
+from reusable_holdout.guard.models import predictions_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.chunks.rows import ChunkedRows, Part
+    from reusable_holdout.queries import Response
+    from reusable_holdout.queries.predictions import Predictions
+
+__all__ = ["predicted_by_chunks"]
+
+_MMAP_MODE = (
+    "c"  # a model may write into its arrays, as it may at home; one mode, or joblib would start new workers
+)
+_THIS = secrets.token_bytes(8)  # a process number alone may be another machine's, too
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What a worker is told: nothing of the labels but their classes."""
+
+    response: Response
+    classes: NDArray[Any] | None
+    form: Predictions
+    asker: tuple[bytes, int]
+
+
+def predicted_by_chunks(
+    model: Any, X: ChunkedRows, *, response: Response, classes: NDArray[Any] | None, form: Predictions
+) -> NDArray[Any] | None:
+    """Predictions in canonical form; None if the model fails on any chunk, or ends a worker.
+
+    Memory: a chunk, and its predictions as floats, for each worker; and all predictions in canonical form.
+
+    Parameters
+    ----------
+    model : estimator
+    X : ChunkedRows
+    response : {"labels", "probabilities", "scores", "values"}
+    classes : numpy.ndarray or None
+    form : Predictions
+        For all rows.
+
+    Raises
+    ------
+    InputError
+        Before the model has seen a row, if it cannot travel to the workers, or these do not find the rows.
+    """
+    _check_travels(model, X)
+    _check_reachable(X)
+    return attempt(lambda: _gathered(model, X, _Question(response, classes, form, (_THIS, os.getpid()))))
+
+
+def _gathered(model: Any, X: ChunkedRows, question: _Question) -> NDArray[Any]:
+    """Predictions of all parts, in order.
+
+    Raises
+    ------
+    InputError
+        If a part is lacking.
+    """
+    import joblib  # noqa: PLC0415 - not needed to ask with predictions
+
+    backend, _ = joblib.parallel.get_active_backend()
+    streams = getattr(backend, "supports_return_generator", False)
+    parallel = joblib.Parallel(return_as="generator" if streams else "list", mmap_mode=_MMAP_MODE)
+    results = parallel(joblib.delayed(_predict_part)(model, part, question) for part in X.parts())
+    return question.form.joined(prepared for part in results for prepared in part or ())
+
+
+def _predict_part(model: Any, part: Part, question: _Question) -> list[NDArray[Any]] | None:
+    """Predict in a worker; nothing that the model says or raises leaves it.
+
+    Rows that cannot be read any more count as its failure, too: who knows what it did.
+    """
+    try:
+        return [_prepared(model, chunk, question) for chunk in part.chunks()]
+    except KeyboardInterrupt:  # the user's
+        interrupted = True
+    except BaseException:  # even an exit or a forged halt would be a message
+        interrupted = False
+    if interrupted:
+        raise KeyboardInterrupt  # without words or frames
+    return None
+
+
+def _prepared(model: Any, chunk: Any, question: _Question) -> NDArray[Any]:
+    # At home all is quiet already, and its lock is held. Elsewhere a chunk is read before the lock is taken: Dask reads
+    # it on other threads of this worker, which must not all be waiting for the lock.
+    here = question.asker == (_THIS, os.getpid())
+    with contextlib.nullcontext() if here else quiet():
+        raw = predictions_of(model, chunk, response=question.response, classes=question.classes)
+        return question.form.of_rows(len(chunk)).prepare(raw)
+
+
+def _check_reachable(X: ChunkedRows) -> None:
+    """Refuse to begin where the workers do not find the rows."""
+    import joblib  # noqa: PLC0415
+
+    parallel = joblib.Parallel(mmap_mode=_MMAP_MODE)
+    parts = X.parts()[: joblib.effective_n_jobs(parallel.n_jobs)]
+    try:
+        parallel(joblib.delayed(_check)(part) for part in parts)
+    except InputError as error:
+        failure = error
+    else:
+        return
+    raise InputError(f"{failure}; nothing was asked and nothing was charged") from None
+
+
+def _check(part: Part) -> None:
+    part.check()
+
+
+def _check_travels(model: Any, X: ChunkedRows) -> None:
+    """Refuse what cannot be sent to the workers while that is free of charge."""
+    import joblib  # noqa: PLC0415
+
+    backend, _ = joblib.parallel.get_active_backend()
+    name = type(backend).__name__.removesuffix("Backend")
+    on_dask = name.startswith("Dask")
+    if not on_dask and (getattr(backend, "supports_sharedmem", False) or joblib.Parallel().n_jobs == 1):
+        return
+    if isinstance(X, DaskRows) and X.on_a_cluster and not on_dask:
+        raise InputError(
+            f"rows that lie on a Dask cluster must be predicted there; joblib's backend is {name}; use "
+            'joblib.parallel_config("dask"); nothing was asked and nothing was charged'
+        )
+    if not _is_picklable(model, plainly=name == "Multiprocessing"):
+        raise InputError(
+            f"a model must be picklable to predict on joblib's backend {name}; {type(model).__name__} is not; nothing "
+            'was asked and nothing was charged; use joblib.parallel_config("threading")'
+        )
+
+
+def _is_picklable(model: Any, *, plainly: bool) -> bool:
+    """Whether a backend can send a model, plainly or with what also takes lambdas and the user's own script."""
+    try:
+        import cloudpickle  # noqa: PLC0415 - comes with joblib, since 1.6 by itself
+    except ImportError:
+        from joblib.externals import cloudpickle  # noqa: PLC0415
+    try:
+        (pickle if plainly else cloudpickle).dumps(model)
+    except Exception:  # whatever pickling raises
+        return False
+    return True

@@ -1,0 +1,158 @@
+"""What a ledger says about the guard it belongs to, so that it can be resumed and verified but not changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
+from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.kinds import kinds_of
+from reusable_holdout.ledger import key_commitment
+from reusable_holdout.plan import Plan
+from reusable_holdout.queries import described_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.mechanisms import KeyedNoise
+    from reusable_holdout.queries import BoundMetric, Metric
+
+__all__ = ["Configuration", "metric_of"]
+
+_MISMATCH = "nothing was asked and nothing was charged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """Public facts of one guard.
+
+    Attributes
+    ----------
+    plan : dict
+        :meth:`Plan.record`; it names mechanism and policy.
+    metric : dict
+        :meth:`BoundMetric.describe`.
+    holdout : str
+        Keyed digest of the data.
+    key : str
+        Commitment to the noise key.
+    classes : list or None
+        All classes that may occur, in order: what labels are coded by.
+    epoch : int
+        Number of this holdout in its ledger, from 1.
+    previous : str
+        Last seal of the epoch before, hex; empty for the first. It makes one chain of all epochs.
+    """
+
+    plan: dict[str, Any]
+    metric: dict[str, Any]
+    holdout: str
+    key: str
+    classes: list[Any] | None
+    epoch: int = 1
+    previous: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, bound: BoundMetric, X: Any, y: Any, key: bytes) -> Self:
+        """Facts of a guard that is made."""
+        return cls(
+            plan=plan.record(),
+            metric=bound.describe(),
+            holdout=ContentKey(key).holdout(X, y),
+            key=key_commitment(key),
+            classes=None if bound.classes is None else bound.classes.tolist(),
+        )
+
+    def text(self) -> str:
+        """Canonical JSON."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what :meth:`text` wrote.
+
+        Raises
+        ------
+        LedgerMismatchError
+            If it is something else.
+        """
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            raise LedgerMismatchError(
+                "the ledger's configuration must be one this version knows; got another; "
+                "use the version of the library that wrote it"
+            ) from None
+
+    def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
+        """Every way to ask of this guard by its name; without its noise, all that verification needs."""
+        plan = Plan.from_record(self.plan)
+        return kinds_of(plan, greater_is_better=self.metric["greater_is_better"], noise=noise)
+
+    def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
+        """Refuse to go on with a ledger that belongs to something else.
+
+        Parameters
+        ----------
+        stored : Configuration
+            Of the epoch the ledger stands at.
+        past : sequence of Configuration
+            Of the epochs before.
+
+        Raises
+        ------
+        RotatedError
+            If this is the holdout of an epoch that is over.
+        LedgerMismatchError
+            Naming what differs.
+        """
+        if self.key != stored.key:
+            raise LedgerMismatchError(
+                f"the ledger must belong to this noise key; it belongs to another; {_MISMATCH}; use the key file "
+                "that was written beside the ledger"
+            )
+        if self.holdout != stored.holdout:
+            for one in past:
+                if one.holdout == self.holdout:
+                    raise RotatedError(
+                        f"the ledger must be opened with the holdout of epoch {stored.epoch}, its last; this one is "
+                        f"that of epoch {one.epoch}, which was released; {_MISMATCH}; pass the new holdout"
+                    )
+            raise LedgerMismatchError(
+                f"the ledger must belong to this holdout; it belongs to other data (rows, order, columns or types "
+                f"differ); {_MISMATCH}; use the same data, or another ledger"
+            )
+        mine, theirs = asdict(self), asdict(stored)
+        for part in ("metric", "plan"):
+            for name in mine[part] | theirs[part]:  # one may have what the other lacks, such as weights
+                value, stated = mine[part].get(name), theirs[part].get(name)
+                if stated != value:
+                    raise LedgerMismatchError(
+                        f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and "
+                        f"{value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows "
+                        "and another ledger"
+                    )
+        if mine["classes"] != theirs["classes"]:
+            raise LedgerMismatchError(
+                f"the classes must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
+                "classes="
+            )
+
+
+def metric_of(description: dict[str, Any]) -> Metric:
+    """Metric of the catalogue from what a ledger says of it.
+
+    Raises
+    ------
+    InputError
+        If it is one of the user's own, whose code is not in the ledger.
+    """
+    try:
+        return described_metric({name: part for name, part in description.items() if name != "weights"})
+    except InputError:
+        raise InputError(
+            f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"
+        ) from None

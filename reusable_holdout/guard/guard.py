@@ -1,0 +1,380 @@
+"""The guard: one holdout, one metric, one budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from reusable_holdout.errors import HoldoutError, LedgerError
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.chunks import rows_and_labels
+from reusable_holdout.guard.configuration import Configuration, metric_of
+from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.handle import Handle, make_handle
+from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.keys import find_key
+from reusable_holdout.guard.kinds import POLICIES, ways_of
+from reusable_holdout.guard.questions import Questions
+from reusable_holdout.guard.record import Record
+from reusable_holdout.guard.rotation import Rotation, begin_epoch, check_may_rotate, past_epochs
+from reusable_holdout.guard.transcript import Transcript
+from reusable_holdout.guard.voluntary import Voluntary
+from reusable_holdout.ledger import MemoryLedger
+from reusable_holdout.mechanisms import KeyedNoise
+from reusable_holdout.plan import Plan, renewed
+from reusable_holdout.queries import Metric, resolve_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike
+
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.ledger import Ledger, SqlLedger
+    from reusable_holdout.plan import MechanismChoice
+    from reusable_holdout.validity import Policy
+
+    Listener = Callable[[Sequence[Answer]], None]
+
+__all__ = ["ReusableHoldout"]
+
+
+class ReusableHoldout(Questions, Voluntary, Record):
+    """A holdout that can be asked again and again, because it answers only what it can afford.
+
+    With probability `confidence`, the intervals of all answers together contain the population values, however the
+    questions were chosen; and what is released is (epsilon, delta)-differentially private as the plan says.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, features), ParquetRows, Dask array or DataFrame, or None
+        Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse. Those of Parquet files and Dask
+        stay where they are: models predict them chunk by chunk, on joblib's current backend.
+    y : array-like of shape (rows,), or the name of a column of ParquetRows or of a Dask DataFrame
+        Private labels. Rows must be independent draws from the population of interest and no training rows.
+    metric : str or Metric
+        A name of the catalogue, or a metric of your own.
+    queries : int
+        Questions K that will be asked at most.
+    tolerance : float, optional
+        How far an answer may be from the population value; the budget follows from it.
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
+        What a question is compared with, and what is told. Thresholdout: the analyst's prior, corrected when the
+        holdout deviates from it. Ladder: the best score so far, raised when the score improves on it by the threshold.
+        Guess-and-check: Thresholdout with a tolerance for each question. Gate: whether the score is at least the prior,
+        and nothing else; "yes" is a charge. Parameter-free ladder: the published Ladder whose step is a standard error,
+        for plain means and in memory only; it warns, for pair flips spend its charges fast.
+    charges : int, optional
+        Deviations to pay for, in place of `tolerance`.
+    threshold, noise_scale, confidence, estimate, prior_error, reveals, choices, delta, mechanism
+        As for :class:`Plan`. `estimate`, the score that is expected, buys the most; `prior_error`, how far honest
+        priors are off, keeps an honest search going to its last question.
+    disagreement : float
+        For :meth:`compare`: bound on the probability that two compared models' losses differ on a row.
+    ledger : str, Path or None
+        SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
+        process alone.
+    key : bytes or Path, optional
+        Noise key of 32 bytes, or the file it lies in; by default ``<ledger>.key``, made with mode 0600. Whoever has the
+        key can undo the noise.
+    seed : int, optional
+        Makes the key from a number, so that runs can be repeated. Whoever knows the seed has the key.
+    classes : array-like, optional
+        All classes that may occur; by default those in `y`.
+    sample_weight : array-like of shape (rows,), optional
+        Public weights, at least 0. Weights of 0 and 1 make a slice, such as ``group == "A"``: then the answers are
+        about this group, and only its rows count.
+
+    Attributes
+    ----------
+    plan : Plan
+    metric : Metric
+    policy : str
+    digest : str
+        Keyed digest of the holdout, hex: public, it names the holdout and tells nothing else about it.
+
+    Raises
+    ------
+    PlanError
+        If no plan keeps the wish.
+    InputError
+        If data and metric do not fit.
+    LedgerMismatchError, LedgerKeyError, LedgerError
+        If the ledger belongs to something else, its key is missing, or it cannot be used.
+
+    Notes
+    -----
+    Making a guard on a ledger that has one resumes it: the same holdout and settings continue the same budget, others
+    are refused. The set of classes is public, and for class-conditional metrics so are their counts. The guard protects
+    against conclusions, not against code that runs in its process and looks at its memory.
+
+    References
+    ----------
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout: Preserving validity in adaptive
+       data analysis", Science 349.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = np.random.default_rng(0).integers(0, 2, 10_000)
+    >>> guard = ReusableHoldout(None, labels, metric="accuracy", tolerance=0.05, queries=1_000, seed=1)
+    >>> answer = guard.evaluate_predictions(labels, prior=1.0)
+    >>> answer.value, answer.charged, answer.query
+    (1.0, False, 1)
+    >>> guard.evaluate_predictions(labels, prior=1.0).replayed
+    True
+    """
+
+    @sealed
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        metric: str | Metric = "accuracy",
+        queries: int,
+        tolerance: float | None = None,
+        charges: int | None = None,
+        threshold: float | None = None,
+        noise_scale: float | None = None,
+        confidence: float = 0.95,
+        estimate: float | None = None,
+        prior_error: float | None = None,
+        reveals: int | None = None,
+        choices: Sequence[int] | None = None,
+        delta: float | None = None,
+        mechanism: MechanismChoice = "numeric-sparse",
+        policy: Policy = "thresholdout",
+        disagreement: float = 1.0,
+        ledger: str | Path | None = None,
+        key: bytes | Path | None = None,
+        seed: int | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        X, y = rows_and_labels(X, y)
+        bound = resolve_metric(metric).bind(y, classes=classes, sample_weight=sample_weight)
+        plan = Plan(
+            rows=bound.effective_rows,
+            queries=queries,
+            tolerance=tolerance,
+            charges=charges,
+            threshold=threshold,
+            noise_scale=noise_scale,
+            confidence=confidence,
+            estimate=estimate,
+            prior_error=prior_error,
+            reveals=reveals,
+            choices=choices,
+            delta=delta,
+            mechanism=mechanism,
+            policy=policy,
+            disagreement=disagreement,
+            bounds=(bound.metric.lower, bound.metric.upper),
+            family=bound.family,
+            influence=float(bound.sensitivity * bound.effective_rows),
+            variation=bound.sum_of_squares * bound.effective_rows,
+        )
+        POLICIES[plan.policy].check(bound, ledger)
+        store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
+        data = PrivateData(X, y, bound, classes, sample_weight)
+        self._begin(data, plan, store, find_key(store, key=key, seed=seed))
+
+    @classmethod
+    @sealed
+    def open(
+        cls,
+        ledger: str | Path,
+        X: Any,
+        y: Any,
+        *,
+        metric: str | Metric | None = None,
+        key: bytes | Path | None = None,
+        seed: int | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Resume a guard from its ledger; nothing is refilled.
+
+        Parameters
+        ----------
+        ledger : str or Path
+            SQLite file or URL of an existing ledger.
+        X, y, key, seed, classes, sample_weight
+            The same as when it was made.
+        metric : Metric, optional
+            Needed for a metric of your own only.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such ledger.
+        LedgerMismatchError, LedgerKeyError
+            If it belongs to other data, or its key is missing.
+        """
+        guard = cls.__new__(cls)
+        guard._resume(
+            ledger, X, y, metric=metric, key=key, seed=seed, classes=classes, sample_weight=sample_weight
+        )
+        return guard
+
+    def _resume(
+        self,
+        ledger: str | Path,
+        X: Any,
+        y: Any,
+        *,
+        metric: str | Metric | None,
+        key: bytes | Path | None,
+        seed: int | None,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> None:
+        store = _sql_ledger(ledger, must_exist=True)
+        stored = store.configuration()
+        if stored is None:
+            raise LedgerError(
+                f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)"
+            )
+        configuration = Configuration.parse(stored)
+        chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
+        known = configuration.classes if classes is None else classes
+        X, y = rows_and_labels(X, y)
+        bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
+        plan = Plan.from_record(configuration.plan)
+        data = PrivateData(X, y, bound, classes, sample_weight)
+        self._begin(data, plan, store, find_key(store, key=key, seed=seed))
+
+    def _begin(
+        self, holdout: PrivateData, plan: Plan, ledger: Ledger, key: tuple[bytes, Path | None]
+    ) -> None:
+        secret, metric = key[0], holdout.bound.metric
+        configuration = Configuration.of(plan, holdout.bound, holdout.X, holdout.y, secret)
+        stored = Configuration.parse(ledger.create(configuration.text()))
+        configuration.check_same(stored, past=past_epochs(ledger))
+        self.plan, self.metric, self.policy = plan, metric, plan.policy
+        self._holdout, self._ledger, self._key = holdout, ledger, key
+        self._content, self.digest = ContentKey(secret), configuration.holdout
+        noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
+        ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=noise)
+        self._policy, self._comparisons = ways.policy, ways.comparison
+        self._reveals, self._choices, self._finals = ways.reveal, ways.choose, ways.final
+        self._transcript = Transcript(ledger, charges=plan.charges, queries=plan.queries)
+        self._listeners: list[Listener] = []
+        self._handle: Handle | None = None
+
+    # ---- the next holdout
+
+    @sealed
+    def rotate(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        queries: int | None = None,
+        tolerance: float | None = None,
+        charges: int | None = None,
+        estimate: float | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        early: bool = False,
+    ) -> Rotation[Self]:
+        """Go on with a fresh holdout in the same ledger, and release this one for training.
+
+        The new guard has a budget and noise of its own and promises what this one did, at its own confidence. This one
+        answers nothing new any more, in any process; its history stays in the ledger.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The new holdout: rows of the same population that neither an epoch before nor any training has used.
+        queries, tolerance, charges, estimate
+            Of the new plan. The tolerance stays as it is and the charges follow from it, unless one of them is named.
+        classes : array-like, optional
+            By default the same as now.
+        sample_weight : array-like of shape (rows,), optional
+            Weights of the new rows.
+        early : bool
+            Whether to rotate though the guard has not halted: what is left of its budget is lost.
+
+        Returns
+        -------
+        Rotation
+            The new `guard`, and `X` and `y` of this one.
+
+        Raises
+        ------
+        InputError
+            If the guard has not halted, or the new holdout is one that was used before.
+        PlanError
+            If the new rows cannot keep the promise.
+        RotatedError
+            If another process has rotated already.
+
+        Notes
+        -----
+        The new holdout must be drawn independently of everything released and of the old rows; then its intervals hold
+        whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
+        """
+        check_may_rotate(self, early=early)
+        known = self._holdout.bound.classes if classes is None else classes
+        X, y = rows_and_labels(X, y)
+        bound = self.metric.bind(y, classes=known, sample_weight=sample_weight)
+        wish = {"queries": queries, "tolerance": tolerance, "charges": charges, "estimate": estimate}
+        plan = renewed(self.plan, bound, **wish)  # type: ignore[arg-type]
+        POLICIES[plan.policy].check(bound, self._ledger.url)
+        holdout = PrivateData(X, y, bound, known, sample_weight)
+        begin_epoch(self._ledger, Configuration.of(plan, bound, X, y, self._key[0]))
+        guard = type(self).__new__(type(self))
+        guard._begin(holdout, plan, self._ledger.latest(), self._key)
+        return Rotation(guard, self._holdout.X, self._holdout.y)
+
+    # ---- life
+
+    def close(self) -> None:
+        """Close the ledger; the guard can be opened again."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        about = f"{self.metric.name}, {self._holdout.bound.rows:,} rows"
+        try:
+            state = self._state()
+        except HoldoutError:
+            return f"<ReusableHoldout: {about}, closed>"
+        left = self._transcript.charges_left(state.charges)
+        return (
+            f"<ReusableHoldout: {about}, {state.asked:,} of {self.plan.queries:,} queries asked, "
+            f"{left} of {self.plan.charges} charges left>"
+        )
+
+    def __copy__(self) -> Self:
+        return self  # one budget: a copy that counted for itself would double it
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
+
+    @sealed
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._handle is None:
+            holdout = self._holdout
+            contents = {
+                "X": holdout.X,
+                "y": holdout.y,
+                "metric": self.metric,
+                "classes": holdout.classes,
+                "sample_weight": holdout.sample_weight,
+            }
+            self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
+        return Handle.open, (self._handle,)
+
+
+def _sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    return SqlLedger(location, must_exist=must_exist)

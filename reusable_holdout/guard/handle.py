@@ -1,0 +1,213 @@
+"""Pickled guards: a handle says where the ledger, its key and the holdout lie; it carries none of them.
+
+Every process that opens the handle shares the one budget in the ledger, and the one copy of the holdout on the disk:
+its arrays are mapped into memory, not loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reusable_holdout.errors import HandleError, LedgerKeyError
+from reusable_holdout.guard.boundary import sealed
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.guard import ReusableHoldout
+    from reusable_holdout.ledger import Ledger
+
+__all__ = ["Handle", "make_handle", "read_private", "write_private"]
+
+
+class Handle(NamedTuple):
+    """Where a guard lives: on this machine, or wherever its paths and its server can be reached.
+
+    Attributes
+    ----------
+    ledger : str
+        SQLite file, or URL of a server. A password in the URL travels with the pickle, and whoever reads the pickle
+        reads it; left out of the URL, each machine takes its own from ``~/.pgpass``.
+    key_file, holdout_file : str
+        Private files, the same on all machines: on several, they lie in a shared folder.
+    """
+
+    ledger: str
+    key_file: str
+    holdout_file: str
+
+    def __repr__(self) -> str:
+        where = "a server" if _is_url(self.ledger) else self.ledger  # whose URL may hold a password
+        return f"<Handle: ledger on {where}, holdout in {self.holdout_file}>"
+
+    @sealed
+    def open(self) -> ReusableHoldout:
+        """Guard of this handle: the one that is open in this process, or a new one.
+
+        Raises
+        ------
+        HandleError, LedgerKeyError
+            If the holdout or the key cannot be read here.
+        LedgerError
+            If the ledger cannot be used from here.
+        """
+        files = (self.holdout_file,) if _is_url(self.ledger) else (self.ledger, self.holdout_file)
+        state = (os.getpid(), *map(_identity, files))
+        known = _OPEN.get(self)
+        if known is not None and known.state == state and not known.guard.closed:
+            return known.guard
+        from reusable_holdout.guard.guard import ReusableHoldout  # noqa: PLC0415 - the guard makes handles
+
+        contents = read_private(Path(self.holdout_file))
+        guard = ReusableHoldout.open(
+            self.ledger,
+            contents["X"],
+            contents["y"],
+            metric=contents["metric"],
+            classes=contents["classes"],
+            sample_weight=contents["sample_weight"],
+            key=Path(self.key_file),
+        )
+        guard._handle = self  # pickled on, it is the same handle
+        _OPEN.pop(self, None)
+        _OPEN[self] = _Opened(state, guard)
+        for old in list(_OPEN)[:-_MOST_OPEN]:  # not closed, for another thread may use it
+            _OPEN.pop(old, None)
+        return guard
+
+
+class _Opened(NamedTuple):
+    """A guard, and the process and files it was opened with."""
+
+    state: tuple[object, ...]
+    guard: ReusableHoldout
+
+
+_MOST_OPEN = 16  # each holds files and memory
+_OPEN: dict[Handle, _Opened] = {}  # workers unpickle the guard with every task
+
+
+def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any], *, epoch: int = 1) -> Handle:
+    """Write the holdout beside a SQLite ledger, or beside the key of a ledger on a server, and say where all is.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    key_file : Path or None
+        One key file serves one guard: the holdout's file is named after it.
+    contents : dict
+        What :meth:`Handle.open` needs to make the guard again.
+    epoch : int
+        Which of the ledger's holdouts it is: each has a file of its own.
+
+    Raises
+    ------
+    HandleError
+        If other processes could not find the budget or the key, or the holdout cannot be written.
+    """
+    if ledger.url is None:
+        raise HandleError(
+            "a guard that goes to other processes must keep its budget where they can share it; this one keeps it in "
+            'memory; give it a file or a server: ReusableHoldout(..., ledger="guard.db")'
+        )
+    if key_file is None:
+        raise HandleError(
+            "a guard that goes to other processes must have its key in a file; this one was given bytes; pass "
+            "key=Path(...)"
+        )
+    beside = (ledger.path or key_file).absolute()
+    name = beside.name if epoch == 1 else f"{beside.name}.{epoch}"
+    holdout_file = beside.with_name(f"{name}.holdout")
+    write_private(holdout_file, contents)
+    return Handle(str(ledger.path or ledger.url), str(key_file.absolute()), str(holdout_file))
+
+
+def write_private(path: Path, contents: dict[str, Any]) -> None:
+    """Write the holdout where only its owner can read it, all or nothing, as :func:`joblib.dump` does.
+
+    Processes that have an earlier file of this name mapped keep that one.
+
+    Raises
+    ------
+    HandleError
+        If something in it cannot be pickled, such as a metric made of a lambda, or the file cannot be written.
+    """
+    import joblib  # noqa: PLC0415 - not needed by guards that stay in their process
+
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        # an array in a list would get a mapping of its own, of which a process has 65,530
+        written = {name: pickle.dumps(part) if _is_list(part) else part for name, part in contents.items()}
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            joblib.dump(written, file, protocol=5)
+        temporary.replace(path)
+    except (pickle.PicklingError, AttributeError, TypeError, OSError):
+        raise HandleError(
+            f"a guard that goes to other processes must be able to write its holdout to {path}; it was not; use a "
+            "folder you can write to, and a metric made of importable functions"
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)  # also when interrupted: it holds what is private
+
+
+def read_private(path: Path) -> dict[str, Any]:
+    """Map what :func:`write_private` wrote: its arrays are read-only, and their pages shared by all processes.
+
+    What joblib does not map is loaded: text, objects, polars frames, lists of rows.
+
+    Raises
+    ------
+    LedgerKeyError
+        If the file is missing or others can read or change it.
+    HandleError
+        If it cannot be read.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        raise LedgerKeyError(
+            f"the holdout of this handle must lie in {path}; it does not; open the guard with its data instead"
+        ) from None
+    if status.st_mode & 0o077 or status.st_uid != os.getuid():
+        raise LedgerKeyError(
+            f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it"
+        )
+    try:
+        contents = _mapped(path)
+    except Exception:  # unpickling raises whatever it likes, and its words may quote the file
+        raise HandleError(
+            f"{path} must hold the holdout that a guard wrote, and the module of a metric of your own must be "
+            "importable here; it cannot be read; open the guard with its data instead"
+        ) from None
+    return {name: pickle.loads(part) if type(part) is bytes else part for name, part in contents.items()}  # noqa: S301 - a private file of this user
+
+
+def _mapped(path: Path) -> dict[str, Any]:
+    import joblib  # noqa: PLC0415
+
+    contents: dict[str, Any]
+    try:
+        contents = joblib.load(path, mmap_mode="r")
+    except OSError:  # a file system that cannot map files: a copy for each process
+        contents = joblib.load(path)
+    return contents
+
+
+def _is_list(part: object) -> bool:
+    return isinstance(part, list | tuple)
+
+
+def _is_url(ledger: str) -> bool:
+    return "://" in ledger
+
+
+def _identity(path: str) -> tuple[int, ...]:
+    """What changes when a file is replaced, and not when a ledger grows."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino

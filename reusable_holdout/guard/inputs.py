@@ -1,0 +1,190 @@
+"""What comes into the guard: its private data, priors and names, checked."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks
+from reusable_holdout.guard.models import predictions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.queries import BoundMetric
+
+__all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors"]
+
+
+_NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
+
+
+class PrivateData:
+    """The holdout and its bound metric; says nothing about itself and cannot be pickled.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, features), ChunkedRows or None
+    y : array-like of shape (rows,)
+    bound : BoundMetric
+    classes, sample_weight : array-like or None
+        As the user gave them.
+
+    Raises
+    ------
+    InputError
+        If X and y have different numbers of rows.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        bound: BoundMetric,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
+        self.X, self.y, self.bound, self.classes, self.sample_weight = X, y, bound, classes, sample_weight
+        if X is None:
+            return
+        if not hasattr(X, "shape"):
+            _check_list(X)
+        shape = getattr(X, "shape", None)
+        rows = shape[0] if shape else len(X)
+        if rows != bound.rows:
+            raise InputError(
+                f"X and y must have as many rows; got {rows:,} and {bound.rows:,}; nothing was made"
+            )
+
+    def copied(self) -> Any:
+        """Features for a model to work on: what it does to them must not change the holdout."""
+        return self.X.copy() if hasattr(self.X, "copy") else copy.deepcopy(self.X)
+
+    def predicted(self, model: Any) -> NDArray[Any] | None:
+        """What a model predicts for the rows, in canonical form; None if it fails."""
+        bound = self.bound
+        response, classes = bound.metric.response, bound.classes
+        if isinstance(self.X, ChunkedRows):
+            return predicted_by_chunks(model, self.X, response=response, classes=classes, form=bound.form)
+        return attempt(
+            lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
+        )
+
+    def predicted_by_both(self, pair: Sequence[Any]) -> NDArray[Any] | None:
+        """What two models predict, one after the other; None if one of them fails."""
+        both = [self.predicted(model) for model in pair]
+        found = [one for one in both if one is not None]
+        return np.stack(found) if len(found) == len(both) else None
+
+    def __repr__(self) -> str:
+        return "<private data>"
+
+    def __reduce__(self) -> str:
+        raise HandleError("the holdout cannot be pickled; pickle the guard, which becomes a handle")
+
+
+def _check_list(X: Any) -> None:
+    if isinstance(X, list | tuple):
+        try:
+            np.asarray(X)
+        except ValueError:
+            pass
+        else:
+            return
+    raise InputError(
+        f"X must be an array, a frame, a sparse matrix or a list of rows of one length; got {type(X).__name__}; "
+        "nothing was made"
+    )
+
+
+def checked_prior(prior: object, lower: float, upper: float, what: str) -> float:
+    """One prior within the bounds of what it estimates.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if type(prior) is float and lower <= prior <= upper:
+        return prior
+    try:
+        number = float(prior)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if (
+        isinstance(prior, _NO_NUMBERS)
+        or np.asarray(prior).dtype.kind not in "fiuO"
+        or not lower <= number <= upper
+    ):
+        raise InputError(
+            f"a prior must be a number in [{lower:g}, {upper:g}], the range of {what}; "
+            f"got {prior!r}; nothing was asked and nothing was charged"
+        )
+    return number
+
+
+def checked_priors(
+    priors: ArrayLike, count: int, lower: float, upper: float, what: str
+) -> NDArray[np.float64]:
+    """Priors of a batch, shape (count,).
+
+    Raises
+    ------
+    InputError
+        If the shape is another or one of them is out of bounds.
+    """
+    try:
+        given = np.asarray(priors)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"priors must form one row of {count} numbers; got rows of different lengths"
+        ) from None
+    if given.shape != (count,):
+        raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
+    stated = given.astype(np.float64)
+    wrong = np.flatnonzero(~((stated >= lower) & (stated <= upper)))
+    if len(wrong):
+        checked_prior(float(stated[wrong[0]]), lower, upper, what)
+    return stated
+
+
+def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
+    """Names of a batch; empty ones by default.
+
+    Raises
+    ------
+    InputError
+        If they are not text, or not as many as questions.
+    """
+    if names is None:
+        return [""] * count
+    if names == [""]:
+        return [""]
+    labels = list(names) if isinstance(names, Iterable) else [names]
+    if (
+        isinstance(names, str)
+        or len(labels) != count
+        or not all(isinstance(label, str) and _is_unicode(label) for label in labels)
+    ):
+        raise InputError(
+            f"names must be text, one for each question; {count} asked, {len(labels)} came or one is no text"
+        )
+    return labels
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

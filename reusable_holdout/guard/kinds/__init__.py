@@ -1,0 +1,43 @@
+"""The ways to ask; one file each."""
+
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.choose import Choose, Winner
+from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
+from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.gate import Gate
+from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
+from reusable_holdout.guard.kinds.kind import AGREED, FAILED, HaltReason, Kind, Outcome, State, Terms
+from reusable_holdout.guard.kinds.ladder import Ladder
+from reusable_holdout.guard.kinds.parameter_free_ladder import (
+    ParameterFreeLadder,
+    ParameterFreeLadderWarning,
+)
+from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.guard.kinds.table import POLICIES, Ways, kinds_of, ways_of
+
+__all__ = [
+    "AGREED",
+    "FAILED",
+    "POLICIES",
+    "Check",
+    "Choose",
+    "Compare",
+    "Final",
+    "Gate",
+    "GateCompare",
+    "GuessAndCheck",
+    "GuessAndCompare",
+    "HaltReason",
+    "Kind",
+    "Ladder",
+    "Outcome",
+    "ParameterFreeLadder",
+    "ParameterFreeLadderWarning",
+    "Reveal",
+    "State",
+    "Terms",
+    "Ways",
+    "Winner",
+    "kinds_of",
+    "ways_of",
+]

@@ -1,0 +1,345 @@
+"""Check: agree with the analyst's own estimate, or tell which way and about how far it is off."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.inputs import checked_prior, checked_priors
+from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Kind, Outcome, State, Terms
+from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
+from reusable_holdout.queries import GRID
+from reusable_holdout.validity import CHARGE, Certificate, Interval, ThresholdTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.queries import BoundMetric
+    from reusable_holdout.validity import CellCode
+
+__all__ = ["Asked", "Batch", "Check"]
+
+_NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
+_NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
+
+
+class Asked(NamedTuple):
+    """What a question states besides its predictions."""
+
+    prior: float  # not a number where the policy has its own
+    tolerance: float | None
+    unit: int  # what tells it from other questions about the same predictions
+
+
+class Batch(NamedTuple):
+    """A batch, decided up to a halt; each of shape (decided,)."""
+
+    priors: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
+    outcomes: list[Outcome | None]  # None: agreed
+
+
+class Check(Kind):
+    """Compare with a prior; what deviates from it past a threshold is charged, and told as a cell of deviations.
+
+    Releases are (epsilon, delta)-differentially private as the plan states; the intervals are valid by the transcript
+    code, whatever the noise.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan; it names the mechanism.
+    noise : KeyedNoise
+        Source of all noise.
+
+    Notes
+    -----
+    A question is charged when its score deviates from its prior past a threshold, all with the noise that
+    :class:`~reusable_holdout.mechanisms.Calibration` says, in integers, ties included. The cell is that of a value with
+    noise of its own. "Agreed" costs nothing: the positions of the charges are counted by the transcript code.
+
+    References
+    ----------
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349; "Generalization
+       in Adaptive Data Analysis and Holdout Reuse", Figure 1.
+    """
+
+    name: ClassVar[str] = "check"
+    code: ClassVar[CellCode] = CHARGE
+
+    #: Which deviations are charged: both (0), or improvements only (1).
+    one_sided: ClassVar[bool] = False
+
+    def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
+        super().__init__(certificate)
+        self._calibration = Calibration(certificate.mechanism, certificate.charges)
+        self._scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
+        self._noise = noise
+        self._mechanism = self._resumed(0)
+        self.table = lru_cache(maxsize=4)(self._make_table)
+
+    @classmethod
+    def check(cls, bound: BoundMetric, ledger: str | Path | None) -> None:
+        """Refuse a metric or a ledger that the policy cannot be for, before anything is made; here none."""
+
+    # ---- what is stated
+
+    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+        """Check what a question states.
+
+        Raises
+        ------
+        InputError
+            If a prior is missing or out of bounds, or there is a tolerance where none belongs.
+        """
+        if tolerance is not None:
+            raise InputError(_NO_TOLERANCE)
+        if prior is None:
+            raise InputError(_NO_PRIOR)
+        stated = checked_prior(prior, self.certificate.lower, self.certificate.upper, metric)
+        return Asked(stated, None, self.grid_unit(stated))
+
+    def asked_many(
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
+        """Check what the questions of a batch state: priors, tolerances, units.
+
+        Raises
+        ------
+        InputError
+            As for `asked`.
+        """
+        if tolerances is not None:
+            raise InputError(_NO_TOLERANCE)
+        if priors is None:
+            raise InputError(_NO_PRIOR)
+        certificate = self.certificate
+        stated = checked_priors(priors, count, certificate.lower, certificate.upper, metric)
+        return stated, None, self.grid_units(stated).tolist()
+
+    def series_unit(self, series: object) -> int:
+        """Part of a question's name that its series is.
+
+        Raises
+        ------
+        InputError
+            If one is named where there are none.
+        """
+        if series != "":
+            raise InputError(
+                f"a series of answers, such as one team's, belongs to a ladder; got {series!r}; leave it out; nothing "
+                "was asked"
+            )
+        return 0
+
+    def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Priors on the integer grid."""
+        unit = (priors - self.certificate.lower) / self.certificate.span
+        return np.rint(unit * GRID).astype(np.int64)
+
+    def grid_unit(self, prior: float) -> int:
+        """One prior on the integer grid; the same number as `grid_units` gives."""
+        return round((prior - self.certificate.lower) / self.certificate.span * GRID)
+
+    # ---- terms
+
+    def prior(self, stated: float, state: State) -> float:
+        """Prior of a question: the analyst's own."""
+        return stated
+
+    def priors(self, stated: NDArray[np.float64], state: State) -> NDArray[np.float64]:
+        """Priors of several questions in the same state."""
+        return stated
+
+    def check_room(
+        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
+    ) -> None:
+        """Refuse what cannot be kept in this state, before anything is decided; here nothing."""
+
+    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Threshold of a question."""
+        return self.table(state.charges, state.nats).at(prior)
+
+    def thresholds(
+        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Thresholds of several questions."""
+        return self.table(state.charges, state.nats).at_each(priors)
+
+    def terms(self, stated: float, state: State, tolerance: float | None) -> Terms:
+        """Public numbers of a question."""
+        prior = self.prior(stated, state)
+        return Terms(prior, self.threshold(prior, state, tolerance))
+
+    # ---- code and interval
+
+    def outcome(self, told: str, terms: Terms) -> Outcome:
+        """Outcome by its name: "agreed", "failed", or "cell" and its place."""
+        if told == AGREED:
+            return Outcome(AGREED, terms.prior, False, 0.0)
+        if told == FAILED:
+            return Outcome(FAILED, self._worst(terms), True, self.code.failure_nats)
+        word, _, place = told.partition(" ")
+        if word != "cell" or not place.isdecimal() or int(place) >= len(self.code.cells):
+            raise self.unknown(told)
+        nearest, farthest = self._cell(int(place), terms)
+        if math.isinf(self.code.cells[int(place)].far):  # of one that is open, its middle would flatter
+            farthest = nearest
+        value = self.certificate.tidy((nearest + farthest) / 2.0)
+        return Outcome(f"cell {int(place)}", value, True, self.code.nats[int(place)])
+
+    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+        """Interval of the population value: around the prior, or around the cell that was told."""
+        certificate = self.certificate
+        if outcome.told == FAILED:
+            return Interval(certificate.lower, certificate.upper)
+        if outcome.told == AGREED:
+            return self.agreed(terms.prior, terms.threshold, length)
+        low, high = self._reached(int(outcome.told.split()[1]), terms)
+        return certificate.around(low, high, length=length, share=certificate.shares.charged)
+
+    def agreed(
+        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
+    ) -> Interval:
+        """Intervals of questions that were not charged."""
+        certificate = self.certificate
+        reach = thresholds + certificate.comparison_tail
+        return certificate.around(
+            priors - reach, priors + reach, length=length, share=certificate.shares.agreed
+        )
+
+    def _direction(self, place: int) -> int:
+        """Sign of the deviations of a cell, in the metric's unit: the overfitting side is the worse."""
+        return -self.code.cells[place].side * self.certificate.better
+
+    def _cell(self, place: int, terms: Terms) -> tuple[float, float]:
+        """Ends of a cell, the nearest to the prior first, within the metric's bounds."""
+        cell, sign = self.code.cells[place], self._direction(place)
+        lower, upper = self.certificate.lower, self.certificate.upper
+        near, far = (
+            min(max(terms.prior + sign * end * terms.threshold, lower), upper)
+            for end in (cell.near, cell.far)
+        )
+        return near, far
+
+    def _reached(self, place: int, terms: Terms) -> tuple[float, float]:
+        """Where the holdout's value can lie when a cell is told: its ends and the noise's reach."""
+        certificate, sign = self.certificate, self._direction(place)
+        near, far = self._cell(place, terms)
+        if self.code.cells[place].near <= 1.0:  # also told for a value that noise has brought nearer
+            deviation = terms.threshold - certificate.comparison_tail
+            near = terms.prior + sign * (
+                deviation if deviation > certificate.answer_tail else -certificate.answer_tail
+            )
+        else:
+            near -= sign * certificate.answer_tail
+        far += sign * certificate.answer_tail
+        return min(near, far), max(near, far)
+
+    def _worst(self, terms: Terms) -> float:
+        """Value recorded for a question that failed on the holdout: the worst there is."""
+        return self.certificate.lower if self.certificate.greater_is_better else self.certificate.upper
+
+    # ---- rule
+
+    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+        """What decisions are made on, for each question: its score on the grid; shape (queries,).
+
+        Raises
+        ------
+        ModelError
+            If a metric of the user's own fails on the holdout.
+        """
+        return bound.score(prepared)
+
+    def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
+        """Decide one question, by what was measured; nothing is final until the ledger has it."""
+        score, mechanism = int(score), self._at(state)
+        limit = math.floor(terms.threshold / self.certificate.span * GRID)
+        if not mechanism.deviates(score, self.grid_unit(terms.prior), limit, question):
+            return self.outcome(AGREED, terms)
+        return self._charge(mechanism, score, terms, question)
+
+    def fail(self, terms: Terms, state: State) -> Outcome:
+        """Decide a question that failed on the holdout: a charge, for that it did is a fact about the holdout."""
+        return self.outcome(FAILED, terms)
+
+    def decide_many(
+        self,
+        scores: NDArray[np.int64],
+        stated: NDArray[np.float64],
+        questions: Sequence[bytes],
+        state: State,
+        tolerances: NDArray[np.float64] | None = None,
+    ) -> Batch:
+        """Decide a batch in order, up to a halt; stretches between charges are compared at once.
+
+        Returns
+        -------
+        Batch
+            One for each question, or fewer if the charges ran out on the way.
+        """
+        query_noise = self._at(state).query_noise(questions)
+        priors, thresholds = stated.copy(), np.empty(len(stated))
+        outcomes: list[Outcome | None] = [None] * len(stated)
+        start = 0
+        while start < len(priors) and state.charges < self.certificate.charges:
+            rest = slice(start, None)
+            mechanism = self._at(state)
+            priors[rest] = self.priors(stated[rest], state)
+            thresholds[rest] = self.thresholds(
+                priors[rest], state, None if tolerances is None else tolerances[rest]
+            )
+            above = mechanism.first_deviation(
+                scores[rest],
+                self.grid_units(priors[rest]),
+                np.floor(thresholds[rest] / self.certificate.span * GRID).astype(np.int64),
+                questions[rest],
+                query_noise=query_noise[rest],
+            )
+            if above is None:
+                start = len(priors)
+                break
+            here = start + above
+            terms = Terms(float(priors[here]), float(thresholds[here]))
+            outcome = self._charge(mechanism, int(scores[here]), terms, questions[here])
+            outcomes[here] = outcome
+            state = state._replace(
+                charges=state.charges + 1, nats=state.nats + outcome.nats, value=outcome.value
+            )
+            start = here + 1
+        return Batch(priors[:start], thresholds[:start], outcomes[:start])
+
+    def _charge(self, mechanism: GuardCore, score: int, terms: Terms, question: bytes) -> Outcome:
+        return self.outcome(self._told(self._noisy(mechanism, score, question), terms), terms)
+
+    def _noisy(self, mechanism: GuardCore, score: int, question: bytes) -> float:
+        """Value with the noise of an answer, in the metric's unit and within its bounds."""
+        noisy = min(max(mechanism.charge(score, question), 0), GRID) / GRID
+        return self.certificate.lower + noisy * self.certificate.span
+
+    def _told(self, value: float, terms: Terms) -> str:
+        """Name of the cell of a value."""
+        deviation = (terms.prior - value) * self.certificate.better
+        return f"cell {self.code.place(deviation / terms.threshold)}"
+
+    def _at(self, state: State) -> GuardCore:
+        """Give the mechanism of this state: another process may have charged, or a commit may have failed."""
+        if self._mechanism.spent != state.charges:
+            self._mechanism = self._resumed(state.charges)
+        return self._mechanism
+
+    def _resumed(self, spent: int) -> GuardCore:
+        direction = self.certificate.better if self.one_sided else 0
+        return self._calibration.core(scale=self._scale, noise=self._noise, spent=spent, direction=direction)
+
+    def _make_table(self, charges: int, nats: float) -> ThresholdTable:
+        return ThresholdTable(self.certificate, charges=charges, nats=nats)

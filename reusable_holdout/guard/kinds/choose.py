@@ -1,0 +1,144 @@
+"""Choose: which of several candidates is best by the holdout, and its value, rounded."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.queries import GRID
+from reusable_holdout.validity import Interval, choice_nats, worst_choice_nats
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.kinds.kind import State
+
+__all__ = ["Choose", "Winner"]
+
+_TOLD = re.compile(r"candidate (\d+) of (\d+), rank (\d+), (cell \d+|failed)")
+
+
+class Winner(NamedTuple):
+    """What the name of a choice's outcome says.
+
+    Attributes
+    ----------
+    candidate : int
+        Place of the winner among the candidates, from 0.
+    candidates : int
+    rank : int
+        Of its prior among the candidates', from 1, the best; equal ones in their order.
+    cell : str
+        Name of its cell, as a reveal's.
+    """
+
+    candidate: int
+    candidates: int
+    rank: int
+    cell: str
+
+    @classmethod
+    def parse(cls, told: str) -> Winner | None:
+        """Read the name of an outcome; None if it is none of a choice."""
+        found = _TOLD.fullmatch(told)
+        if found is None:
+            return None
+        candidate, candidates, rank, cell = found.groups()
+        winner = cls(int(candidate), int(candidates), int(rank), cell)
+        return (
+            winner if winner.candidate < winner.candidates and 1 <= winner.rank <= winner.candidates else None
+        )
+
+    def told(self) -> str:
+        """Name of the outcome."""
+        return f"candidate {self.candidate} of {self.candidates}, rank {self.rank}, {self.cell}"
+
+
+class Choose(Reveal):
+    """Tell which candidate is best by the holdout, by report-noisy-max, and the cell of its value.
+
+    Of the other candidates nothing is told but that, up to the noise, they are no better than the winner's cell. One
+    that failed on the holdout is the worst there, and nothing is said of it.
+
+    Notes
+    -----
+    Each candidate is one of the declared queries. The winner's name costs by the rank of its prior, public before the
+    rows are read: a favourite that wins costs little. Its cell costs what a reveal's does.
+    """
+
+    name: ClassVar[str] = "choose"
+
+    def outcome(self, told: str, terms: Terms) -> Outcome:
+        """Outcome by its name."""
+        winner = Winner.parse(told)
+        if winner is None:
+            raise self.unknown(told)
+        cell = super().outcome(winner.cell, terms)
+        nats = cell.nats + choice_nats(winner.rank, winner.candidates)
+        return Outcome(winner._replace(cell=cell.told).told(), cell.value, False, nats)
+
+    def takes(self, told: str) -> int:
+        """One for each candidate."""
+        winner = Winner.parse(told)
+        if winner is None:
+            raise self.unknown(told)
+        return winner.candidates
+
+    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+        """Interval around the winner's cell."""
+        winner = Winner.parse(outcome.told)
+        if winner is None:
+            raise self.unknown(outcome.told)
+        return super().interval(outcome._replace(told=winner.cell), terms, length)
+
+    def others(self, outcome: Outcome, terms: Terms, length: float) -> float:
+        """Good end of the interval of the population value of every other candidate that did not fail."""
+        winner, certificate = Winner.parse(outcome.told), self.certificate
+        if winner is None or winner.cell == FAILED:
+            return certificate.upper if certificate.greater_is_better else certificate.lower
+        low, high = self._reached(int(winner.cell.split()[1]), terms)
+        more = 2.0 * certificate.comparison_tail  # the winner's noise, and the other's
+        interval = certificate.around(low - more, high + more, length=length, share=0.5)
+        return float(interval.high if certificate.greater_is_better else interval.low)
+
+    def worst_nats(self, candidates: int = 1) -> float:
+        """Cost of the dearest outcome."""
+        return worst_choice_nats(candidates) + self.code.worst
+
+    # ---- rule
+
+    def choose(
+        self,
+        scores: Sequence[int | None],
+        priors: NDArray[np.float64],
+        questions: Sequence[bytes],
+        state: State,
+    ) -> tuple[Terms, Outcome]:
+        """Find the winner; a candidate that failed on the holdout (None) is the worst there is.
+
+        Returns
+        -------
+        tuple of Terms and Outcome
+            The terms are the winner's.
+        """
+        core, better = self._resumed(0), self.certificate.better
+        noise = core.query_noise(questions).tolist()
+        noisy = [
+            -GRID * GRID if score is None else better * score + own
+            for score, own in zip(scores, noise, strict=True)
+        ]
+        best = max(range(len(noisy)), key=lambda place: (noisy[place], better * priors[place]))
+        terms = self.terms(float(priors[best]), state, None)
+        score, question = scores[best], questions[best]
+        cell = FAILED if score is None else self._told(self._noisy(core, score, question), terms)
+        return terms, self.outcome(Winner(best, len(noisy), self._rank(priors, best), cell).told(), terms)
+
+    def _rank(self, priors: NDArray[np.float64], place: int) -> int:
+        order = np.argsort(-self.certificate.better * priors, kind="stable")
+        return int(np.flatnonzero(order == place)[0]) + 1

@@ -1,0 +1,77 @@
+"""Final: the certified end of a project. The holdout's own value, once, and nothing afterwards."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from reusable_holdout.guard.kinds.kind import FAILED, HaltReason, Kind, Outcome, State, Terms
+from reusable_holdout.queries import GRID
+from reusable_holdout.validity import Interval
+
+__all__ = ["Final"]
+
+_VALUE = "value "
+
+
+class Final(Kind):
+    """Tell the holdout's value as it is, with the narrowest interval: nothing is asked of these rows afterwards.
+
+    With the plan's confidence, the intervals of a final and of all answers before it hold together.
+
+    Notes
+    -----
+    A final has a share of the failure probability of its own, and no place to pay for: given the places of the charges
+    and what was told, the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything. It has
+    no noise: the plan's epsilon excludes it.
+    """
+
+    name: ClassVar[str] = "final"
+    voluntary: ClassVar[bool] = True
+
+    def halt_reason(self, state: State) -> HaltReason | None:
+        """A final is the one thing that is answered after a halt, and once."""
+        return "final" if state.closed else None
+
+    def length(self, state: State, answers: int = 1) -> float:
+        """Description length of a final of so many answers."""
+        return self.certificate.code.final_length(charges=state.charges, nats=state.nats, answers=answers)
+
+    def takes(self, told: str) -> int:
+        """None."""
+        return 0
+
+    def outcome(self, told: str, terms: Terms) -> Outcome:
+        """Outcome by its name: "failed", or "value" and the number, which is exact."""
+        certificate = self.certificate
+        if told == FAILED:
+            worst = certificate.lower if certificate.greater_is_better else certificate.upper
+            return Outcome(FAILED, worst, False, 0.0)
+        try:
+            value = float(told.removeprefix(_VALUE))
+        except ValueError:
+            value = certificate.upper + 1.0
+        if not told.startswith(_VALUE) or not certificate.lower <= value <= certificate.upper:
+            raise self.unknown(told)
+        return Outcome(f"{_VALUE}{value!r}", value, False, 0.0)
+
+    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+        """Interval around the value."""
+        certificate = self.certificate
+        if outcome.told == FAILED:
+            return Interval(certificate.lower, certificate.upper)
+        slack = certificate.grid_slack
+        return certificate.around(outcome.value - slack, outcome.value + slack, length=length, share=0.5)
+
+    def terms(self, outcome: Outcome) -> Terms:
+        """A final is compared with nothing: its prior is its value."""
+        return Terms(outcome.value, 0.0)
+
+    # ---- rule
+
+    def decide(self, score: int | None) -> Outcome:
+        """Tell a score on the grid; None if the model or metric failed on the holdout."""
+        certificate = self.certificate
+        if score is None:
+            return self.outcome(FAILED, Terms(0.0, 0.0))
+        value = certificate.tidy(certificate.lower + score / GRID * certificate.span)
+        return self.outcome(f"{_VALUE}{value!r}", Terms(0.0, 0.0))

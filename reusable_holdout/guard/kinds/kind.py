@@ -1,0 +1,141 @@
+"""What a way to ask is: public outcomes with public costs, a rule that picks one from the rows, and its interval.
+
+Before the rows are read, a question has a public list of outcomes, each with a public weight, the weights summing to at
+most one. The outcome that is told costs minus the logarithm of its weight. Any function of the holdout may pick it.
+Everything else (transcript, ledger, history, verification) works on this interface.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from reusable_holdout.validity import Certificate, Interval
+
+__all__ = ["AGREED", "FAILED", "HaltReason", "Kind", "Outcome", "State", "Terms"]
+
+AGREED = "agreed"
+FAILED = "failed"
+
+HaltReason = Literal["charges", "queries", "final"]
+
+
+class State(NamedTuple):
+    """What has been asked and told: public, and all that a decision depends on besides the holdout.
+
+    Attributes
+    ----------
+    query : int
+        Answers released.
+    asked : int
+        Declared queries that they took.
+    charges : int
+    nats : float
+        Cost of all outcomes that were told.
+    closed : bool
+        Whether a final was given: nothing new is answered any more.
+    value : float or None
+        The last one told in the question's series.
+    """
+
+    query: int = 0
+    asked: int = 0
+    charges: int = 0
+    nats: float = 0.0
+    closed: bool = False
+    value: float | None = None
+
+
+class Terms(NamedTuple):
+    """Public numbers of one question, once its state is known.
+
+    Attributes
+    ----------
+    prior : float
+        What it is compared with.
+    threshold : float
+        Unit of its outcomes, in the metric's unit: the deviation that is charged, or the width of a cell.
+    """
+
+    prior: float
+    threshold: float
+
+
+class Outcome(NamedTuple):
+    """What is told, and what it costs.
+
+    Attributes
+    ----------
+    told : str
+        Its public name.
+    value : float
+        In the metric's unit.
+    charged : bool
+    nats : float
+    """
+
+    told: str
+    value: float
+    charged: bool
+    nats: float
+
+
+class Kind(ABC):
+    """One way to ask.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan and the metric.
+    """
+
+    #: Name in the ledger.
+    name: ClassVar[str]
+
+    #: Whether when something is told is the analyst's choice, not the rows': then it has no place to pay for.
+    voluntary: ClassVar[bool] = False
+
+    #: Whether a question is compared with the last answer of its series.
+    climbs: ClassVar[bool] = False
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.certificate = certificate
+
+    # ---- public
+
+    @abstractmethod
+    def outcome(self, told: str, terms: Terms) -> Outcome:
+        """Value, charge and cost of an outcome, from its name.
+
+        Raises
+        ------
+        InputError
+            If a question with these terms has no such outcome.
+        """
+
+    @abstractmethod
+    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+        """Interval of the population value after an outcome, at a question of the given description length."""
+
+    def length(self, state: State, answers: int = 1) -> float:
+        """Description length of a question in a state."""
+        return self.certificate.length(charges=state.charges, nats=state.nats)
+
+    def takes(self, told: str) -> int:
+        """How many of the declared queries a question with this outcome takes."""
+        return 1
+
+    def halt_reason(self, state: State) -> HaltReason | None:
+        """Why nothing new of this kind is answered any more, if so."""
+        if state.closed:
+            return "final"
+        if state.charges >= self.certificate.charges:
+            return "charges"
+        return "queries" if state.asked >= self.certificate.queries else None
+
+    def unknown(self, told: str) -> InputError:
+        """Error for an outcome that this kind does not have."""
+        return InputError(f"{self.name} has no outcome {told!r}")

@@ -1,0 +1,81 @@
+"""Which kind a policy asks with, of one model and of two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.choose import Choose
+from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
+from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.gate import Gate
+from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
+from reusable_holdout.guard.kinds.ladder import Ladder
+from reusable_holdout.guard.kinds.parameter_free_ladder import ParameterFreeLadder
+from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.mechanisms import KeyedNoise
+from reusable_holdout.validity import Shares
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.kinds.kind import Kind
+    from reusable_holdout.plan import Plan
+    from reusable_holdout.validity import Policy
+
+__all__ = ["COMPARISONS", "POLICIES", "Ways", "kinds_of", "ways_of"]
+
+POLICIES: dict[Policy, type[Check]] = {
+    "thresholdout": Check,
+    "ladder": Ladder,
+    "guess-and-check": GuessAndCheck,
+    "gate": Gate,
+    "parameter-free-ladder": ParameterFreeLadder,
+}
+
+COMPARISONS: dict[Policy, type[Check]] = {
+    "thresholdout": Compare,
+    "guess-and-check": GuessAndCompare,
+    "gate": GateCompare,
+}
+
+
+class Ways(NamedTuple):
+    """The ways to ask one guard.
+
+    Attributes
+    ----------
+    policy : Check
+        What is compared with a prior, as the plan's policy says.
+    comparison : Check or None
+        The same of two models; a ladder has none.
+    reveal, choose, final
+        What is asked for.
+    """
+
+    policy: Check
+    comparison: Check | None
+    reveal: Reveal
+    choose: Choose
+    final: Final
+
+
+def kinds_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = None) -> dict[str, Kind]:
+    """Every way to ask a guard, by its name."""
+    ways = ways_of(plan, greater_is_better=greater_is_better, noise=noise)
+    return {kind.name: kind for kind in ways if kind is not None}
+
+
+def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = None) -> Ways:
+    """Make the ways to ask a guard; without its noise they can be verified, and decide nothing that counts."""
+    noise = KeyedNoise(bytes(32)) if noise is None else noise
+    scores = plan.certificate(greater_is_better=greater_is_better)
+    compare = COMPARISONS.get(plan.policy)
+    differences = plan.paired_certificate(greater_is_better=greater_is_better)
+    told = replace(scores, shares=Shares(0.5, 0.5))
+    return Ways(
+        POLICIES[plan.policy](scores, noise),
+        None if compare is None else compare(differences, noise),
+        Reveal(told, noise),
+        Choose(told, noise),
+        Final(told),
+    )

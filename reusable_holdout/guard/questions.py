@@ -1,0 +1,350 @@
+"""Questions that compare a score with a prior: of one model, of predictions, of many, of two models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.guard.asking import Asking
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.models import check_model, fitted
+from reusable_holdout.guard.rows import Query
+from reusable_holdout.queries import GRID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.kinds import Check
+    from reusable_holdout.guard.kinds.check import Asked
+    from reusable_holdout.guard.models import PriorMethod
+
+    Listener = Callable[[Sequence[Answer]], None]
+
+__all__ = ["Questions"]
+
+
+class Questions(Asking):
+    """Questions that compare: with a prior, with the best so far, two models."""
+
+    def evaluate(
+        self,
+        model: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: float | PriorMethod | None = None,
+        tolerance: float | None = None,
+        cv: Any = 5,
+        name: str | None = None,
+        series: str = "",
+    ) -> Answer:
+        """Ask how good a model really is.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted; or not, and then a clone is fitted on the training data.
+        X_train, y_train : array-like, optional
+            Training data, disjoint from the holdout; needed unless a prior is stated.
+        prior : float, "cross-validation" or "in-sample", optional
+            The analyst's own estimate, by default cross-validated. Stated as a number, it is taken as given. A bad
+            prior costs charges, never validity. A gate's must be stated; a ladder has its own.
+        tolerance : float, optional
+            For guess-and-check: how far the answer may be from the population value; the guard's by default.
+        cv : int or cross-validation splitter
+            Folds of the cross-validated prior.
+        name : str, optional
+            What history calls the question; by default the model's type.
+        series : str
+            For a ladder: whose best it is compared with, such as a team's. All series share the budget.
+
+        Returns
+        -------
+        Answer
+            The same fitted model with the same prior gets the recorded answer. Another model is another question, even
+            if both predict the same: that they do is a fact about the private rows.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        ModelError
+            If the model fails on the holdout. That it does is a fact about the holdout: it takes a charge.
+        """
+        self._check_features("evaluate_predictions")
+        ready = fitted(model, X_train, y_train)
+        stated = prior
+        if stated is None and self.policy in {"thresholdout", "guess-and-check"}:
+            stated = "cross-validation"
+        if isinstance(stated, str):
+            stated = self._estimate(ready, X_train, y_train, method=stated, cv=cv)
+        called = type(model).__name__ if name is None else name
+        return self._evaluate_model(ready, stated, tolerance, called, series)
+
+    @sealed
+    def _evaluate_model(
+        self, model: Any, prior: float | None, tolerance: float | None, name: str, series: str
+    ) -> Answer:
+        holdout, bound = self._holdout, self._holdout.bound
+        check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
+        asked = self._policy.asked(prior, tolerance, self.metric.name)
+        question = self._content.model_question(
+            fingerprint(model), asked.unit + self._policy.series_unit(series)
+        )
+        return self._ask(holdout.predicted(model), asked, question, name, series)
+
+    @sealed
+    def evaluate_predictions(
+        self,
+        predictions: Any,
+        *,
+        prior: float | None = None,
+        tolerance: float | None = None,
+        name: str = "",
+        series: str = "",
+    ) -> Answer:
+        """Ask about predictions for the holdout's rows, in their order.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,) or (rows, classes)
+            Labels, probabilities, scores or values, as the metric needs.
+        prior : float
+            The analyst's own estimate of the score, in the metric's unit and within its bounds; left out for a ladder.
+        tolerance : float, optional
+            For guess-and-check: how far the answer may be from the population value; the guard's by default.
+        name : str
+            What history calls the question.
+        series : str
+            For a ladder: whose best it is compared with, such as a team's. All series share the budget.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        """
+        asked = self._policy.asked(prior, tolerance, self.metric.name)
+        prepared = self._holdout.bound.prepare(predictions)
+        question = self._content.question(prepared, asked.unit + self._policy.series_unit(series))
+        return self._ask(prepared, asked, question, name, series)
+
+    @sealed
+    def evaluate_many(
+        self,
+        predictions: Any,
+        priors: ArrayLike | None = None,
+        *,
+        tolerances: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        series: str = "",
+    ) -> list[Answer]:
+        """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (queries, rows) or list of arrays
+            One question per entry.
+        priors : array-like of shape (queries,)
+            The analyst's own estimates; left out for a ladder.
+        tolerances : array-like of shape (queries,), optional
+            For guess-and-check.
+        names : sequence of str, optional
+            What history calls the questions.
+        series : str
+            For a ladder: whose best they are compared with.
+
+        Returns
+        -------
+        list of Answer
+            In the order of the questions; repeated questions are replays.
+
+        Raises
+        ------
+        Halted
+            If a budget runs out on the way; the answers before that are in its `answers` and stay valid.
+        BudgetError
+            If more is asked than queries are left; nothing was answered and nothing was charged.
+        InputError
+            If one question does not fit; nothing was asked and nothing was charged.
+        """
+        bound = self._holdout.bound
+        prepared = bound.prepare_many(predictions)
+        stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric.name)
+        labels, own = checked_names(names, len(prepared)), self._policy.series_unit(series)
+        questions = self._content.questions(prepared, [unit + own for unit in units])
+        scores = self._score(prepared)
+        failure = self._content.several(b"failed", questions) if scores is None else None
+        try:
+            answers = self._transcript.ask_many(
+                self._policy,
+                scores,
+                stated,
+                questions,
+                labels,
+                failure=failure,
+                tolerances=limits,
+                series=series,
+            )
+        except Halted as halt:
+            self._tell([answer for answer in halt.answers if not answer.replayed])
+            raise
+        self._tell([answer for answer in answers if not answer.replayed])
+        return answers
+
+    @sealed
+    def compare_predictions(
+        self,
+        predictions: Any,
+        incumbent: Any,
+        *,
+        prior: float | None = None,
+        tolerance: float | None = None,
+        name: str = "",
+    ) -> Answer:
+        """Ask how much better predictions are than others for the same rows.
+
+        On the budget of all questions; narrower than the difference of two answers, because rows on which the two agree
+        do not count. The interval holds if the losses differ with at most the guard's `disagreement`.
+
+        Parameters
+        ----------
+        predictions, incumbent : array-like of shape (rows,) or (rows, classes)
+            Labels, probabilities, scores or values, as the metric needs.
+        prior : float
+            The analyst's own estimate of the difference, new less old, in the metric's unit. A gate answers whether the
+            difference is at least this.
+        tolerance : float, optional
+            For guess-and-check.
+        name : str
+            What history calls the question.
+
+        Returns
+        -------
+        Answer
+            Its value, prior and interval are differences.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit, the metric is no mean over rows, or the policy is a ladder; nothing was asked and
+            nothing was charged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from reusable_holdout import ReusableHoldout
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, tolerance=0.05, disagreement=0.1, seed=1)
+        >>> better, worse = labels, np.where(np.arange(10_000) % 20, labels, 0)
+        >>> answer = guard.compare_predictions(better, worse, prior=0.025)
+        >>> answer.value, answer.low < 0.025 < answer.high
+        (0.025, True)
+        """
+        kind, asked = self._comparison(prior, tolerance)
+        bound = self._holdout.bound
+        both = bound.prepare_many([predictions, incumbent])
+        question = self._content.comparison(both, asked.unit)
+        return self._ask_difference(kind, both, asked, question, name)
+
+    def compare(
+        self,
+        model: Any,
+        incumbent: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        prior: float | PriorMethod | None = None,
+        tolerance: float | None = None,
+        cv: Any = 5,
+        name: str | None = None,
+    ) -> Answer:
+        """Ask how much better a model is than another: the question of every release gate.
+
+        Parameters
+        ----------
+        model, incumbent : estimator
+            As for :meth:`evaluate`.
+        X_train, y_train, prior, tolerance, cv, name
+            As for :meth:`evaluate`; the prior is the difference of the two models' estimates.
+
+        Returns
+        -------
+        Answer
+            Its value, prior and interval are differences, new less old, in the metric's unit.
+
+        Raises
+        ------
+        Halted, InputError, ModelError
+            As for :meth:`evaluate` and :meth:`compare_predictions`.
+        """
+        self._check_features("compare_predictions")
+        pair = [fitted(one, X_train, y_train) for one in (model, incumbent)]
+        if prior is None and self.policy != "gate":
+            prior = "cross-validation"
+        if isinstance(prior, str):
+            ours, theirs = (self._estimate(one, X_train, y_train, method=prior, cv=cv) for one in pair)
+            prior = ours - theirs
+        called = f"{type(model).__name__} less {type(incumbent).__name__}" if name is None else name
+        return self._compare_models(pair, prior, tolerance, called)
+
+    @sealed
+    def _compare_models(
+        self, pair: list[Any], prior: float | None, tolerance: float | None, name: str
+    ) -> Answer:
+        holdout, bound = self._holdout, self._holdout.bound
+        for one in pair:
+            check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
+        kind, asked = self._comparison(prior, tolerance)
+        question = self._content.model_question(fingerprint(pair), asked.unit)
+        return self._ask_difference(kind, holdout.predicted_by_both(pair), asked, question, name)
+
+    def _comparison(self, prior: float | None, tolerance: float | None) -> tuple[Check, Asked]:
+        if self._comparisons is None:
+            raise InputError(
+                "a ladder compares with the best so far by itself; use another policy to compare two models"
+            )
+        bound = self._holdout.bound
+        if bound.sensitivity * bound.effective_rows != 1 or bound.family == "bounded-difference":
+            raise InputError(
+                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
+                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
+            )
+        return self._comparisons, self._comparisons.asked(prior, tolerance, self.metric.name)
+
+    def _ask_difference(
+        self, kind: Check, both: NDArray[Any] | None, asked: Asked, question: bytes, name: str
+    ) -> Answer:
+        (label,) = checked_names([name], 1)
+        scores = None if both is None else self._score(both)
+        difference = None if scores is None else (int(scores[0]) - int(scores[1]) + GRID) >> 1
+        return self._told(
+            self._transcript.ask(kind, difference, asked.prior, Query(question, label), asked.tolerance)
+        )
+
+    def _ask(
+        self, prepared: NDArray[Any] | None, asked: Asked, question: bytes, name: str, series: str
+    ) -> Answer:
+        """Ask with predictions, or with None if the model failed to make them."""
+        (label,) = checked_names([name], 1)
+        scores = None if prepared is None else self._score(prepared[None])
+        score = None if scores is None else scores[0]
+        return self._told(
+            self._transcript.ask(
+                self._policy, score, asked.prior, Query(question, label, series), asked.tolerance
+            )
+        )

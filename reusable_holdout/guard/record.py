@@ -1,0 +1,195 @@
+"""What a guard says of itself: what was released, and what is left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.released import released_by
+from reusable_holdout.plan import whole
+from reusable_holdout.validity import choice_nats
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.kinds import Check, Choose, Final, HaltReason, Reveal, State
+    from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.plan import Plan
+    from reusable_holdout.queries import Metric
+
+__all__ = ["Price", "Record"]
+
+
+class Price(NamedTuple):
+    """What a question can cost.
+
+    Attributes
+    ----------
+    least, most : float
+        Nats, at its cheapest and at its dearest outcome.
+    final_width : float
+        Half-width that a final would certify after the dearest, at the plan's `estimate`.
+    allowed : bool
+        Whether it would be answered now: the guard has not halted, there are as many queries left as a choice has
+        candidates, and no outcome would break a promise of the plan.
+    """
+
+    least: float
+    most: float
+    final_width: float
+    allowed: bool
+
+
+class Record:
+    """What anyone may know of a guard."""
+
+    plan: Plan
+    metric: Metric
+    _holdout: PrivateData
+    _policy: Check
+    _reveals: Reveal
+    _choices: Choose
+    _finals: Final
+    _transcript: Transcript
+    _ledger: Ledger
+
+    @sealed
+    def history(self, *, epoch: int | None = None) -> pd.DataFrame:
+        """Everything released, in order.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            Of the holdouts of this ledger, from 1; by default this guard's own.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns query, name, series, prior, value, charged, low, high, threshold, kind, told, nats, asked (declared
+            queries taken so far), paired, charges_left and asked_at (UTC).
+        """
+        if epoch is None:
+            return self._transcript.history()
+        return released_by(self._ledger, epoch).history
+
+    @sealed
+    def plot(self, ax: Any = None) -> Any:
+        """Draw priors against answers with their intervals, charges, and the budget left.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from reusable_holdout.plotting import plot_history  # noqa: PLC0415 - matplotlib is optional
+
+        return plot_history(self.history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Sorted classes, which are public; None for metrics of real values."""
+        return self._holdout.bound.classes
+
+    @property
+    def queries_asked(self) -> int:
+        """Declared queries that answers took so far, in all processes: one, a choice one for each candidate."""
+        return self._state().asked
+
+    @property
+    def answered(self) -> int:
+        """Answers released so far, in all processes: the number of the last one."""
+        return self._state().query
+
+    @property
+    def charges_left(self) -> int:
+        """Charges that are left, whatever was told; at 0 the guard has halted."""
+        return self._transcript.charges_left(self._state().charges)
+
+    @property
+    def final_width(self) -> float:
+        """Half-width that a final of one model would certify now, at the plan's `estimate`."""
+        state = self._state()
+        return self._final_width(state.charges, state.nats)
+
+    @sealed
+    def price(self, kind: str, *, prior: float | None = None, candidates: int = 1) -> Price:
+        """Say what a question can cost at most, before it is asked; public numbers alone.
+
+        Parameters
+        ----------
+        kind : {"evaluate", "reveal", "choose", "final"}
+        prior : float, optional
+            Of a reveal: the least cost is that of a value in the prior's own cell, whatever the prior.
+        candidates : int
+            Of a choice.
+
+        Returns
+        -------
+        Price
+
+        Raises
+        ------
+        InputError
+            If there is no such kind, or the prior is out of bounds.
+        """
+        state, count = self._state(), whole("candidates", candidates)
+        if prior is not None:
+            self._reveals.check_stated(prior, self.metric.name)
+        if kind == "evaluate":
+            least, most = 0.0, self._policy.certificate.charge_nats
+        elif kind == "reveal":
+            least, most = min(self._reveals.code.nats), self._reveals.code.worst
+        elif kind == "choose":
+            least = min(self._choices.code.nats) + choice_nats(1, count)
+            most = self._choices.worst_nats(count)
+        elif kind == "final":
+            least = most = 0.0
+        else:
+            raise InputError(f'kind is "evaluate", "reveal", "choose" or "final"; got {kind!r}')
+        charges = min(self.plan.charges, state.charges + (kind == "evaluate"))
+        ended = (self._finals if kind == "final" else self._policy).halt_reason(state) is not None
+        ended = ended or (kind == "choose" and count > self.plan.queries - state.asked)
+        room = self._reveals.certificate.room(charges=state.charges, nats=state.nats)
+        allowed = not ended and (kind in {"evaluate", "final"} or most <= room)
+        return Price(least, most, self._final_width(charges, state.nats + most), allowed)
+
+    def _final_width(self, charges: int, nats: float) -> float:
+        certificate = self._finals.certificate
+        return certificate.final_half_width(charges=charges, nats=nats, estimate=self.plan.estimate)
+
+    @property
+    def halted(self) -> bool:
+        """Whether nothing new will be answered any more."""
+        return self.halt_reason is not None
+
+    @property
+    def halt_reason(self) -> HaltReason | None:
+        """Why nothing new is answered: "charges" or "queries" ran out, or a "final" was given; else None."""
+        return self._policy.halt_reason(self._state())
+
+    @property
+    def epoch(self) -> int:
+        """Which of its ledger's holdouts this guard has, from 1; see :meth:`rotate`."""
+        return self._ledger.epoch
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._ledger.closed
+
+    @property
+    def ledger(self) -> str | None:
+        """URL of the ledger; None if it is in memory."""
+        return self._ledger.url
+
+    @sealed
+    def _state(self) -> State:
+        return self._transcript.state

@@ -1,0 +1,130 @@
+"""What a ledger shows to anyone: the released answers, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError, LedgerError
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.kinds import FAILED
+from reusable_holdout.ledger import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from reusable_holdout.ledger import Ledger
+
+__all__ = ["Released", "failed", "history_frame", "released", "released_by"]
+
+_COLUMNS = [
+    "query",
+    "name",
+    "series",
+    "prior",
+    "value",
+    "charged",
+    "low",
+    "high",
+    "threshold",
+    "kind",
+    "told",
+    "nats",
+    "asked",
+    "paired",
+    "charges_left",
+    "asked_at",
+]
+
+
+class Released(NamedTuple):
+    """History of a ledger, with what is needed to draw it.
+
+    Attributes
+    ----------
+    history : pandas.DataFrame
+        As :meth:`ReusableHoldout.history`.
+    charges : int
+        The whole budget.
+    metric : str
+        Name of the metric.
+    """
+
+    history: pd.DataFrame
+    charges: int
+    metric: str
+
+
+def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
+    """Read a ledger without the holdout and its key.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        SQLite file or URL.
+    epoch : int, optional
+        Of its holdouts, from 1; the last by default.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, or it holds no guard.
+    InputError
+        If there is no such epoch.
+    """
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        if store.configuration() is None:
+            raise LedgerError(f"{store!r} holds no guard yet")
+        return released_by(store, store.epoch if epoch is None else epoch)
+    finally:
+        store.close()
+
+
+def released_by(ledger: Ledger, epoch: int) -> Released:
+    """Read one epoch of a ledger.
+
+    Raises
+    ------
+    InputError
+        If there is no such epoch.
+    """
+    configurations = ledger.configurations()
+    if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
+        raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")
+    configuration = Configuration.parse(configurations[epoch - 1])
+    charges, queries = configuration.plan["charges"], configuration.plan["queries"]
+    most = min(charges, queries)
+    history = history_frame(ledger.rows(epoch=epoch), lambda made: max(0, most - made))
+    return Released(history, charges, configuration.metric["name"])
+
+
+def failed(row: Row) -> bool:
+    """Whether a row records that the analyst's code failed on the holdout: then it has no value to certify."""
+    return row.told.endswith(FAILED)
+
+
+def history_frame(rows: Sequence[Row], charges_left: Callable[[int], int]) -> pd.DataFrame:
+    """Frame of released answers.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        In order.
+    charges_left : callable
+        Of charges made.
+    """
+    import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
+
+    frame = pd.DataFrame(rows, columns=list(Row._fields))
+    frame["charged"] = frame["charged"].astype(bool)
+    frame["paired"] = frame["kind"].str.endswith("compare").astype(bool)
+    frame["charges_left"] = np.array([charges_left(row.charges) for row in rows], dtype=np.int64)
+    frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
+    return frame[_COLUMNS]

@@ -1,0 +1,332 @@
+"""Verification: a ledger alone lets anyone recompute every interval, threshold and charge."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import HoldoutError, LedgerError, TamperedLedgerError
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.kinds import (
+    AGREED,
+    Check,
+    Final,
+    GuessAndCheck,
+    Ladder,
+    Outcome,
+    Reveal,
+    State,
+    Terms,
+)
+from reusable_holdout.ledger import chain_problems, genesis
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.ledger import Row
+
+__all__ = ["Verification", "verify"]
+
+_SAME = 1e-9  # floats recomputed on another machine
+_MOST_PROBLEMS = 20
+_LAST_TIME = 253_402_300_799.0  # the end of the year 9999
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a ledger was found to be.
+
+    Attributes
+    ----------
+    queries, charges : int
+        Answers found, of all epochs, and how many of them were charged.
+    head : str
+        Seal of the last commit, hex. Written down elsewhere, it lets a later verification find rows cut off the end.
+    problems : list of str
+        One sentence for each thing that is wrong; empty for a sound ledger.
+    """
+
+    queries: int
+    charges: int
+    head: str
+    problems: list[str]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def check(self) -> None:
+        """Raise what was found.
+
+        Raises
+        ------
+        TamperedLedgerError
+            If the ledger is not sound.
+        """
+        if self.problems:
+            raise TamperedLedgerError(self.problems)
+
+
+def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verification:
+    """Recompute the hash chain, the budget, and every interval of a ledger, offline and without the holdout or its key.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        SQLite file or URL.
+    expected_head : str, optional
+        The `head` of an earlier verification: a seal that must still be in the chain.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, or it cannot be read.
+
+    Notes
+    -----
+    Proves that the ledger is consistent with itself: what was released is what the plan allows, in this order. That
+    the values came from the holdout is known to the holder of holdout and key only.
+    """
+    epochs = _read(ledger)
+    if not epochs:
+        raise LedgerError("the ledger holds no guard: there is nothing to verify")
+    problems, chain = [], [""]
+    for number, epoch in enumerate(epochs, start=1):
+        where = "" if len(epochs) == 1 else f"epoch {number}: "
+        found = list(_epoch_problems(epoch, number, chain[-1], epochs[: number - 1]))
+        problems += [where + problem for problem in found]
+        chain += epoch.chain()
+    if expected_head is not None and expected_head not in chain[1:]:
+        problems.append(
+            "the expected head is not in the chain: rows were cut off or replaced since it was written down"
+        )
+    more = len(problems) - _MOST_PROBLEMS
+    if more > 0:
+        problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
+    rows = [row for epoch in epochs for row in epoch.rows]
+    return Verification(len(rows), sum(row.charged == 1 for row in rows), chain[-1], problems)
+
+
+class _Epoch(NamedTuple):
+    """One epoch, as it lies in the ledger."""
+
+    text: str
+    rows: list[Row]
+    seals: list[tuple[int, bytes]]
+
+    def chain(self) -> list[str]:
+        """Seals in order, from that of the configuration; hex."""
+        return [
+            genesis(self.text).hex(),
+            *(sealed.hex() for _, sealed in self.seals if isinstance(sealed, bytes)),
+        ]
+
+
+def _read(ledger: str | Path) -> list[_Epoch]:
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        epochs = []
+        for number, text in enumerate(store.configurations(), start=1):
+            rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
+            seals = store.seals(epoch=number)
+            # others were committed meanwhile
+            epochs.append(_Epoch(text, rows, [one for one in seals if rows and one[0] <= rows[-1].query]))
+    finally:
+        store.close()
+    return epochs
+
+
+def _epoch_problems(epoch: _Epoch, number: int, previous: str, before: Sequence[_Epoch]) -> Iterator[str]:
+    problems = chain_problems(epoch.text, epoch.rows, epoch.seals)
+    if not problems:  # otherwise the columns mean nothing
+        problems = _recomputed(epoch.text, epoch.rows)
+    yield from problems
+    try:
+        this, *past = [Configuration.parse(one.text) for one in (epoch, *before)]
+    except HoldoutError as error:
+        if not epoch.rows:  # else it was said
+            yield str(error)
+        return
+    if (this.epoch, this.previous) != (number, previous):
+        yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
+    for one in past:
+        if one.holdout == this.holdout:
+            yield f"its holdout is that of epoch {one.epoch}, which was released"
+        if one.key != this.key:
+            yield f"its noise key is another than that of epoch {one.epoch}"
+
+
+def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    try:
+        configuration = Configuration.parse(text)
+        kinds, states = configuration.kinds(), _States.before(rows)
+        problems = [
+            f"query {row.query}: it was asked in a way that this guard does not have"
+            for row in rows
+            if row.kind not in kinds
+        ]
+        if problems:
+            return problems
+        for name, kind in kinds.items():
+            places = [place for place, row in enumerate(rows) if row.kind == name]
+            if places:
+                problems += _halt_problems(kind, rows, states, places)
+                problems += _content_problems(kind, rows, states, np.array(places))
+        problems += _series_problems(kinds, rows)
+    except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return [f"the rows cannot have come from the plan in the configuration: {error}"]
+    return problems
+
+
+class _States(NamedTuple):
+    """Before each question: its own, in which it was asked, and that of its batch, by which it is certified."""
+
+    own: list[State]
+    batch: list[State]
+
+    @classmethod
+    def before(cls, rows: Sequence[Row]) -> _States:
+        own = [State()]
+        own += [
+            State(row.query, row.asked, row.charges, row.spent_nats, row.kind == Final.name) for row in rows
+        ]
+        return cls(own[:-1], [own[row.batch - 1] for row in rows])
+
+
+def _series_problems(kinds: Mapping[str, Kind], rows: Sequence[Row]) -> Iterator[str]:
+    """A ladder's prior is its answer before, in its series."""
+    best: dict[str, float] = {}
+    for row in rows:
+        kind = kinds[row.kind]
+        if isinstance(kind, Ladder):
+            if row.prior != best.get(row.series, kind.start):
+                yield f"query {row.query}: its prior is not the best answer before it"
+            best[row.series] = row.value
+
+
+def _halt_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Sequence[int]) -> Iterator[str]:
+    """Answers beyond the declared number, after a halt, or that would have broken a promise."""
+    certificate = kind.certificate
+    for place in places:
+        row, state, began = rows[place], states.own[place], states.batch[place]
+        takes = row.asked - state.asked
+        if kind.halt_reason(began if isinstance(kind, Final) else state) is not None:
+            yield f"query {row.query} was answered after the guard had to halt"
+        if row.asked > certificate.queries:
+            yield f"query {row.query}: {row.asked} queries were asked, but {certificate.queries} were declared"
+        if takes != kind.takes(row.told):
+            yield f"query {row.query} must take {kind.takes(row.told)} of the declared queries, but took {takes}"
+        worst = kind.worst_nats(kind.takes(row.told)) if isinstance(kind, Reveal) else 0.0
+        if worst and worst > certificate.room(charges=state.charges, nats=state.nats) + _SAME:
+            yield f"query {row.query} could have broken a promise of the plan, and had to be refused"
+        if rows[row.batch - 1].kind != row.kind:
+            yield f"query {row.query} is in a batch that was asked in another way"
+        elif row.batch != row.query and kind.voluntary and not isinstance(kind, Final):
+            yield f"query {row.query} is in a batch, which its way to ask does not have"
+
+
+def _content_problems(
+    kind: Kind, rows: Sequence[Row], states: _States, places: NDArray[np.int64]
+) -> Iterator[str]:
+    """Whatever does not follow from the plan among questions of one kind."""
+    mine = [rows[place] for place in places.tolist()]
+    began = [states.batch[place] for place in places.tolist()]
+    for row in mine:
+        lower, upper = kind.certificate.lower, kind.certificate.upper
+        if not (lower <= row.value <= upper and lower <= row.prior <= upper):
+            yield f"query {row.query}: prior or value is out of bounds"
+        if not 0.0 <= row.asked_at <= _LAST_TIME:
+            yield f"query {row.query}: it was asked at no time"
+
+    def different(what: str, expected: NDArray[np.float64], name: str) -> Iterator[str]:
+        return _different(what, expected, np.array([getattr(row, name) for row in mine]), places)
+
+    own = [states.own[place] for place in places.tolist()]
+    yield from different("threshold", _thresholds(kind, mine, own), "threshold")
+    outcomes = []
+    for row in mine:
+        try:
+            outcomes.append(kind.outcome(row.told, Terms(row.prior, row.threshold)))
+        except HoldoutError as error:
+            yield f"query {row.query}: {error}"
+            return
+        if outcomes[-1].told != row.told:
+            yield f"query {row.query}: its outcome is {outcomes[-1].told!r}, the ledger spells it {row.told!r}"
+    yield from different("value", np.array([one.value for one in outcomes]), "value")
+    yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
+    yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
+    low, high = _intervals(kind, mine, outcomes, began)
+    yield from different("lower end", low, "low")
+    yield from different("upper end", high, "high")
+
+
+def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State]) -> NDArray[np.float64]:
+    """Threshold of each question, from the state it was asked in."""
+    found = np.array([row.threshold for row in rows])
+    if isinstance(kind, Final):
+        return np.zeros(len(rows))
+    if not isinstance(kind, Check):
+        return found
+    if isinstance(kind, GuessAndCheck):  # a question's own tolerance is not in the ledger
+        least = min(kind.certificate.least_threshold, kind.certificate.fixed_threshold or math.inf)
+        return np.asarray(np.maximum(found, least))
+    priors, expected = np.array([row.prior for row in rows]), np.empty(len(rows))
+    for start, end in _runs([(state.charges, state.nats) for state in states]):
+        expected[start:end] = kind.thresholds(priors[start:end], states[start], None)
+    return expected
+
+
+def _intervals(
+    kind: Kind, rows: Sequence[Row], outcomes: Sequence[Outcome], began: Sequence[State]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Interval of each answer; those that agree at once."""
+    low, high = np.empty(len(rows)), np.empty(len(rows))
+    answers = len(rows) if isinstance(kind, Final) else 1
+    for start, end in _runs([(state.charges, state.nats) for state in began]):
+        length = kind.length(began[start], answers)
+        here = np.arange(start, end)
+        agreed = np.array([outcome.told == AGREED for outcome in outcomes[start:end]])
+        if isinstance(kind, Check) and agreed.any():
+            chosen = here[agreed]
+            priors, thresholds = (
+                np.array([getattr(rows[place], name) for place in chosen]) for name in ("prior", "threshold")
+            )
+            low[chosen], high[chosen] = kind.agreed(priors, thresholds, length)
+        for place in here[~agreed].tolist():
+            row = rows[place]
+            low[place], high[place] = kind.interval(outcomes[place], Terms(row.prior, row.threshold), length)
+    return low, high
+
+
+def _runs(keys: Sequence[tuple[int, float]]) -> Iterator[tuple[int, int]]:
+    """Stretches of equal keys."""
+    start = 0
+    for _, run in itertools.groupby(keys):
+        end = start + sum(1 for _ in run)
+        yield start, end
+        start = end
+
+
+def _different(
+    what: str, expected: NDArray[np.float64], found: NDArray[np.float64], places: NDArray[np.int64]
+) -> Iterator[str]:
+    wrong = np.flatnonzero(~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected))))
+    for i in wrong.tolist():
+        yield f"query {places[i] + 1}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"

@@ -1,0 +1,196 @@
+"""What a plan says will happen: thresholds, widths, how far an honest search gets, what else the rows would give."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import expected_charges_of_stages
+from reusable_holdout.plan.numbers import real, whole_or_none
+from reusable_holdout.plan.otherwise import other_half_widths
+from reusable_holdout.validity import LADDERS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from reusable_holdout.mechanisms import GuardMechanism
+    from reusable_holdout.plan.wish import Wish
+    from reusable_holdout.validity import Certificate, Policy
+
+__all__ = ["Outlook"]
+
+
+class Outlook:
+    """Public numbers that follow from a plan."""
+
+    rows: int
+    queries: int
+    charges: int
+    tolerance: float
+    lower: float
+    upper: float
+    estimate: float
+    confidence: float
+    policy: Policy
+    mechanism: GuardMechanism
+    noise_scale: float
+    span: float
+    _wish: Wish
+
+    def certificate(self, *, greater_is_better: bool = True) -> Certificate:
+        """Intervals and thresholds of the plan."""
+        raise NotImplementedError
+
+    @cached_property
+    def _certificate(self) -> Certificate:
+        return self.certificate()
+
+    def threshold_at(self, *, charges: int, estimate: float | None = None) -> float:
+        """Threshold in force after so many charges, at a prior near `estimate`."""
+        if not 0 <= charges < self.charges:
+            raise InputError(
+                f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
+            )
+        at = self.estimate if estimate is None else estimate
+        at = real("estimate", at, least=self.lower, most=self.upper)
+        certificate = self._certificate
+        return float(certificate.threshold(at, charges=charges, nats=certificate.charge_nats * charges))
+
+    @property
+    def threshold(self) -> float:
+        """Threshold T before the first charge, at `estimate`."""
+        return self.threshold_at(charges=0)
+
+    def half_width(self, *, query: int, charges: int, estimate: float | None = None) -> float:
+        """Half-width of the confidence bound alone, at one question.
+
+        The released interval adds the threshold (agreed) or half the cell (charged), and the noise's reach.
+
+        Parameters
+        ----------
+        query : int
+            Number of the question, from 1 to `queries`.
+        charges : int
+            Charges made before it, each of the dearest; fewer than `query`. It may exceed the plan's, to see what they
+            would cost.
+        estimate : float, optional
+            Observed value; the plan's by default.
+
+        Raises
+        ------
+        InputError
+            If a number is out of its range.
+        """
+        at = self.estimate if estimate is None else estimate
+        at = real("estimate", at, least=self.lower, most=self.upper)
+        certificate = self._certificate
+        if whole_or_none("query", query, self.queries) is None or not 0 <= charges < query:
+            raise InputError(f"charges must lie in [0, query); got {charges} charges at query {query}")
+        return certificate.half_width(charges=charges, nats=certificate.charge_nats * charges, estimate=at)
+
+    def final_half_width(
+        self, *, charges: int = 0, nats: float = 0.0, answers: int = 1, estimate: float | None = None
+    ) -> float:
+        """Half-width that a final will certify after so many charges, each of the dearest, in the metric's unit.
+
+        Parameters
+        ----------
+        charges : int
+            In [0, `charges` of the plan].
+        nats : float
+            Cost of reveals and choices beside them.
+        answers : int
+            Models that the final is about.
+        estimate : float, optional
+            Value that it finds; the plan's by default.
+        """
+        at = self.estimate if estimate is None else estimate
+        at = real("estimate", at, least=self.lower, most=self.upper)
+        if not 0 <= charges <= self.charges:
+            raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
+        certificate = self._certificate
+        spent = certificate.charge_nats * charges + nats
+        return certificate.final_half_width(charges=charges, nats=spent, answers=answers, estimate=at)
+
+    @property
+    def one_look(self) -> float:
+        """Half-width of an exact interval around `estimate` for one question fixed in advance; the metric's unit."""
+        bound, unit = self._certificate.bound, (self.estimate - self.lower) / self.span
+        level = math.log(self._wish.beta / 2.0)
+        width = bound.upper(unit, log_level=level) - bound.lower(unit, log_level=level)
+        return float(width) * self.span / 2.0
+
+    @cached_property
+    def spare_nats(self) -> float:
+        """Nats of reveals and choices that the promises allow beside what `reveals` and `choices` set aside."""
+        return self._wish.spare_nats(**self._numbers())
+
+    @property
+    def prior_error(self) -> float:
+        """Standard deviation of an honest prior's own error, in the metric's unit."""
+        return self._wish.honest_error(self.rows) * self.span
+
+    def _numbers(self) -> dict[str, Any]:
+        tolerance = self.tolerance / self.span
+        return {"rows": self.rows, "queries": self.queries, "charges": self.charges, "tolerance": tolerance}
+
+    @cached_property
+    def honest_search(self) -> float:
+        """Probability that a search whose priors are off by `prior_error` is answered to its last question.
+
+        Not a number for ladders and gates, whose charges are no deviations of priors.
+        """
+        if self.policy in LADDERS or self.policy == "gate":
+            return math.nan
+        return self._wish.honest(**self._numbers())
+
+    def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:
+        """Distribution of the charges of an honest search after so many questions, by default before the last.
+
+        Returns
+        -------
+        numpy.ndarray of shape (charges + 1,)
+            Probability of 0, 1, ... charges; with all of them made the search has been halted.
+        """
+        asked = whole_or_none("queries", queries, self.queries)
+        return self._wish.search(**self._numbers(), asked=asked)
+
+    @cached_property
+    def other_half_widths(self) -> dict[str, float]:
+        """Half-widths that others give for as many adaptive queries on as many rows, in the metric's unit.
+
+        A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
+        theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
+        """
+        return other_half_widths(
+            self.certificate().bound,
+            queries=self.queries,
+            beta=self._wish.beta,
+            estimate=(self.estimate - self.lower) / self.span,
+            span=self.span,
+        )
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the tolerance is half the range or more: then the promise says nothing."""
+        return self.tolerance >= self.span / 2.0
+
+    @property
+    def deviation_sd(self) -> float:
+        """Standard deviation of holdout value minus an honest prior from as many rows; the metric's unit."""
+        return self._wish.deviation_sd(self.rows) * self.span
+
+    @cached_property
+    def expected_null_charges(self) -> float:
+        """Charges that chance alone will make, over all queries, if every prior is honest."""
+        shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
+        return expected_charges_of_stages(
+            [self.threshold_at(charges=charges) for charges in range(shown)],
+            deviation_sd=self.deviation_sd,
+            queries=self.queries,
+            noise_scale=self.noise_scale,
+            mechanism=self.mechanism,
+        )

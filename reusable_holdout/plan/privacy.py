@@ -1,0 +1,85 @@
+"""Differential privacy of what a plan's guard releases."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, get_args
+
+from reusable_holdout.mechanisms import Calibration, GuardMechanism, MechanismNoise, compare_mechanisms
+
+if TYPE_CHECKING:
+    from reusable_holdout.plan.wish import Wish
+
+__all__ = ["Privacy"]
+
+
+class Privacy:
+    """Differential privacy that follows from a plan's noise."""
+
+    rows: int
+    queries: int
+    charges: int
+    tolerance: float
+    span: float
+    influence: float
+    delta: float
+    noise_scale: float
+    mechanism: GuardMechanism
+    reveals: int
+    choices: tuple[int, ...]
+    _wish: Wish
+
+    @property
+    def epsilon_each(self) -> float:
+        """Sensitivity of a score over the noise scale."""
+        if self.noise_scale == 0.0:
+            return math.inf
+        return self.influence / self.rows / (self.noise_scale / self.span)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Differential privacy of the charges and of the reveals and choices set aside, at `delta`."""
+        calibration = Calibration(self.mechanism, self.charges)
+        return calibration.epsilon(each=self.epsilon_each, delta=self.delta, told=self._told)
+
+    @property
+    def _told(self) -> int:
+        """Values told besides those of charges: a choice's winner is found at half the cost of one more."""
+        return self.reveals + 2 * len(self.choices)
+
+    @cached_property
+    def epsilons(self) -> dict[GuardMechanism, float]:
+        """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
+        epsilons: dict[GuardMechanism, float] = {}
+        for mechanism in get_args(GuardMechanism):
+            if mechanism == "noiseless":
+                continue
+            scale = replace(self._wish, mechanism=mechanism).scale(
+                tolerance=self.tolerance / self.span, queries=self.queries, charges=self.charges
+            )
+            each = self.influence / self.rows / scale if scale else math.inf
+            calibration = Calibration(mechanism, self.charges)
+            epsilons[mechanism] = calibration.epsilon(each=each, delta=self.delta, told=self._told)
+        return epsilons
+
+    def compare_mechanisms(self) -> tuple[MechanismNoise, ...]:
+        """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
+
+        Raises
+        ------
+        InputError
+            If the plan has no noise, hence no guarantee.
+        """
+        return compare_mechanisms(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            charges=self.charges,
+            sensitivity=self.influence / self.rows * self.span,
+        )
+
+    @property
+    def privacy_is_vacuous(self) -> bool:
+        """Whether ``exp(epsilon) - 1``, what privacy alone would say about the error, is half the range or more."""
+        return self.epsilon >= math.log(1.5)

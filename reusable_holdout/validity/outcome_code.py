@@ -1,0 +1,201 @@
+"""Public weights of what can be told: each outcome costs minus the logarithm of its weight.
+
+The cells are intervals of deviations from a prior, in a public unit, and grow geometrically outwards, so that no
+outcome costs more than a cap that is known before anything is asked. "It failed on the holdout" is an outcome of each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from reusable_holdout.errors import InputError
+
+__all__ = [
+    "CHARGE",
+    "FAILED",
+    "GATE",
+    "REVEAL",
+    "Cell",
+    "CellCode",
+    "StepCode",
+    "choice_nats",
+    "worst_choice_nats",
+]
+
+_STEP_FAILED = 0.03
+
+FAILED: Literal["failed"] = "failed"
+"""Outcome of a question whose model or metric failed on the holdout."""
+
+
+class Cell(NamedTuple):
+    """Deviations of one outcome, in units of the code, from `near` to `far` on one side of the prior.
+
+    Attributes
+    ----------
+    side : {1, -1, 0}
+        1 for the overfitting side: holdout worse than the prior; -1 for the other; 0 for both, around the prior.
+    near, far : float
+        At least 0; `far` may be infinite.
+    weight : float
+    """
+
+    side: int
+    near: float
+    far: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class CellCode:
+    """Weights of the outcomes of one kind of question; they sum to one.
+
+    Parameters
+    ----------
+    cells : tuple of Cell
+        From the overfitting side's farthest to the other side's; together they hold every deviation that can be told.
+    failed : float
+        Weight of a failure.
+
+    Examples
+    --------
+    >>> round(CHARGE.worst, 2)
+    2.0
+    >>> CHARGE.cells[CHARGE.place(1.4)]
+    Cell(side=1, near=1.0, far=2.0, weight=0.163)
+    """
+
+    cells: tuple[Cell, ...]
+    failed: float
+
+    @cached_property
+    def nats(self) -> tuple[float, ...]:
+        """Cost of each cell."""
+        return tuple(-math.log(cell.weight) for cell in self.cells)
+
+    @cached_property
+    def failure_nats(self) -> float:
+        """Cost of a failure."""
+        return -math.log(self.failed)
+
+    @cached_property
+    def worst(self) -> float:
+        """Cost of the dearest outcome."""
+        return max(*self.nats, self.failure_nats)
+
+    def place(self, deviation: float) -> int:
+        """Place of the cell that holds a deviation, in units, positive on the overfitting side.
+
+        One below every cell of its side, which the mechanism's noise can make of it, is in the nearest.
+        """
+        side, distance = (1, deviation) if deviation >= 0 else (-1, -deviation)
+        own = [
+            (cell.near, place)
+            for place, cell in enumerate(self.cells)
+            if cell.side in (side, 0) and distance < cell.far
+        ]
+        if not own:
+            raise InputError(f"no cell holds a deviation of {deviation}")
+        return min(own)[1]
+
+
+CHARGE = CellCode(
+    (
+        Cell(1, 8.0, math.inf, 0.1355),
+        Cell(1, 4.0, 8.0, 0.1355),
+        Cell(1, 2.0, 4.0, 0.1500),
+        Cell(1, 1.0, 2.0, 0.1630),
+        Cell(-1, 1.0, 2.0, 0.1450),
+        Cell(-1, 2.0, math.inf, 0.1355),
+    ),
+    failed=0.1355,
+)
+"""A charge, in units of the threshold: which way the prior is off, and about how far. No outcome costs over 2 nats."""
+
+REVEAL = CellCode(
+    (
+        Cell(1, 25.0, math.inf, 0.025),
+        Cell(1, 9.0, 25.0, 0.025),
+        Cell(1, 3.5, 9.0, 0.03),
+        Cell(1, 1.5, 3.5, 0.09),
+        Cell(1, 0.5, 1.5, 0.22),
+        Cell(0, 0.0, 0.5, 0.28),
+        Cell(-1, 0.5, 1.5, 0.19),
+        Cell(-1, 1.5, 3.5, 0.06),
+        Cell(-1, 3.5, 10.0, 0.03),
+        Cell(-1, 10.0, math.inf, 0.025),
+    ),
+    failed=0.025,
+)
+"""A revealed value, in units of a public standard deviation of honest deviations; no outcome costs over 3.7 nats."""
+
+GATE = CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03)
+"""A gate's "yes", 0.03 nats; or a failure, 3.5 nats, which is told where the plan has room for it, else "no" is."""
+
+
+def choice_nats(rank: int, candidates: int) -> float:
+    """Cost of naming the winner of a choice by the rank that its prior has among the candidates'.
+
+    Parameters
+    ----------
+    rank : int
+        From 1, the best prior.
+    candidates : int
+        At least `rank`.
+
+    Notes
+    -----
+    Half the weight is ``1/(r (r + 1))``, half is even. The rest of the first, ``1/(m + 1)``, is left over.
+    """
+    if not 1 <= rank <= candidates:
+        raise InputError(f"a rank lies in [1, candidates]; got rank {rank} of {candidates} candidates")
+    return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / candidates)
+
+
+def worst_choice_nats(candidates: int) -> float:
+    """Cost of the dearest winner."""
+    return choice_nats(candidates, candidates)
+
+
+@dataclass(frozen=True)
+class StepCode:
+    """Weights of how many steps a new best is better than the last; with a failure's they sum to at most one.
+
+    Parameters
+    ----------
+    places : int
+        How many steps the metric's range has, at least 1.
+
+    Notes
+    -----
+    Half the weight is ``1/(k (k + 1))``, half is even on the places: no new best costs more than
+    ``ln(2 places)`` and what is kept for failures.
+
+    Examples
+    --------
+    >>> code = StepCode(30)
+    >>> round(code.nats(1), 2), round(code.nats(30), 2) < round(code.worst, 2) < 4.2
+    (1.35, True)
+    """
+
+    places: int
+
+    @property
+    def worst(self) -> float:
+        """Cost of the dearest outcome."""
+        return max(math.log(2.0 * self.places) - math.log1p(-_STEP_FAILED), self.failure_nats)
+
+    @property
+    def failure_nats(self) -> float:
+        """Cost of a failure."""
+        return -math.log(_STEP_FAILED)
+
+    def nats(self, steps: int) -> float:
+        """Cost of a new best that is better by so many steps, from 1 to `places`."""
+        if not 1 <= steps <= self.places:
+            raise InputError(f"a new best is better by 1 to {self.places} steps; got {steps}")
+        weight = 0.5 / (steps * (steps + 1)) + 0.5 / self.places
+        return -math.log(weight) - math.log1p(-_STEP_FAILED)

@@ -1,0 +1,55 @@
+"""What each policy tells at a charge, and what that costs at most: all that a plan needs to know of it."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, TypeAlias
+
+from reusable_holdout.validity.certificate import Shares
+from reusable_holdout.validity.outcome_code import CHARGE, GATE, StepCode
+
+__all__ = ["LADDERS", "Policy", "PolicyCode", "parameter_free_step", "policy_code"]
+
+Policy: TypeAlias = Literal["thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"]
+
+LADDERS: frozenset[Policy] = frozenset({"ladder", "parameter-free-ladder"})
+"""Policies whose prior is the best score so far."""
+
+
+class PolicyCode(NamedTuple):
+    """Public numbers of a policy.
+
+    Attributes
+    ----------
+    charge_nats : float
+        What the dearest charge costs; of a gate what a "yes" does.
+    shares : Shares
+        How the sides of an interval divide a question's failure probability.
+    """
+
+    charge_nats: float
+    shares: Shares
+
+
+def policy_code(policy: Policy, *, places: float) -> PolicyCode:
+    """Look up a policy's public numbers.
+
+    Parameters
+    ----------
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
+    places : float
+        Of a ladder: how many of its smallest steps the metric's range has.
+    """
+    if policy in LADDERS:
+        return PolicyCode(StepCode(max(1, math.ceil(places))).worst, Shares(0.5, 0.5))
+    if policy == "gate":
+        return PolicyCode(GATE.nats[0], Shares(1.0, 1.0))
+    return PolicyCode(CHARGE.worst, Shares(0.8, 0.2))
+
+
+def parameter_free_step(rows: int) -> float:
+    """Largest step that a parameter-free ladder can take, as a fraction of the metric's range: ``1/sqrt(rows)``.
+
+    It is public: its own step, the standard error of a mean difference, depends on the rows and is never told.
+    """
+    return 1.0 / math.sqrt(rows)

@@ -1,0 +1,103 @@
+"""Holdouts and guards whose answers can be computed by hand."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from reusable_holdout import ReusableHoldout
+
+ROWS = 2_000
+# without noise every decision is exact: charged if and only if |score - prior| >= 0.1
+SETTINGS = {
+    "queries": 40,
+    "charges": 3,
+    "threshold": 0.1,
+    "noise_scale": 0.0,
+    "estimate": 0.7,
+}
+
+
+@pytest.fixture
+def labels():
+    return np.random.default_rng(0).integers(0, 2, ROWS)
+
+
+@pytest.fixture
+def scoring(labels):
+    """Predictions of exactly this accuracy; `variant` gives other predictions of the same accuracy."""
+
+    def predictions(accuracy, variant=0):
+        wrong = np.roll(np.arange(ROWS) >= round(accuracy * ROWS), variant)
+        return np.where(wrong, 1 - labels, labels)
+
+    return predictions
+
+
+@pytest.fixture
+def settings():
+    return dict(SETTINGS)
+
+
+@pytest.fixture
+def make_guard(labels):
+    """Guards of the labels, closed when the test ends."""
+    made = []
+
+    def make(ledger=None, *, X=None, y=labels, **changes):
+        if changes.get("policy") == "gate":  # it has no threshold
+            changes = {**changes, "threshold": None}
+        guard = ReusableHoldout(X, y, ledger=ledger, **{**SETTINGS, **changes})
+        made.append(guard)
+        return guard
+
+    yield make
+    for guard in made:
+        guard.close()
+
+
+@pytest.fixture
+def reopen(labels):
+    """Guards opened from a ledger, closed when the test ends."""
+    made = []
+
+    @functools.wraps(ReusableHoldout.open)
+    def again(ledger, X=None, y=labels, **changes):
+        guard = ReusableHoldout.open(ledger, X, y, **changes)
+        made.append(guard)
+        return guard
+
+    yield again
+    for guard in made:
+        guard.close()
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """Where a ledger may be made."""
+    return tmp_path / "guard.db"
+
+
+@pytest.fixture
+def place(durable, ledger):
+    """Ledger of the tests that run on both backends."""
+    return ledger if durable else None
+
+
+@pytest.fixture
+def spend(scoring):
+    """Charged questions, up to three in a guard of these settings."""
+
+    def ask(guard, count=3):
+        return [guard.evaluate_predictions(scoring(0.7, k), prior=0.85) for k in range(count)]
+
+    return ask
+
+
+@pytest.fixture
+def problem():
+    """Features and labels that a line separates with some noise: 600 training rows, 2,000 in the holdout."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2_600, 4))
+    y = (X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=2_600) > 0).astype(int)
+    return X[:600], y[:600], X[600:], y[600:]

@@ -1,0 +1,443 @@
+"""All holdouts of a few 0/1 rows against the worst analyst: exact dynamic programming over what she has been told.
+
+The features are known and the labels are independent coins, so the population accuracy of any predictions is known. A
+state is the set of label vectors that are consistent with what was told, as the bits of one integer, and the public
+state. No sampling, no noise.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+
+import numpy as np
+
+from reusable_holdout.guard.kinds import POLICIES, Choose, Compare, Final, Reveal, State
+from reusable_holdout.mechanisms import KeyedNoise
+from reusable_holdout.queries import GRID
+from reusable_holdout.validity import Certificate, ConfidenceBound, PairedBound, Shares, policy_code
+
+HALVES = Shares(0.5, 0.5)
+NOISE = KeyedNoise(bytes(32))
+
+
+@dataclass(frozen=True)
+class Told:
+    """One outcome, and which measurements lead to it.
+
+    `missed`: whether an interval of it misses the population value.
+    """
+
+    measured: tuple
+    missed: bool
+    charges: int
+    nats: float
+    value: float | None
+
+
+@dataclass
+class Game:
+    """A guard of few rows, and the freedom of its analyst.
+
+    Parameters
+    ----------
+    kinds : set of str
+        Of "policy", "reveal", "compare", "choose", "batch", "failure", "final".
+    heads : float
+        Probability of label 1.
+    twin : callable, optional
+        Changes the length at which an answer is certified: a wrong code.
+    """
+
+    rows: int
+    queries: int
+    charges: int
+    beta: float
+    threshold: float
+    policy: str = "thresholdout"
+    kinds: frozenset = frozenset({"policy", "reveal", "final"})
+    heads: float = 0.5
+    finals: tuple = (1,)
+    priors: int = 2
+    beam: int | None = None
+    twin: object = None
+    unit: float | None = None
+    nodes: int = field(default=0, init=False)
+
+    def __post_init__(self):
+        places = 1.0 / self.threshold if self.threshold else 2.0
+        charge_nats, shares = policy_code(self.policy, places=places)
+        spread = self.unit or math.sqrt(0.5 / self.rows)
+        self.certificate = Certificate(
+            bound=ConfidenceBound("binomial", rows=self.rows, sum_of_squares=1.0 / self.rows),
+            queries=self.queries,
+            charges=self.charges,
+            beta=self.beta,
+            noise_scale=0.0,
+            lower=0.0,
+            upper=1.0,
+            tolerance=1.0,
+            fixed_threshold=0.0 if self.policy == "gate" else self.threshold,
+            least_threshold=spread,
+            charge_nats=charge_nats,
+            shares=shares,
+            mechanism="noiseless",
+        )
+        halves = Certificate(**{**vars_of(self.certificate), "shares": HALVES})
+        paired = Certificate(
+            **{
+                **vars_of(self.certificate),
+                "bound": PairedBound(rows=self.rows, disagreement=1.0),
+                "lower": -1.0,
+                "upper": 1.0,
+            }
+        )
+        self.ask = POLICIES[self.policy](self.certificate, NOISE)
+        self.reveal, self.choose = Reveal(halves, NOISE), Choose(halves, NOISE)
+        self.final, self.compare = Final(halves), Compare(paired, NOISE)
+        self.stated = sorted(
+            {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
+        )
+        for name in (
+            "told_one",
+            "told_difference",
+            "told_choice",
+            "told_batch",
+            "missed_by_a_final",
+            "hopeless",
+        ):
+            setattr(self, name, cache(getattr(self, name)))
+        self.agreeing = cache(self.agreeing)
+        self.known = {}
+
+    # ---- what the public numbers say
+
+    def length(self, kind, state, answers=1):
+        length = kind.length(state, answers)
+        return length if self.twin is None else self.twin(self, kind, state, length)
+
+    def population(self, ones):
+        """Accuracy of predictions with so many ones."""
+        return (ones * self.heads + (self.rows - ones) * (1.0 - self.heads)) / self.rows
+
+    def misses(self, interval, truth):
+        low, high = interval
+        return not low <= truth <= high
+
+    def told_one(self, name, prior, state, truth):
+        """Outcomes of one question by its score."""
+        kind = self.reveal if name == "reveal" else self.ask
+        terms = kind.terms(prior, state, None)
+        found = {}
+        for score in range(self.rows + 1):
+            outcome = kind.decide(score * GRID // self.rows, terms, b"question", state)
+            found.setdefault(outcome, []).append(score)
+        return self._told(kind, found, terms, state, truth)
+
+    def told_difference(self, prior, state, differing):
+        """Outcomes of a comparison by how many of the differing rows the first has right; fair labels only."""
+        terms = self.compare.terms(prior, state, None)
+        found = {}
+        for right in range(differing + 1):
+            difference = ((2 * right - differing) * GRID // self.rows + GRID) >> 1
+            outcome = self.compare.decide(difference, terms, b"question", state)
+            found.setdefault(outcome, []).append(right)
+        return self._told(self.compare, found, terms, state, 0.0)
+
+    def _told(self, kind, found, terms, state, truth):
+        length = self.length(kind, state)
+        return tuple(
+            Told(
+                tuple(scores),
+                self.misses(kind.interval(outcome, terms, length), truth),
+                int(outcome.charged),
+                outcome.nats,
+                outcome.value if kind.climbs else state.value,
+            )
+            for outcome, scores in found.items()
+        )
+
+    def told_choice(self, priors, state, truths):
+        """Outcomes of a choice by the candidates' scores; missed if the winner's interval or the others' bound is."""
+        found, terms_of = {}, {}
+        for scores in itertools.product(range(self.rows + 1), repeat=len(priors)):
+            grid = [score * GRID // self.rows for score in scores]
+            names = [b"candidate %d" % place for place in range(len(priors))]
+            terms, outcome = self.choose.choose(grid, np.array(priors), names, state)
+            found.setdefault(outcome, []).append(scores)
+            terms_of[outcome] = terms
+        told, length = [], self.length(self.choose, state)
+        for outcome, scores in found.items():
+            winner = int(outcome.told.split()[1])
+            missed = self.misses(self.choose.interval(outcome, terms_of[outcome], length), truths[winner])
+            others = self.choose.others(outcome, terms_of[outcome], length)
+            beaten = any(truth > others for place, truth in enumerate(truths) if place != winner)
+            told.append(Told(tuple(scores), missed or beaten, 0, outcome.nats, state.value))
+        return tuple(told)
+
+    def told_batch(self, priors, state, truths):
+        """Outcomes of a batch by its scores, up to a halt, as the transcript certifies them."""
+        found = {}
+        length = self.length(self.ask, state)
+        for scores in itertools.product(range(self.rows + 1), repeat=len(priors)):
+            grid = np.array([score * GRID // self.rows for score in scores])
+            names = [b"question %d" % place for place in range(len(priors))]
+            batch = self.ask.decide_many(grid, np.array(priors), names, state)
+            missed, name, value = False, [], state.value
+            for place, outcome in enumerate(batch.outcomes):
+                terms = (float(batch.priors[place]), float(batch.thresholds[place]))
+                if outcome is None:
+                    interval = self.ask.agreed(*terms, length)
+                else:
+                    interval = self.ask.interval(
+                        outcome, self.ask.terms(0.0, state, None)._make(terms), length
+                    )
+                    value = outcome.value
+                missed |= self.misses(interval, truths[place])
+                name.append(outcome)
+            charged = [outcome for outcome in name if outcome is not None]
+            nats = sum(outcome.nats for outcome in charged)
+            key = (tuple(name), missed, len(charged), nats, value if self.ask.climbs else state.value)
+            found.setdefault(key, []).append(scores)
+        return tuple(Told(tuple(scores), *key[1:]) for key, scores in found.items())
+
+    def missed_by_a_final(self, state, answers, truth):
+        """Scores at which a final misses."""
+        length = self.length(self.final, state, answers)
+        missed = []
+        for score in range(self.rows + 1):
+            outcome = self.final.decide(score * GRID // self.rows)
+            if self.misses(self.final.interval(outcome, self.final.terms(outcome), length), truth):
+                missed.append(score)
+        return tuple(missed)
+
+    # ---- sets of holdouts
+
+    @cached_property
+    def everything(self):
+        return (1 << (1 << self.rows)) - 1
+
+    @cached_property
+    def by_ones(self):
+        """Holdouts by how many labels are 1, with the probability of each."""
+        return [
+            (
+                self.agreeing((1 << self.rows) - 1)[ones],
+                self.heads**ones * (1 - self.heads) ** (self.rows - ones),
+            )
+            for ones in range(self.rows + 1)
+        ]
+
+    def agreeing(self, predicted):
+        """Holdouts by how many labels predictions have right."""
+        labels = np.arange(1 << self.rows)
+        right = self.rows - np.bitwise_count(labels ^ predicted)
+        return [bits(right == score) for score in range(self.rows + 1)]
+
+    def agreeing_on(self, predicted, rows):
+        """Holdouts by how many labels of some rows predictions have right."""
+        labels = np.arange(1 << self.rows)
+        chosen = sum(1 << row for row in rows)
+        right = len(rows) - np.bitwise_count((labels ^ predicted) & chosen)
+        return [bits(right == score) for score in range(len(rows) + 1)]
+
+    def probability(self, holdouts):
+        if self.heads == 0.5:
+            return holdouts.bit_count() / (1 << self.rows)
+        return math.fsum((holdouts & some).bit_count() * each for some, each in self.by_ones)
+
+    def predictions(self, groups):
+        """One of each orbit of predictions, rows within a group being alike; with the groups that it leaves."""
+        for ones in itertools.product(*(range(len(group) + 1) for group in groups)):
+            predicted = sum(
+                1 << row for group, count in zip(groups, ones, strict=True) for row in group[:count]
+            )
+            left = [
+                part
+                for group, count in zip(groups, ones, strict=True)
+                for part in (group[:count], group[count:])
+            ]
+            yield predicted, tuple(part for part in left if part)
+
+    # ---- the analyst
+
+    def hopeless(self, state):
+        """Whether no interval from here on can miss: the rarest score is likelier than the largest level."""
+        rarest = min(self.heads, 1.0 - self.heads) ** self.rows
+        if self.twin is not None:
+            return False
+        lengths = []
+        for more in range(self.charges - state.charges + 1):
+            later = state._replace(charges=state.charges + more, nats=state.nats + 0.69 * more)
+            lengths.append(self.final.length(later))
+            if later.charges < self.charges and state.asked < self.queries:
+                lengths.append(self.ask.length(later))
+        return math.log(self.beta) - min(lengths) < math.log(rarest)
+
+    def worst(self):
+        """Largest probability that an interval misses."""
+        if self.heads == 0.5:  # then any first predictions are alike
+            start = (tuple(range(self.rows)),)
+            return self.value(self.everything, start, State(), first=True)
+        return self.value(self.everything, (tuple(range(self.rows)),), State())
+
+    def value(self, holdouts, groups, state, *, first=False):
+        """Probability of these holdouts and a miss from here on, at best."""
+        if not holdouts or self.hopeless(state):
+            return 0.0
+        key = (holdouts, state.asked, state.charges, round(state.nats, 9), state.value)
+        if key not in self.known:
+            self.nodes += 1
+            self.known[key] = max(self.moves(holdouts, groups, state, first), default=0.0)
+        return self.known[key]
+
+    def moves(self, holdouts, groups, state, first):
+        own = list(self.predictions(groups))
+        if first:
+            own = own[:1]
+        if "final" in self.kinds:
+            yield from self.ends(holdouts, own, state)
+        if state.asked >= self.queries or state.charges >= self.charges:
+            return
+        moves = list(self.questions(holdouts, own, state, first))
+        if (
+            self.beam is not None
+        ):  # the most promising by the probability of a miss now, and by their fineness
+            moves.sort(key=lambda move: self.promise(move, state), reverse=True)
+            moves = moves[: self.beam]
+        for parts, left, takes in moves:
+            yield self.after(parts, left, state, takes)
+
+    def promise(self, move, state):
+        parts, _, _ = move
+        now = sum(self.probability(some) for some, told in parts if told.missed)
+        kept = sum(self.probability(some) * math.exp(-told.nats) for some, told in parts)
+        return (now, kept, len(parts))
+
+    def after(self, parts, groups, state, takes):
+        total = 0.0
+        for some, told in parts:
+            if told.missed:
+                total += self.probability(some)
+                continue
+            later = State(
+                state.query + takes,
+                state.asked + takes,
+                state.charges + told.charges,
+                state.nats + told.nats,
+                False,
+                told.value,
+            )
+            total += self.value(some, groups, later)
+        return total
+
+    def ends(self, holdouts, own, state):
+        for answers in self.finals:
+            for several in itertools.combinations([one for one, _ in own], answers):
+                missed = 0
+                for predicted in several:
+                    truth = self.population(predicted.bit_count())
+                    for score in self.missed_by_a_final(
+                        state._replace(query=0, asked=0, value=None), answers, truth
+                    ):
+                        missed |= holdouts & self.agreeing(predicted)[score]
+                yield self.probability(missed)
+
+    def questions(self, holdouts, own, state, first):
+        public = state._replace(query=0, asked=0)  # a length depends on neither
+        for predicted, left in own:
+            truth = self.population(predicted.bit_count())
+            agreeing = [holdouts & some for some in self.agreeing(predicted)]
+            for told in self.distinct(public, truth):
+                yield split(agreeing, told), left, 1
+            if "failure" in self.kinds:
+                others = self.predictions(left) if first else [(predicted, left)]
+                yield from self.failures(holdouts, agreeing, others, public, truth)
+        if "compare" in self.kinds:
+            yield from self.comparisons(holdouts, own, public, first)
+        if state.asked + 2 <= self.queries:
+            yield from self.pairs(holdouts, own, public)
+
+    def distinct(self, state, truth):
+        """Questions about one vector that differ in what they tell."""
+        found = {}
+        for name in ("policy", "reveal"):
+            if name in self.kinds:
+                priors = [math.nan] if name == "policy" and self.ask.climbs else self.stated
+                for prior in priors:
+                    stated = 0.0 if math.isnan(prior) else prior
+                    told = self.told_one(name, stated, state, truth)
+                    found.setdefault(frozenset(told), told)
+        return found.values()
+
+    def failures(self, holdouts, agreeing, others, state, truth):
+        """Metrics that raise where some predictions are right often, or seldom."""
+        failed = self.ask.fail(self.ask.terms(0.5, state, None), state)
+        outcome = Told((), False, int(failed.charged), failed.nats, state.value)
+        for predicted, left in others:
+            by_score = self.agreeing(predicted)
+            for cut, low in itertools.product((1, self.rows // 2, self.rows), (True, False)):
+                raising = 0
+                for score in range(self.rows + 1):
+                    raising |= by_score[score] if (score < cut) == low else 0
+                for told in self.distinct(state, truth):
+                    rest = split([some & ~raising for some in agreeing], told)
+                    yield [*rest, (holdouts & raising, outcome)], left, 1
+
+    def comparisons(self, holdouts, own, state, first):
+        for predicted, left in own[:1] if first else own:
+            for differing, finer in self.predictions(left):
+                rows = [row for row in range(self.rows) if differing >> row & 1]
+                if not rows:
+                    continue
+                agreeing = [holdouts & some for some in self.agreeing_on(predicted, rows)]
+                for prior in (-0.9, -0.5, -0.2, 0.0, 0.2, 0.5, 0.9):
+                    yield split(agreeing, self.told_difference(prior, state, len(rows))), finer, 1
+
+    def pairs(self, holdouts, own, state):
+        """Choices of two, and batches of two."""
+        stated = self.stated[:: max(1, len(self.stated) // 4)]
+        for predicted, left in own:
+            for other, finer in self.predictions(left):
+                both = [
+                    [holdouts & one & two for two in self.agreeing(other)] for one in self.agreeing(predicted)
+                ]
+                truths = (self.population(predicted.bit_count()), self.population(other.bit_count()))
+                for priors in itertools.product(stated, repeat=2):
+                    if "choose" in self.kinds:
+                        yield split_pairs(both, self.told_choice(priors, state, truths)), finer, 2
+                    if "batch" in self.kinds:
+                        yield split_pairs(both, self.told_batch(priors, state, truths)), finer, 2
+
+
+def vars_of(certificate):
+    """Fields of a certificate."""
+    return {name: getattr(certificate, name) for name in type(certificate).__dataclass_fields__}
+
+
+def bits(chosen):
+    """Bits of an integer, the first lowest."""
+    return int.from_bytes(np.packbits(chosen, bitorder="little").tobytes(), "little")
+
+
+def split(agreeing, told):
+    """Holdouts of each outcome."""
+    parts = []
+    for outcome in told:
+        some = 0
+        for score in outcome.measured:
+            some |= agreeing[score]
+        if some:
+            parts.append((some, outcome))
+    return parts
+
+
+def split_pairs(both, told):
+    parts = []
+    for outcome in told:
+        some = 0
+        for one, two in outcome.measured:
+            some |= both[one][two]
+        if some:
+            parts.append((some, outcome))
+    return parts

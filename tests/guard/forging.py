@@ -1,0 +1,83 @@
+"""Forgers' tools: change a ledger behind everyone's back, make all that follows fit, and seal it again."""
+
+import sqlite3
+
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.kinds import Check, State, Terms
+from reusable_holdout.ledger import Row
+from reusable_holdout.ledger.records import genesis, seal
+
+__all__ = ["all_rows", "recompute", "seal_again", "sql"]
+
+
+def sql(ledger, *statements):
+    """Change a ledger by statements, each with its values."""
+    connection = sqlite3.connect(ledger, isolation_level=None)
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    for statement, *values in statements:
+        connection.execute(statement, values)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+def all_rows(ledger):
+    """Configuration, rows, and the numbers of the rows that bear seals."""
+    connection = sqlite3.connect(ledger)
+    rows = [Row(*values) for values in connection.execute(f"SELECT {', '.join(Row._fields)} FROM answers")]
+    text = connection.execute("SELECT text FROM configuration").fetchone()[0]
+    sealed = {row[0] for row in connection.execute("SELECT query FROM answers WHERE seal IS NOT NULL")}
+    connection.close()
+    return text, sorted(rows), sealed
+
+
+def seal_again(ledger):
+    """What a forger who has read the source does: seals need no key."""
+    text, rows, sealed = all_rows(ledger)
+    previous, commit, changes = genesis(text), [], []
+    for row in rows:
+        commit.append(row)
+        if row.query in sealed:
+            previous = seal(previous, commit)
+            commit = []
+            changes.append(("UPDATE answers SET seal = ? WHERE query = ?", previous, row.query))
+    sql(ledger, *changes)
+
+
+def recompute(ledger, query, **changes):
+    """What a forger does who runs our own source on the row: everything that follows from it is made to fit."""
+    text, rows, _ = all_rows(ledger)
+    kinds, states = Configuration.parse(text).kinds(), [State()]
+    finals = sum(row.kind == "final" for row in rows)
+    for row in rows:
+        if row.query == query:
+            row = row._replace(**changes)  # noqa: PLW2901 - the forged one
+        fitting = _fitting(kinds[row.kind], row, states[-1], states[row.batch - 1], finals)
+        names = ", ".join(f"{name} = ?" for name in Row._fields)
+        sql(ledger, (f"UPDATE answers SET {names} WHERE query = ?", *fitting, row.query))
+        states.append(
+            State(row.query, fitting.asked, fitting.charges, fitting.spent_nats, row.kind == "final")
+        )
+    seal_again(ledger)
+
+
+def _fitting(kind, row, state, began, finals):
+    """The row that a guard would have written which told this."""
+    threshold = kind.threshold(row.prior, state, None) if isinstance(kind, Check) else 0.0
+    terms = Terms(row.prior, threshold)
+    outcome = kind.outcome(row.told, terms)
+    if kind.name == "final":
+        terms = kind.terms(outcome)
+    low, high = kind.interval(outcome, terms, kind.length(began, finals))
+    charged = int(outcome.charged)
+    return row._replace(
+        prior=terms.prior,
+        threshold=terms.threshold,
+        value=outcome.value,
+        low=float(low),
+        high=float(high),
+        charged=charged,
+        charges=state.charges + charged,
+        nats=outcome.nats,
+        spent_nats=state.nats + outcome.nats,
+        asked=state.asked + kind.takes(row.told),
+    )

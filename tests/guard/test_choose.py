@@ -1,0 +1,332 @@
+"""A choice: the winner, its cell, its cost and its interval, by hand; and what the others are no better than."""
+
+import math
+
+import numpy as np
+import pytest
+from cases import for_each
+from guard.test_reveal import ASKING, Crashing, fragile, level_of_a_first_question
+
+from reusable_holdout import BudgetError, Halted, InputError, ModelError, verify
+from reusable_holdout.guard.kinds import Choose, Winner
+from reusable_holdout.queries import mae
+from reusable_holdout.validity import REVEAL, ConfidenceBound, worst_choice_nats
+
+BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
+ROWS = 2_000
+CHOOSING = {"prior_error": ASKING["prior_error"], "choices": [3, 3]}
+
+
+@pytest.fixture
+def three(scoring):
+    """Candidates of 0.66, 0.7 and 0.68."""
+    return [scoring(0.66), scoring(0.7), scoring(0.68)]
+
+
+# ---- what is told
+
+
+CASES = [  # priors, rank of the winner's (candidate 1, at 0.7), its cell, the cell's weight
+    ([0.66, 0.7, 0.68], 1, "cell 5", 0.28),
+    ([0.72, 0.7, 0.68], 2, "cell 5", 0.28),
+    ([0.72, 0.7, 0.73], 3, "cell 5", 0.28),
+    ([0.66, 0.72, 0.68], 1, "cell 4", 0.22),  # a unit worse than it was said to be
+    ([0.7, 0.7, 0.7], 2, "cell 5", 0.28),  # equal priors rank in their order
+    ([0.7, 0.6, 0.7], 3, "cell 8", 0.03),
+]
+
+
+@pytest.mark.parametrize(("priors", "rank", "cell", "weight"), CASES)
+def test_a_choice_tells_the_best_candidate_and_the_cell_of_its_value(
+    make_guard, three, scoring, priors, rank, cell, weight
+):
+    guard = make_guard(**CHOOSING)
+    choice = guard.choose_predictions(three, priors, name="which?")
+    answer = choice.answer
+    assert (choice.index, answer.kind, answer.charged, answer.name) == (1, "choose", False, "which?")
+    assert answer.told == f"candidate 1 of 3, rank {rank}, {cell}"
+    favour = 0.5 / (rank * (rank + 1)) + 0.5 / 3
+    assert answer.nats == pytest.approx(-math.log(favour) - math.log(weight))
+    revealed = make_guard(**ASKING).reveal_predictions(three[1], prior=priors[1])
+    assert (answer.value, answer.prior) == (revealed.value, priors[1])
+    assert (answer.low, answer.high) == pytest.approx((revealed.low, revealed.high))  # the same cell's
+    assert answer.low < 0.7 < answer.high
+
+
+def test_the_others_are_no_better_than_the_winners_cell(make_guard, three):
+    choice = make_guard(**CHOOSING).choose_predictions(three, [0.66, 0.7, 0.68])
+    bound = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
+    highest = bound.upper(0.71, log_level=level_of_a_first_question())
+    assert choice.others == pytest.approx(highest, abs=2 / ROWS)
+    assert choice.others == pytest.approx(choice.answer.high, abs=1e-6)  # without noise
+
+
+def test_of_losses_the_smallest_wins_and_the_others_are_no_smaller(make_guard):
+    settings = {**CHOOSING, "estimate": 0.3, "y": np.zeros(ROWS), "metric": mae(lower=0.0, upper=1.0)}
+    losses = [np.full(ROWS, loss) for loss in (0.32, 0.3, 0.35)]
+    choice = make_guard(**settings).choose_predictions(losses, [0.31, 0.3, 0.29])
+    assert (choice.index, choice.answer.told) == (1, "candidate 1 of 3, rank 2, cell 5")
+    assert choice.others == pytest.approx(choice.answer.low, abs=1e-6)
+    assert choice.others < 0.3
+
+
+def test_of_equal_candidates_the_first_is_told(make_guard, scoring):
+    choice = make_guard(**CHOOSING).choose_predictions([scoring(0.7, k) for k in range(3)], [0.7] * 3)
+    assert (choice.index, choice.answer.told) == (0, "candidate 0 of 3, rank 1, cell 5")
+
+
+def test_each_candidate_is_one_of_the_declared_queries(make_guard, three):
+    guard = make_guard(**CHOOSING)
+    assert guard.choose_predictions(three, [0.66, 0.7, 0.68]).answer.query == 1
+    assert (guard.queries_asked, guard.charges_left) == (3, 3)
+    assert guard.history()["asked"].tolist() == [3]
+    assert "3 of 40 queries asked, 3 of 3 charges left" in repr(guard)
+
+
+def test_with_noise_the_winner_may_be_another_and_all_that_is_said_holds(make_guard, scoring):
+    """Scores a standard deviation of the noise apart."""
+    scores, winners = (0.68, 0.7, 0.69), set()
+    for seed in range(30):
+        guard = make_guard(**CHOOSING, noise_scale=0.01, threshold=0.4, tolerance=None, seed=seed)
+        choice = guard.choose_predictions([scoring(score) for score in scores], [0.69, 0.7, 0.68])
+        winners.add(choice.index)
+        assert choice.answer.low < scores[choice.index] < choice.answer.high
+        assert all(score <= choice.others for score in scores)
+        assert choice.others > choice.answer.high
+    assert len(winners) > 1
+
+
+def test_a_candidate_that_comes_again_in_another_choice_has_fresh_noise(make_guard, three, monkeypatch):
+    """Noise that is held from one choice to the next is not what composes: the choices would add up to a sort."""
+    named, choose = [], Choose.choose
+
+    def spy(kind, scores, priors, questions, state):
+        named.append(set(questions))
+        return choose(kind, scores, priors, questions, state)
+
+    monkeypatch.setattr(Choose, "choose", spy)
+    guard = make_guard(**CHOOSING)
+    guard.choose_predictions(three, [0.66, 0.7, 0.68])
+    guard.choose_predictions(three[:2], [0.66, 0.7])
+    assert [len(names) for names in named] == [3, 2]
+    assert not named[0] & named[1]
+
+
+# ---- which question it is
+
+
+@BOTH
+def test_the_same_choice_again_is_free_and_says_the_same_of_the_others(make_guard, place, three, spend):
+    guard = make_guard(place, **CHOOSING)
+    first = guard.choose_predictions(three, [0.66, 0.7, 0.68], name="first")
+    spend(guard)
+    again = guard.choose_predictions(np.stack(three), np.array([0.66, 0.7, 0.68]), name="again")
+    assert (again.index, again.others) == (first.index, first.others)
+    assert again.answer == first.answer._replace(replayed=True, charges_left=0)
+    assert guard.queries_asked == 6
+
+
+def test_other_priors_order_or_candidates_are_another_choice(make_guard, three):
+    guard = make_guard(**CHOOSING | {"choices": [3] * 5})
+    asked = [
+        (three, [0.66, 0.7, 0.68]),
+        (three, [0.66, 0.7, 0.69]),
+        (three[::-1], [0.68, 0.7, 0.66]),
+        (three[:2], [0.66, 0.7]),
+    ]
+    choices = [guard.choose_predictions(*each) for each in asked]
+    assert [choice.answer.query for choice in choices] == [1, 2, 3, 4]
+    assert guard.queries_asked == 3 + 3 + 3 + 2
+
+
+def test_models_are_chosen_among(make_guard, problem):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.tree import DecisionTreeClassifier
+
+    X_train, y_train, X, y = problem
+    good = LogisticRegression().fit(X_train, y_train)
+    bad = DecisionTreeClassifier(max_depth=1).fit(X_train, y_train)
+    guard = make_guard(X=X, y=y, **CHOOSING)
+    choice = guard.choose([bad, good], [0.65, 0.8])
+    assert choice.index == 1
+    assert choice.answer.low < good.score(X, y) < choice.answer.high
+    assert bad.score(X, y) <= choice.others
+    assert guard.choose([bad, good], [0.65, 0.8]).answer.replayed
+
+
+# ---- what is refused
+
+
+@for_each(
+    ("candidates", "priors"),
+    [
+        ("none", []),
+        ("no list", [0.7]),
+        ("all", [0.7, 0.7]),
+        ("all", 0.7),
+        ("all", None),
+        ("all", [0.7, 0.7, 1.2]),
+        ("all", [0.7, 0.7, np.nan]),
+        ("all", ["a", "b", "c"]),
+        ("short", [0.7, 0.7, 0.7]),
+    ],
+)
+def test_bad_input_is_refused_and_costs_nothing(make_guard, three, candidates, priors):
+    given = {"all": three, "short": [one[:-1] for one in three], "none": [], "no list": None}
+    guard = make_guard(**CHOOSING)
+    with pytest.raises(InputError):
+        guard.choose_predictions(given[candidates], priors)
+    assert guard.queries_asked == 0
+
+
+def test_models_need_features_and_a_list(make_guard, problem):
+    with pytest.raises(InputError, match="choose_predictions"):
+        make_guard(**CHOOSING).choose([Crashing()], [0.5])
+    guard = make_guard(X=problem[2], y=problem[3], **CHOOSING)
+    for models in ([], None, Crashing()):
+        with pytest.raises(InputError, match="list of at least one"):
+            guard.choose(models, [0.5])
+    assert guard.queries_asked == 0
+
+
+@BOTH
+def test_more_candidates_than_queries_are_left_are_refused_whole(make_guard, place, scoring):
+    guard = make_guard(place, queries=4, choices=[4, 4])
+    guard.evaluate_predictions(scoring(0.7), prior=0.7)
+    many = [scoring(0.7, k) for k in range(4)]
+    with pytest.raises(BudgetError, match="4 new questions asked, 3 left of 4"):
+        guard.choose_predictions(many, [0.7] * 4)
+    assert guard.queries_asked == 1
+    assert guard.choose_predictions(many[:3], [0.7] * 3).answer.query == 2
+    assert guard.halt_reason == "queries"
+    with pytest.raises(Halted):
+        guard.choose_predictions(many, [0.7] * 4)  # a halt comes first, however many there are
+
+
+@BOTH
+def test_one_that_could_break_a_promise_is_refused_and_leaves_no_trace(make_guard, place, labels, three):
+    words = set()
+    for y in (labels, 1 - labels):
+        guard = make_guard(place if y is labels else None, y=y, choices=[2])
+        before = guard.history()
+        assert guard.price("choose", candidates=2).allowed
+        assert not guard.price("choose", candidates=3).allowed
+        with pytest.raises(
+            InputError, match=r"a choice can cost 5.3 nats, and .* nothing was told"
+        ) as refused:
+            guard.choose_predictions(three, [0.66, 0.7, 0.68])
+        words.add(str(refused.value))
+        assert guard.history().equals(before)
+        assert guard.queries_asked == 0
+        assert guard.choose_predictions(three[:2], [0.66, 0.7]).answer.query == 1
+    assert len(words) == 1
+
+
+def test_as_many_choices_as_were_set_aside_are_answered_whatever_they_tell(make_guard, scoring):
+    """The last of the favourites wins, far from its prior; and all charges are still answered."""
+    guard = make_guard(**CHOOSING)
+    for k in range(2):
+        candidates = [scoring(0.02, k), scoring(0.03, k), scoring(0.05, k)]
+        answer = guard.choose_predictions(candidates, [0.999, 0.998, 0.99]).answer
+        assert answer.told == "candidate 2 of 3, rank 3, cell 0"
+        assert answer.nats == pytest.approx(worst_choice_nats(3) + REVEAL.worst)
+    left = [guard.evaluate_predictions(scoring(0.05, k), prior=0.99).charges_left for k in range(3)]
+    assert left == [2, 1, 0]
+
+
+def test_nothing_is_chosen_after_a_halt(make_guard, spend, three):
+    guard = make_guard(**CHOOSING)
+    spend(guard)
+    with pytest.raises(Halted, match="all 3 charges are spent"):
+        guard.choose_predictions(three, [0.66, 0.7, 0.68])
+    assert guard.queries_asked == 3
+
+
+# ---- what fails
+
+
+def test_a_candidate_that_fails_is_the_worst_of_all(make_guard, problem):
+    from sklearn.dummy import DummyClassifier
+
+    X_train, y_train, X, y = problem
+    poor = DummyClassifier(strategy="constant", constant=0).fit(X_train, y_train)
+    guard = make_guard(X=X, y=y, **CHOOSING)
+    choice = guard.choose([Crashing(), poor, Crashing()], [0.9, 0.5, 0.8])
+    assert (choice.index, Winner.parse(choice.answer.told).rank) == (1, 3)
+    assert guard.queries_asked == 3
+
+
+@BOTH
+def test_if_all_candidates_fail_it_takes_nats_once_and_no_charge(make_guard, place, problem):
+    guard = make_guard(place, X=problem[2], y=problem[3], **CHOOSING)
+    for _ in range(2):  # the second is a replay
+        with pytest.raises(ModelError, match="withheld"):
+            guard.choose([Crashing(), Crashing()], [0.5, 0.6])
+    (row,) = guard.history().itertuples()
+    assert (row.kind, row.told, row.charged) == ("choose", "candidate 0 of 2, rank 2, failed", False)
+    assert row.nats == pytest.approx(-math.log(0.5 / 6 + 0.25) - math.log(0.025))
+    assert (row.low, row.high, row.asked, guard.charges_left) == (0.0, 1.0, 2, 3)
+
+
+def test_a_metric_that_fails_on_one_candidate_costs_that_one_the_choice(make_guard, ledger, scoring):
+    guard = make_guard(ledger, metric=fragile(), **CHOOSING)
+    choice = guard.choose_predictions([scoring(0.9, 100), scoring(0.7)], [0.9, 0.7])
+    assert choice.index == 1
+    assert verify(ledger).problems == []
+
+
+# ---- where it stands
+
+
+@BOTH
+def test_listeners_hear_of_a_choice_once(make_guard, place, three):
+    guard, heard = make_guard(place, **CHOOSING), []
+    guard.subscribe(heard.extend)
+    choice = guard.choose_predictions(three, [0.66, 0.7, 0.68])
+    guard.choose_predictions(three, [0.66, 0.7, 0.68])
+    assert heard == [choice.answer]
+
+
+def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, three):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    guard = make_guard(ledger, **CHOOSING)
+    choice = guard.choose_predictions(three, [0.66, 0.7, 0.68])
+    assert "(choose; query 1, 3 charges left)" in str(choice.answer)
+    (row,) = guard.history().itertuples()
+    assert (row.kind, row.told, row.value, row.asked) == (
+        "choose",
+        choice.answer.told,
+        choice.answer.value,
+        3,
+    )
+    axes = guard.plot()
+    (asked_for,) = (line for line in axes.lines if line.get_label() == "reveal, choice, final")
+    assert asked_for.get_xydata().tolist() == [[1.0, choice.answer.value]]
+    pyplot.close("all")
+    guard.close()
+    assert verify(ledger).problems == []
+    again = reopen(ledger).choose_predictions(three, [0.66, 0.7, 0.68])
+    assert (again.index, again.others) == (choice.index, choice.others)
+
+
+@for_each(
+    "told",
+    [
+        "",
+        "agreed",
+        "cell 5",
+        "candidate 0 of 3, rank 1, cell",
+        "candidate 3 of 3, rank 1, cell 5",
+        "candidate 0 of 3, rank 0, cell 5",
+        "candidate 0 of 3, rank 4, cell 5",
+        "candidate 0 of 3, rank 1, cell 5 ",
+        "candidate -1 of 3, rank 1, cell 5",
+    ],
+)
+def test_what_names_no_outcome_of_a_choice_is_read_as_none(told):
+    assert Winner.parse(told) is None
+
+
+def test_the_name_of_an_outcome_is_read_as_it_was_written():
+    for winner in (Winner(0, 1, 1, "cell 9"), Winner(11, 12, 7, "failed")):
+        assert Winner.parse(winner.told()) == winner

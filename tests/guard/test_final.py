@@ -1,0 +1,469 @@
+"""The final: the holdout's own value, once, and nothing new afterwards; values and intervals by hand."""
+
+import math
+import pickle
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from children import Child
+from guard.forging import recompute, seal_again, sql
+from guard.test_reveal import ASKING, Crashing, fragile
+from joblib import Parallel, delayed
+
+from reusable_holdout import Halted, InputError, ModelError, RotatedError, verify
+from reusable_holdout.queries import mae
+from reusable_holdout.validity import ConfidenceBound
+
+BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
+ROWS = 2_000
+BOUND = ConfidenceBound("binomial", rows=ROWS, sum_of_squares=1 / ROWS)
+
+
+def ends(value, *, places, number, nats=0.0, answers=1, beta=0.05):
+    """Interval of a final: its history's length, a quarter of the failure probability, half on each side."""
+    level = math.log(beta / 2) - places - number - nats - math.log(4) - math.log(answers)
+    return BOUND.lower(value, log_level=level), BOUND.upper(value, log_level=level)
+
+
+def new_questions(guard, scoring):
+    """Every way to ask something new, of predictions."""
+    fresh = scoring(0.7, 77)
+    stated = {} if guard.policy == "ladder" else {"prior": 0.7}
+    ways = [
+        lambda: guard.evaluate_predictions(fresh, **stated),
+        lambda: guard.evaluate_many([fresh], [0.7] if stated else None),
+        lambda: guard.reveal_predictions(fresh, prior=0.7),
+        lambda: guard.choose_predictions([fresh], [0.7]),
+        lambda: guard.final_predictions(fresh),
+        lambda: guard.final_predictions([fresh, scoring(0.6, 77)]),
+    ]
+    return [*ways, lambda: guard.compare_predictions(fresh, scoring(0.6), **stated)] if stated else ways
+
+
+# ---- what is told
+
+
+@BOTH
+@pytest.mark.parametrize("score", [0.0, 0.5, 0.7005, 0.8345, 1.0])
+def test_a_final_tells_the_holdouts_value_to_the_last_row(make_guard, place, scoring, score):
+    guard = make_guard(place)
+    answer = guard.final_predictions(scoring(score), name="the end")
+    assert (answer.kind, answer.charged, answer.nats, answer.threshold) == ("final", False, 0.0, 0.0)
+    assert (answer.value, answer.told, answer.prior) == (score, f"value {score}", score)
+    assert (answer.query, answer.charges_left, answer.name) == (1, 3, "the end")
+    low, high = ends(score, places=0.0, number=math.log(2))
+    assert answer.low == pytest.approx(low, abs=1 / ROWS)
+    assert answer.high == pytest.approx(high, abs=1 / ROWS)
+
+
+def test_no_noise_is_added_whatever_the_plans(make_guard, scoring):
+    for seed in range(5):
+        guard = make_guard(noise_scale=0.02, threshold=0.4, seed=seed)
+        assert guard.final_predictions(scoring(0.7)).value == 0.7
+
+
+def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(make_guard, scoring, spend):
+    guard = make_guard(**ASKING)
+    told = sum(answer.nats for answer in spend(guard, 2))
+    told += guard.reveal_predictions(scoring(0.6), prior=0.6).nats
+    guard.evaluate_predictions(scoring(0.65), prior=0.65)  # what is agreed costs nothing
+    answer = guard.final_predictions(scoring(0.7))
+    places = math.log(math.comb(40, 2))  # of two charges among 40 questions
+    low, high = ends(0.7, places=places, number=math.log(2 * 3), nats=told)
+    assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
+
+
+def test_several_are_told_together_each_a_little_wider(make_guard, scoring):
+    guard = make_guard()
+    answers = guard.final_predictions([scoring(0.7), scoring(0.6), scoring(0.8)], name="last")
+    assert [answer.value for answer in answers] == [0.7, 0.6, 0.8]
+    assert [(answer.query, answer.kind, answer.name) for answer in answers] == [
+        (1, "final", "last"),
+        (2, "final", "last"),
+        (3, "final", "last"),
+    ]
+    for answer in answers:
+        low, high = ends(answer.value, places=0.0, number=math.log(2), answers=3)
+        assert answer.low == pytest.approx(low, abs=1 / ROWS)
+        assert answer.high == pytest.approx(high, abs=1 / ROWS)
+    assert guard.queries_asked == 0  # a final takes none of them
+
+
+def test_of_losses_and_of_other_ranges(make_guard):
+    metric = mae(lower=-1.0, upper=3.0)
+    guard = make_guard(y=np.zeros(ROWS), metric=metric, estimate=0.5, threshold=0.4)
+    answer = guard.final_predictions(np.full(ROWS, 0.625))
+    assert answer.value == pytest.approx(0.625, abs=1e-8)
+    assert -1.0 < answer.low < 0.625 < answer.high < 3.0
+
+
+def test_models_are_told_by_their_names(make_guard, problem):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+
+    X_train, y_train, X, y = problem
+    linear, bayes = LogisticRegression().fit(X_train, y_train), GaussianNB().fit(X_train, y_train)
+    guard = make_guard(X=X, y=y)
+    answers = guard.final([linear, bayes])
+    assert [answer.name for answer in answers] == ["LogisticRegression", "GaussianNB"]
+    assert [answer.value for answer in answers] == pytest.approx([linear.score(X, y), bayes.score(X, y)])
+    assert guard.final(bayes) == answers[1]._replace(replayed=True)
+
+
+# ---- once
+
+
+@BOTH
+@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate", "ladder"])
+def test_nothing_new_is_answered_afterwards(make_guard, place, scoring, policy):
+    guard = make_guard(place, policy=policy, reveals=2, choices=[2])
+    last = guard.final_predictions(scoring(0.7))
+    assert (guard.halted, guard.halt_reason, guard.charges_left) == (True, "final", 3)
+    before = guard.history()
+    for ask in new_questions(guard, scoring):
+        with pytest.raises(Halted, match="a final was given") as halt:
+            ask()
+        assert halt.value.reason == "final"
+        assert "final(model) still" not in str(halt.value)
+    assert guard.history().equals(before)
+    assert guard.final_predictions(scoring(0.7)) == last._replace(replayed=True)
+
+
+@BOTH
+def test_what_was_asked_before_replays_free_afterwards(make_guard, place, scoring):
+    guard = make_guard(place, **ASKING, choices=[2])
+    before = [
+        guard.evaluate_predictions(scoring(0.7), prior=0.85),
+        guard.reveal_predictions(scoring(0.7), prior=0.7),
+        guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
+    ]
+    guard.final_predictions(scoring(0.7))
+    again = [
+        guard.evaluate_predictions(scoring(0.7), prior=0.85),
+        guard.reveal_predictions(scoring(0.7), prior=0.7),
+        guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer,
+    ]
+    assert again == [answer._replace(replayed=True, charges_left=2) for answer in before]
+    assert len(guard.history()) == 4
+
+
+@BOTH
+def test_a_part_of_a_final_replays_and_a_part_with_more_does_not(make_guard, place, scoring):
+    guard = make_guard(place)
+    one, other = guard.final_predictions([scoring(0.7), scoring(0.6)])
+    assert guard.final_predictions([scoring(0.6), scoring(0.7)]) == [
+        other._replace(replayed=True),
+        one._replace(replayed=True),
+    ]
+    assert guard.final_predictions(scoring(0.6)).replayed
+    with pytest.raises(Halted):
+        guard.final_predictions([scoring(0.6), scoring(0.5)])
+    assert len(guard.history()) == 2
+
+
+@BOTH
+def test_it_is_allowed_after_the_last_charge(make_guard, place, spend, scoring):
+    guard = make_guard(place)
+    told = sum(answer.nats for answer in spend(guard))
+    with pytest.raises(Halted, match=r"guard\.final\(model\) still certifies"):
+        guard.evaluate_predictions(scoring(0.6), prior=0.6)
+    answer = guard.final_predictions(scoring(0.7))
+    low, high = ends(0.7, places=math.log(math.comb(40, 3)), number=math.log(6), nats=told)
+    assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
+    assert guard.halt_reason == "final"
+    with pytest.raises(Halted):
+        guard.final_predictions(scoring(0.6))
+
+
+def test_it_is_allowed_after_the_last_query(make_guard, scoring):
+    guard = make_guard(queries=3)
+    guard.evaluate_many([scoring(0.7, k) for k in range(3)], [0.7] * 3)
+    assert guard.halt_reason == "queries"
+    answers = guard.final_predictions([scoring(0.7), scoring(0.6)])
+    assert [answer.query for answer in answers] == [4, 5]
+    assert guard.queries_asked == 3
+
+
+def test_the_next_holdout_goes_on(make_guard, ledger, labels, scoring):
+    guard = make_guard(ledger)
+    guard.final_predictions(scoring(0.7))
+    rng = np.random.default_rng(9)
+    fresh = rng.integers(0, 2, 2 * ROWS)
+    rotation = guard.rotate(None, fresh)  # a final is a halt
+    answer = rotation.guard.final_predictions(fresh)
+    assert (answer.value, answer.query) == (1.0, 1)
+    with pytest.raises(RotatedError):
+        guard.final_predictions(scoring(0.6))
+    assert guard.history()["value"].tolist() == [0.7]
+    assert verify(ledger).problems == []
+    assert rotation.y is labels
+
+
+# ---- what is refused, and what fails
+
+
+def test_bad_input_is_refused_and_ends_nothing(make_guard, scoring, problem):
+    guard = make_guard()
+    for predictions in ([], (), None, scoring(0.7)[:5], [scoring(0.7), scoring(0.7)[:5]], scoring(0.7) + 5):
+        with pytest.raises(InputError):
+            guard.final_predictions(predictions)
+    with pytest.raises(InputError, match="two are the same"):
+        guard.final_predictions([scoring(0.7), scoring(0.7)])
+    with pytest.raises(InputError, match="names must be text"):
+        guard.final_predictions(scoring(0.7), name=3)
+    with pytest.raises(InputError, match="final_predictions"):
+        guard.final(Crashing())
+    with pytest.raises(InputError):
+        make_guard(X=problem[2], y=problem[3]).final([])
+    assert not guard.halted
+    assert len(guard.history()) == 0
+
+
+@BOTH
+def test_a_model_that_fails_was_given_its_final(make_guard, place, problem):
+    guard = make_guard(place, X=problem[2], y=problem[3])
+    for _ in range(2):  # the second is a replay
+        with pytest.raises(ModelError, match="withheld"):
+            guard.final(Crashing())
+    (row,) = guard.history().itertuples()
+    assert (row.kind, row.told, row.value, row.low, row.high, row.nats) == ("final", "failed", 0, 0, 1, 0)
+    assert (guard.halt_reason, guard.charges_left, guard.queries_asked) == ("final", 3, 0)
+
+
+def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, scoring):
+    guard = make_guard(ledger, metric=fragile())
+    with pytest.raises(ModelError) as caught:
+        guard.final_predictions([scoring(0.9, 100), scoring(0.7)])
+    assert "row 0" not in str(caught.value)
+    assert guard.final_predictions(scoring(0.7)).value == 0.7  # it was given, together with the failure
+    assert guard.history()["told"].tolist() == ["failed", "value 0.7"]
+    assert verify(ledger).problems == []
+
+
+# ---- where it stands
+
+
+def test_it_stands_in_history_plot_and_ledger(make_guard, reopen, ledger, scoring):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    guard, heard = make_guard(ledger), []
+    guard.subscribe(heard.append)
+    first = guard.evaluate_predictions(scoring(0.7), prior=0.7)
+    answers = guard.final_predictions([scoring(0.6), scoring(0.65)])
+    guard.final_predictions(scoring(0.6))
+    assert heard == [[first], answers]
+    assert str(answers[0]).endswith("(final; query 2, 3 charges left)")
+    history = guard.history()
+    assert history["kind"].tolist() == ["check", "final", "final"]
+    assert history["asked"].tolist() == [1, 1, 1]
+    for column in ("told", "nats", "value", "prior", "low", "high", "threshold", "charged"):
+        assert history[column].tolist() == [getattr(answer, column) for answer in (first, *answers)]
+    axes = guard.plot()
+    (asked_for,) = (line for line in axes.lines if line.get_label() == "reveal, choice, final")
+    assert asked_for.get_xydata().tolist() == [[2.0, 0.6], [3.0, 0.65]]
+    pyplot.close("all")
+    guard.close()
+    assert verify(ledger).problems == []
+    again = reopen(ledger)
+    assert again.halt_reason == "final"
+    assert again.final_predictions(scoring(0.65)) == answers[1]._replace(replayed=True)
+    with pytest.raises(Halted):
+        again.final_predictions(scoring(0.7))
+
+
+# ---- of all threads and processes, one
+
+
+def test_threads_give_one_final(make_guard, ledger, scoring):
+    for place in (None, ledger):
+        guard = make_guard(place)
+
+        def ask(k, guard=guard):
+            try:
+                return guard.final_predictions(scoring(0.7, k)).query
+            except Halted as halt:
+                return halt.reason
+
+        with ThreadPoolExecutor(8) as pool:
+            outcomes = list(pool.map(ask, range(24)))
+        assert (outcomes.count(1), outcomes.count("final")) == (1, 23)
+
+
+def _final(guard, predictions):
+    try:
+        return guard.final_predictions(predictions).query
+    except Halted as halt:
+        return halt.reason
+
+
+def test_workers_give_one_final(make_guard, ledger, scoring):
+    guard = make_guard(ledger)
+    outcomes = Parallel(n_jobs=2, backend="loky")(delayed(_final)(guard, scoring(0.7, k)) for k in range(6))
+    assert sorted(map(str, outcomes)) == ["1", *["final"] * 5]
+    assert len(guard.history()) == 1
+    assert verify(ledger).problems == []
+
+
+_DIE = """
+import os, signal, sys
+import numpy as np
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.ledger.storage import SqlTransaction
+labels = np.random.default_rng(0).integers(0, 2, 2_000)
+guard = ReusableHoldout.open(sys.argv[1], None, labels)
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def dying_after(method):
+    return lambda *arguments: (method(*arguments), die())
+
+if sys.argv[2] == "before the rows":
+    SqlTransaction.append = die
+elif sys.argv[2] == "before the commit":
+    SqlTransaction.append = dying_after(SqlTransaction.append)
+else:
+    SqlTransaction.__exit__ = dying_after(SqlTransaction.__exit__)
+guard.final_predictions([labels, 1 - labels])
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "given"),
+    [("before the rows", False), ("before the commit", False), ("after the commit", True)],
+)
+def test_a_final_that_was_killed_was_given_whole_or_not_at_all(
+    make_guard, ledger, labels, scoring, moment, given
+):
+    guard = make_guard(ledger)
+    process = Child(_DIE, ledger, moment)
+    assert process.communicate() == ""
+    assert process.returncode == -signal.SIGKILL
+    assert len(guard.history()) == (2 if given else 0)
+    if given:
+        with pytest.raises(Halted):
+            guard.final_predictions(scoring(0.7))
+        assert [answer.value for answer in guard.final_predictions([labels, 1 - labels])] == [1.0, 0.0]
+    else:
+        assert guard.final_predictions(scoring(0.7)).value == 0.7
+    assert verify(ledger).problems == []
+
+
+def test_a_handle_of_before_knows_that_it_was_given(make_guard, ledger, scoring):
+    guard = make_guard(ledger)
+    handle = pickle.dumps(guard)
+    guard.final_predictions(scoring(0.7))
+    with pickle.loads(handle) as other:
+        assert other.halt_reason == "final"
+        with pytest.raises(Halted):
+            other.evaluate_predictions(scoring(0.6), prior=0.6)
+
+
+# ---- verification
+
+FORGERIES = {  # of 1 (agreed), 2 (charged), 3 (revealed), 4 (chosen), 5 and 6 (the final)
+    "a reveal's other cell": "told = 'cell 4' WHERE query = 3",
+    "a reveal that agrees": "told = 'agreed' WHERE query = 3",
+    "a reveal that is told as a value": "told = 'value 0.7' WHERE query = 3",
+    "a reveal's cell that there is not": "told = 'cell 10' WHERE query = 3",
+    "a reveal's nats": "nats = nats / 2, spent_nats = spent_nats - nats / 2 WHERE query = 3",
+    "a reveal's value": "value = value + 0.01 WHERE query = 3",
+    "a reveal's interval": "low = low + 0.001 WHERE query = 3",
+    "a reveal's unit": "threshold = threshold / 2 WHERE query = 3",
+    "a reveal that was charged": "charged = 1 WHERE query = 3",
+    "a reveal that was a check": "kind = 'check' WHERE query = 3",
+    "a reveal that was a choice": "kind = 'choose' WHERE query = 3",
+    "a reveal that was a final": "kind = 'final' WHERE query = 3",
+    "a reveal that took none": "asked = asked - 1 WHERE query >= 3",
+    "another winner's rank": "told = replace(told, 'rank 1', 'rank 2') WHERE query = 4",
+    "a choice among more": "told = replace(told, 'of 2', 'of 3') WHERE query = 4",
+    "a choice that took one": "asked = asked - 1 WHERE query >= 4",
+    "a choice that took more": "asked = asked + 1 WHERE query >= 4",
+    "a choice's other cell": "told = replace(told, 'cell 5', 'cell 6') WHERE query = 4",
+    "a choice that was a reveal": "kind = 'reveal' WHERE query = 4",
+    "a choice's nats": "nats = 0 WHERE query = 4",
+    "a choice's interval": "high = high - 0.001 WHERE query = 4",
+    "a final's value": "value = 0.8 WHERE query = 5",
+    "a final's value and prior": "value = 0.8, prior = 0.8 WHERE query = 5",
+    "what a final told": "told = 'value 0.8' WHERE query = 5",
+    "a final that told no number": "told = 'value x' WHERE query = 5",
+    "a final beyond the bounds": "told = 'value 1.5', value = 1.5, prior = 1.5 WHERE query = 5",
+    "a final's interval": "low = low + 0.001 WHERE query = 6",
+    "a final that cost": "nats = 1 WHERE query = 6",
+    "a final that took a query": "asked = asked + 1 WHERE query >= 5",
+    "a final that was a reveal": "kind = 'reveal' WHERE query = 6",
+    "a final that was a check": "kind = 'check', told = 'agreed' WHERE query = 6",
+    "a final in two commits": "batch = 6 WHERE query = 6",
+}
+
+
+@pytest.fixture
+def all_kinds(make_guard, ledger, scoring):
+    """Ledger of six answers, one of each kind and a final of two."""
+    with make_guard(ledger, **ASKING, choices=[2]) as guard:
+        guard.evaluate_predictions(scoring(0.7), prior=0.7)
+        guard.evaluate_predictions(scoring(0.7), prior=0.85)
+        guard.reveal_predictions(scoring(0.7), prior=0.7)
+        guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6])
+        guard.final_predictions([scoring(0.7), scoring(0.6)])
+    assert verify(ledger).problems == []
+    return ledger
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_row_is_found(all_kinds, name):
+    sql(all_kinds, (f"UPDATE answers SET {FORGERIES[name]}",))
+    seal_again(all_kinds)
+    assert not verify(all_kinds).sound
+
+
+def test_the_forgers_tool_changes_nothing_by_itself(all_kinds):
+    recompute(all_kinds, 1)
+    assert verify(all_kinds).problems == []
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [(3, "cell 4"), (4, "candidate 1 of 2, rank 2, cell 5"), (5, "value 0.75"), (6, "failed")],
+)
+def test_a_forgery_of_what_could_have_been_is_found_with_the_expected_head_only(all_kinds, query, told):
+    head = verify(all_kinds).head
+    recompute(all_kinds, query, told=told)
+    assert verify(all_kinds).sound
+    assert not verify(all_kinds, expected_head=head).sound
+
+
+@pytest.mark.parametrize("kind", ["final", "check", "reveal", "choose", "compare"])
+def test_an_answer_after_the_final_is_found(make_guard, ledger, scoring, monkeypatch, kind):
+    """By a guard that forgets that it has ended, each of whose rows is certified and sealed as it should be."""
+    guard = make_guard(ledger, **ASKING, choices=[2])
+    guard.final_predictions(scoring(0.7))
+    for way in (guard._policy, guard._comparisons, guard._reveals, guard._choices, guard._finals):
+        monkeypatch.setattr(way, "halt_reason", lambda _: None)
+    fresh = scoring(0.6)
+    {
+        "final": lambda: guard.final_predictions(fresh),
+        "check": lambda: guard.evaluate_predictions(fresh, prior=0.6),
+        "reveal": lambda: guard.reveal_predictions(fresh, prior=0.6),
+        "choose": lambda: guard.choose_predictions([fresh], [0.6]),
+        "compare": lambda: guard.compare_predictions(fresh, scoring(0.7), prior=-0.1),
+    }[kind]()
+    monkeypatch.undo()
+    problems = verify(ledger).problems
+    assert "query 2 was answered after the guard had to halt" in problems
+
+
+@pytest.mark.parametrize("told", ["cell 0", "agreed"])
+def test_a_final_in_one_commit_with_another_answer_is_found(make_guard, ledger, scoring, told):
+    """Its interval would be that of the state before, as if the charge in its own commit had told nothing."""
+    with make_guard(ledger) as guard:
+        guard.evaluate_predictions(scoring(0.02), prior=0.99)
+        guard.final_predictions(scoring(0.7))
+    sql(
+        ledger,
+        ("UPDATE answers SET seal = NULL WHERE query = 1",),
+        ("UPDATE answers SET batch = 1 WHERE query = 2",),
+    )
+    recompute(ledger, 1, told=told)
+    assert verify(ledger).problems == ["query 2 is in a batch that was asked in another way"]

@@ -1,0 +1,83 @@
+"""A model's fingerprint is its content, wherever it was fitted."""
+
+import pickle
+
+import joblib
+import numpy as np
+from cases import for_each
+from joblib import delayed
+from sklearn.base import clone
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+from reusable_holdout.guard.fingerprint import fingerprint
+
+
+def fit(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    return model.fit(X, (X[:, 0] > 0).astype(int))
+
+
+@for_each(
+    "model",
+    [
+        LogisticRegression(),
+        SVC(),
+        KNeighborsClassifier(),
+        make_pipeline(StandardScaler(), FunctionTransformer(np.abs), LogisticRegression()),
+        RandomForestClassifier(5, random_state=0),
+        GradientBoostingClassifier(n_estimators=3, random_state=np.random.RandomState(0)),
+        HistGradientBoostingClassifier(max_iter=3, random_state=0),
+        VotingClassifier([("svc", SVC()), ("bayes", GaussianNB())]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_journey_changes_nothing_and_a_parameter_does(model):
+    here = fingerprint(fit(clone(model)))
+    assert fingerprint(pickle.loads(pickle.dumps(fit(clone(model))))) == here
+    there = joblib.Parallel(2)(delayed(fit)(clone(model)) for _ in range(2))
+    assert [fingerprint(one) for one in there] == [here, here]
+    assert fingerprint(model) != here
+    name = next(name for name, value in model.get_params().items() if isinstance(value, int | float))
+    assert fingerprint(fit(clone(model)).set_params(**{name: 77})) != here
+
+
+def test_random_fits_and_what_cannot_be_pickled_are_different_each_time():
+    forest = RandomForestClassifier(3)
+    assert fingerprint(fit(clone(forest))) != fingerprint(fit(clone(forest)))
+    local = make_pipeline(FunctionTransformer(lambda X: X), LogisticRegression())
+    assert fingerprint(local) != fingerprint(local)
+
+
+def test_values_are_told_apart():
+    cycle = []
+    cycle.append(cycle)
+    values = [
+        *(1, 1.0, True, "1", b"1", None, ..., 1j, np.float32(1), np.int64(1)),
+        *([], (), {}, set(), [1], (1,), {1: 1}, {1}, frozenset({1}), [[1], 2], [1, [2]]),
+        *(np.array([1, 2]), np.array([[1, 2]]), np.array([1.0, 2.0]), np.array([1, None]), np.array(["a"])),
+        *(np.zeros(1, dtype=[("a", "i1"), ("b", "i8")]), np.zeros(1, dtype=[("a", "i1")])),
+        *(int, len, np.abs, cycle, {"a": 1, "b": 2}, {"a": 2, "b": 1}, float("nan")),
+    ]
+    assert len({fingerprint(value) for value in values}) == len(values)
+    assert [fingerprint(value) for value in values] == [fingerprint(value) for value in values]
+
+
+def test_what_is_no_content_does_not_count():
+    array = np.arange(12.0).reshape(3, 4)
+    assert fingerprint(np.asfortranarray(array)) == fingerprint(array) == fingerprint(array[::1])
+    shared = [1]
+    assert fingerprint([shared, shared]) == fingerprint([[1], [1]])
+    assert fingerprint(SVC()) == fingerprint(SVC())
+    assert fingerprint(RandomForestClassifier(n_jobs=2)) == fingerprint(RandomForestClassifier(n_jobs=1))

@@ -1,0 +1,171 @@
+"""Kill -9 at any moment: what was released is recorded, once, and nothing is paid twice."""
+
+import json
+import signal
+import time
+
+import numpy as np
+import pytest
+from children import Child
+
+from reusable_holdout import Answer, Halted, ReusableHoldout, verify
+
+ROWS, CHARGES = 10_000, 100
+
+# coin flips against a prior five hundredths above: five standard deviations beyond the threshold, so each is charged
+_COMMON = """
+import json, os, signal, sys
+import numpy as np
+from reusable_holdout import Halted, ReusableHoldout
+
+def guard_of(ledger, labels=np.random.default_rng(0).integers(0, 2, 10_000)):
+    settings = {"queries": 1_000, "charges": 100, "threshold": 0.025, "noise_scale": 1e-4, "seed": 11}
+    return ReusableHoldout(None, labels, ledger=ledger, **settings)
+
+def question(number):
+    return np.random.default_rng([1, number]).integers(0, 2, 10_000), 0.55 + number * 1e-5
+"""
+_ASK_ON = """
+guard = guard_of(sys.argv[1])
+try:
+    while True:
+        predictions, prior = question(guard.queries_asked)
+        print(json.dumps(guard.evaluate_predictions(predictions, prior=prior, name="asked")), flush=True)
+except Halted as halt:
+    print(json.dumps(halt.reason), flush=True)
+"""
+_DIE = """
+from reusable_holdout.ledger.storage import SqlTransaction
+guard = guard_of(sys.argv[1])
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def dying_after(method):
+    return lambda *arguments: (method(*arguments), die())
+
+moment = sys.argv[2]
+if moment == "before the row":
+    SqlTransaction.append = die
+elif moment == "before the commit":
+    SqlTransaction.append = dying_after(SqlTransaction.append)
+elif moment == "after the commit":
+    SqlTransaction.__exit__ = dying_after(SqlTransaction.__exit__)
+if sys.argv[3] == "batch":
+    asked = [question(number) for number in range(20)]
+    guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+else:
+    guard.evaluate_predictions(question(0)[0], prior=question(0)[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def here():
+    """The functions that the children have too."""
+    names = {}
+    exec(_COMMON, names)
+    return names["guard_of"], names["question"]
+
+
+def child(script, *arguments):
+    return Child(_COMMON + script, *arguments)
+
+
+def kill_after(process, lines, delay):
+    """Read so many lines, wait, kill; give everything that was printed whole."""
+    printed = [line for _ in range(lines) if (line := process.stdout.readline())]
+    time.sleep(delay)
+    process.kill()
+    printed += process.communicate().splitlines(keepends=True)
+    return [json.loads(line) for line in printed if line.endswith("\n")]
+
+
+def test_a_hundred_charged_answers_survive_kill_9_at_random_moments(tmp_path, here):
+    guard_of, question = here
+    ledger, moments = tmp_path / "guard.db", np.random.default_rng(8)
+    printed, rounds = [], 0
+    while not any(isinstance(answer, str) for answer in printed):  # the reason of a halt
+        rounds += 1
+        process = child(_ASK_ON, ledger)
+        printed += kill_after(process, int(moments.integers(1, 16)), float(moments.uniform(0.0, 0.012)))
+    assert rounds >= 4
+
+    told = [Answer(*answer) for answer in printed if answer != "charges"]
+    with guard_of(ledger) as guard:
+        history = guard.history()
+        assert len(history) == int(history["charged"].sum()) == CHARGES
+        assert history["query"].tolist() == list(range(1, CHARGES + 1))
+        assert len({answer.query for answer in told}) == len(told)  # none was told twice
+        assert len(told) >= CHARGES - rounds  # a child may die before it could say what it had committed
+        recorded = history.set_index("query")
+        for answer in told:
+            row = recorded.loc[answer.query]
+            for column in ("value", "prior", "charged", "low", "high", "threshold", "charges_left", "name"):
+                assert row[column] == getattr(answer, column)
+        for number in range(CHARGES):
+            predictions, prior = question(number)
+            again = guard.evaluate_predictions(predictions, prior=prior)
+            assert (again.replayed, again.query) == (True, number + 1)
+            assert again.value == recorded.loc[number + 1, "value"]
+        with pytest.raises(Halted) as halt:
+            guard.evaluate_predictions(question(CHARGES)[0], prior=question(CHARGES)[1])
+        assert halt.value.reason == "charges"
+        assert guard.queries_asked == CHARGES
+    found = verify(ledger)
+    assert (found.problems, found.queries, found.charges) == ([], CHARGES, CHARGES)
+
+
+@pytest.mark.parametrize("how", ["single", "batch"])
+@pytest.mark.parametrize(
+    ("moment", "recorded"), [("before the row", 0), ("before the commit", 0), ("after the commit", 1)]
+)
+def test_a_death_at_the_worst_moment_neither_loses_nor_doubles_nor_renews_an_answer(
+    tmp_path, here, moment, recorded, how
+):
+    guard_of, question = here
+    ledger = tmp_path / "guard.db"
+    guard_of(ledger).close()
+    process = child(_DIE, ledger, moment, how)
+    assert process.communicate() == ""
+    assert process.returncode == -signal.SIGKILL
+
+    count = 20 if how == "batch" else 1
+    twin = guard_of(None)  # the same seed and no deaths
+    asked = [question(number) for number in range(count)]
+    with guard_of(ledger) as guard:
+        assert guard.queries_asked == recorded * count  # the whole batch or nothing
+        answers = guard.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+        expected = twin.evaluate_many([one for one, _ in asked], [prior for _, prior in asked])
+        assert [answer.replayed for answer in answers] == [bool(recorded)] * count
+        assert [answer.value for answer in answers] == [answer.value for answer in expected]
+        assert [answer[4:6] for answer in answers] == [answer[4:6] for answer in expected]
+        assert guard.queries_asked == count
+        assert int(guard.history()["charged"].sum()) == count
+    assert verify(ledger).problems == []
+
+
+@pytest.mark.parametrize(
+    "death",
+    [
+        "ledger.storage.SqlTransaction.create",
+        "ledger.storage.SqlTransaction.__exit__",
+        "ledger.storage.SqlLedger._prepare",
+        "guard.keys.create_key_file",
+        "ledger.key_file._sync_folder",
+    ],
+)
+def test_a_guard_killed_while_it_is_made_can_be_made_again(tmp_path, here, death):
+    guard_of, _ = here
+    ledger, (module, *names) = tmp_path / "guard.db", death.rsplit(".", 1 + ("Sql" in death))
+    script = f"""
+import reusable_holdout.{module}
+reusable_holdout.{module}.{".".join(names)} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+guard_of(sys.argv[1])
+"""
+    process = child(script, ledger)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    with guard_of(ledger) as guard:
+        assert guard.queries_asked == 0
+    with ReusableHoldout.open(ledger, None, np.random.default_rng(0).integers(0, 2, ROWS)) as guard:
+        assert guard.evaluate_predictions(np.zeros(ROWS, int), prior=0.9).query == 1

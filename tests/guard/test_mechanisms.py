@@ -1,0 +1,182 @@
+"""The guard on each of its mechanisms: the same promises, other noise."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from cases import for_each
+from long_tests import GUARD
+from scipy import stats
+
+from reusable_holdout import Halted, InputError, LedgerMismatchError, Plan, ReusableHoldout
+from reusable_holdout.guard import released, verify
+from reusable_holdout.mechanisms import Calibration, ConditionalRelease, GuardMechanism, SparseVector
+
+MECHANISMS = get_args(GuardMechanism)
+NOISY = [name for name in MECHANISMS if name != "noiseless"]
+
+
+def quiet(mechanism):
+    """Settings whose noise changes no decision of these tests."""
+    return {"mechanism": mechanism, "noise_scale": 0.0 if mechanism == "noiseless" else 1e-6}
+
+
+@for_each("mechanism", MECHANISMS)
+def test_an_honest_prior_is_agreed_with_and_another_is_corrected(make_guard, scoring, mechanism):
+    guard = make_guard(**quiet(mechanism), seed=1)
+    agreed = guard.evaluate_predictions(scoring(0.7), prior=0.72)
+    assert (agreed.value, agreed.charged) == (0.72, False)
+    corrected = guard.evaluate_predictions(scoring(0.7, 1), prior=0.85)
+    assert (corrected.told, corrected.charged, corrected.charges_left) == ("cell 3", True, 2)
+    assert corrected.value == pytest.approx(0.7, abs=1e-9)  # the middle of 0.65 and 0.75
+    assert corrected.low < 0.7 < corrected.high
+
+
+@for_each("mechanism", MECHANISMS)
+def test_it_halts_when_the_budget_is_spent(make_guard, spend, scoring, mechanism):
+    guard = make_guard(**quiet(mechanism), seed=1)
+    assert [answer.charges_left for answer in spend(guard)] == [2, 1, 0]
+    with pytest.raises(Halted):
+        guard.evaluate_predictions(scoring(0.7, 9), prior=0.7)
+
+
+@for_each("mechanism", MECHANISMS)
+def test_the_same_question_gets_the_same_answer_free(make_guard, spend, mechanism):
+    guard = make_guard(**quiet(mechanism), seed=1)
+    (first,), (again,) = spend(guard, 1), spend(guard, 1)
+    assert again.replayed
+    assert (again.value, again.charges_left) == (first.value, first.charges_left)
+
+
+@for_each("mechanism", NOISY)
+def test_a_batch_decides_as_single_questions_do(make_guard, labels, mechanism):
+    """With noise as large as the deviations; a batch only shares the history before it."""
+    rng = np.random.default_rng(5)
+    wrong = rng.random((30, len(labels))) < rng.uniform(0.15, 0.35, 30)[:, None]
+    predictions = np.where(wrong, 1 - labels, labels)
+    settings = {"mechanism": mechanism, "noise_scale": 0.02, "seed": 4, "charges": 12}
+    single, batch = make_guard(**settings), make_guard(**settings)
+    alone = [single.evaluate_predictions(row, prior=0.75) for row in predictions]
+    together = batch.evaluate_many(predictions, np.full(30, 0.75))
+    assert [answer.value for answer in alone] == [answer.value for answer in together]
+    assert 0 < sum(answer.charged for answer in alone) < 12
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_ledger_resumes_and_verifies_its_mechanism(
+    make_guard, reopen, ledger, spend, scoring, mechanism, tmp_path
+):
+    guard = make_guard(ledger, **quiet(mechanism))
+    before = spend(guard, 2)
+    guard.close()
+    resumed = reopen(ledger)
+    assert resumed.plan.mechanism == mechanism
+    assert [answer.replayed for answer in spend(resumed, 2)] == [True, True]
+    assert [answer.value for answer in spend(resumed, 2)] == [answer.value for answer in before]
+    resumed.evaluate_predictions(scoring(0.7, 7), prior=0.85)
+    assert verify(ledger).queries == 3
+    assert released(ledger).history["charged"].all()
+
+
+def test_another_mechanism_is_another_budget(make_guard, ledger):
+    make_guard(ledger, **quiet("numeric-sparse")).close()
+    with pytest.raises(LedgerMismatchError, match="mechanism"):
+        make_guard(ledger, **quiet("target-charging"))
+
+
+@for_each("mechanism", NOISY)
+def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
+    guard = make_guard(mechanism=mechanism, noise_scale=0.001, seed=1)
+    core = guard._policy._resumed(0)
+    calibration = Calibration(mechanism, guard.plan.charges)
+    unit = 0.001 * 2**32
+    if mechanism == "target-charging":
+        assert isinstance(core, ConditionalRelease)
+        assert float(core._law.scale) == pytest.approx(calibration.scales[1] * unit)
+    else:
+        assert isinstance(core, SparseVector)
+        scales = [float(scale) for scale in (core.scales.threshold, core.scales.query, core.scales.answer)]
+        assert scales == pytest.approx([scale * unit for scale in calibration.scales])
+
+
+@pytest.mark.long(*GUARD)
+@for_each("mechanism", MECHANISMS)
+def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
+    """Coin flips, thresholds near the sampling error, then the majority of what seemed good; false alarm 1e-9."""
+    runs, rows, questions = 200, 1_000, 100
+    missed = told = 0
+    for run in range(runs):
+        rng = np.random.default_rng([77, run])
+        labels, guesses = rng.integers(0, 2, rows), rng.integers(0, 2, (questions, rows))
+        guard = ReusableHoldout(
+            None,
+            labels,
+            queries=questions + 1,
+            charges=30,
+            threshold=0.03,
+            noise_scale=0.0 if mechanism == "noiseless" else 2e-4,
+            mechanism=mechanism,
+            seed=run,
+            classes=[0, 1],
+        )
+        try:
+            answers = guard.evaluate_many(guesses, np.full(questions, 0.5))
+            better = [i for i, answer in enumerate(answers) if answer.value > 0.5]
+            vote = (guesses[better].sum(axis=0) * 2 >= len(better)).astype(int)
+            answers.append(guard.evaluate_predictions(vote, prior=0.55))
+        except Halted as halt:
+            answers = halt.answers
+        told += sum(answer.charged for answer in answers)
+        missed += any(not answer.low <= 0.5 <= answer.high for answer in answers)
+    assert told > 3 * runs
+    assert missed <= stats.binom.isf(1e-9, runs, 0.05)
+
+
+# The plan ------------------------------------------------------------------------------------------------
+
+
+@for_each("mechanism", MECHANISMS)
+def test_a_plan_names_its_mechanism_and_returns_from_its_record(mechanism):
+    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, mechanism=mechanism)
+    assert Plan.from_record(plan.record()) == plan
+    assert mechanism in str(plan)
+    assert plan.mechanism == mechanism
+
+
+def test_derived_noise_reaches_the_same_share_of_the_tolerance_under_each_mechanism():
+    plans = [Plan(rows=10_000, queries=1_000, tolerance=0.05, mechanism=name) for name in NOISY]
+    assert len({plan.charges for plan in plans}) == 1
+    for plan in plans:
+        tails = plan.certificate().tails
+        assert tails.comparison * plan.noise_scale == pytest.approx(0.04 * plan.tolerance)
+
+
+def test_the_tightest_mechanism_has_the_smallest_epsilon():
+    wish = {"rows": 1_000_000, "queries": 10_000, "charges": 20, "tolerance": 0.05}
+    plans = {name: Plan(**wish, mechanism=name) for name in NOISY}
+    tightest = Plan(**wish, mechanism="tightest")
+    best = min(plans, key=lambda name: plans[name].epsilon)
+    assert tightest == plans[best]
+    assert tightest.epsilons == pytest.approx({name: plan.epsilon for name, plan in plans.items()})
+    assert best == "target-charging"
+    assert Plan(**{**wish, "charges": 1}, mechanism="tightest").mechanism != "target-charging"
+
+
+def test_a_plan_compares_all_mechanisms_at_its_own_guarantee():
+    plan = Plan(rows=1_000_000, queries=10_000, charges=20, tolerance=0.05)
+    rows = {row.mechanism: row for row in plan.compare_mechanisms()}
+    assert rows["target charging"].comparison_sd < rows["NumericSparse, optimal composition"].comparison_sd
+    own = np.sqrt(2 * 20) * plan.noise_scale
+    assert rows["NumericSparse, optimal composition"].comparison_sd == pytest.approx(own, rel=0.5)
+
+
+def test_no_noise_and_a_noise_scale_contradict_each_other():
+    with pytest.raises(InputError, match="leave it out"):
+        Plan(rows=10_000, queries=10, tolerance=0.05, mechanism="noiseless", noise_scale=0.1)
+    assert Plan(rows=10_000, queries=10, tolerance=0.05, mechanism="noiseless").noise_scale == 0.0
+
+
+@for_each("mechanism", ["laplace", "", None, 3, "NUMERIC-SPARSE"])
+def test_a_mechanism_that_does_not_exist_is_refused(mechanism):
+    with pytest.raises(InputError, match="mechanism is one of numeric-sparse"):
+        Plan(rows=10_000, queries=10, tolerance=0.05, mechanism=mechanism)

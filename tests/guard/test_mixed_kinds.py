@@ -1,0 +1,185 @@
+"""Kinds beside one another in one ledger: what a reveal does to a ladder, a failure to a choice, a forger to a final.
+
+What is marked as failing is a known defect: when it is mended, the mark goes.
+"""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+from reusable_holdout import Plan, ReusableHoldout, verify
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.kinds import Choose, State, Terms
+from reusable_holdout.ledger import Row
+from reusable_holdout.ledger.records import genesis, seal
+from reusable_holdout.mechanisms import KeyedNoise
+from reusable_holdout.queries import GRID
+
+ROWS = 2_000
+LABELS = np.arange(ROWS) % 2
+
+
+def scoring(accuracy, variant=0):
+    wrong = np.roll(np.arange(ROWS) >= round(accuracy * ROWS), variant)
+    return np.where(wrong, 1 - LABELS, LABELS)
+
+
+def guard_of(**changes):
+    settings = {"queries": 40, "charges": 3, "tolerance": 0.2, "estimate": 0.7, "mechanism": "noiseless"}
+    return ReusableHoldout(None, LABELS, **{**settings, "seed": 1, **changes})
+
+
+def forged(path, change):
+    """Seal changed rows again, each with what follows from its kind, outcome and batch, as one commit or several."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    (text,) = connection.execute("SELECT text FROM configuration").fetchone()
+    rows = [Row(*values) for values in connection.execute(f"SELECT {', '.join(Row._fields)} FROM answers")]
+    changed = recomputed(Configuration.parse(text).kinds(), change(sorted(rows)))
+    connection.execute("DELETE FROM answers")
+    previous, commit = genesis(text), []
+    names = [*Row._fields, "seal", "epoch"]
+    for row, after in zip(changed, [*changed[1:], None], strict=True):
+        commit.append(row)
+        sealed = None
+        if after is None or after.batch == after.query:
+            previous = sealed = seal(previous, commit)
+            commit = []
+        values = ", ".join("?" * len(names))
+        connection.execute(f"INSERT INTO answers ({', '.join(names)}) VALUES ({values})", [*row, sealed, 1])
+    connection.close()
+    return verify(path).problems
+
+
+def recomputed(kinds, rows):
+    states, found = [State()], []
+    for number, row in enumerate(rows, start=1):
+        kind, state = kinds[row.kind], states[-1]
+        terms = Terms(row.prior, 0.0) if row.kind == "final" else kind.terms(row.prior, state, None)
+        outcome = kind.outcome(row.told, terms)
+        answers = sum(other.kind == "final" and other.batch == row.batch for other in rows)
+        low, high = kind.interval(outcome, terms, kind.length(states[row.batch - 1], answers))
+        found.append(
+            row._replace(
+                query=number,
+                threshold=terms.threshold,
+                value=outcome.value,
+                charged=int(outcome.charged),
+                nats=outcome.nats,
+                charges=state.charges + outcome.charged,
+                spent_nats=state.nats + outcome.nats,
+                asked=state.asked + kind.takes(row.told),
+                low=float(low),
+                high=float(high),
+            )
+        )
+        last = found[-1]
+        states.append(State(number, last.asked, last.charges, last.spent_nats, row.kind == "final"))
+    return found
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A charge, a reveal, a choice, an agreement and a final of two."""
+    path = tmp_path / "guard.db"
+    with guard_of(ledger=path) as guard:
+        guard.evaluate_predictions(scoring(0.9), prior=0.7)
+        guard.reveal_predictions(scoring(0.72, 1), prior=0.7)
+        guard.choose_predictions([scoring(0.7, 2), scoring(0.75, 3), scoring(0.6, 4)], [0.7, 0.7, 0.7])
+        guard.evaluate_predictions(scoring(0.71, 5), prior=0.7)
+        guard.final_predictions([scoring(0.7, 6), scoring(0.71, 7)])
+    return path
+
+
+def replaced(rows, place, **changes):
+    return [*rows[:place], rows[place]._replace(**changes), *rows[place + 1 :]]
+
+
+def copies(rows, *places):
+    """Some rows anew, each a commit of its own, under names of their own."""
+    return [
+        rows[place]._replace(query=number, batch=number, digest=bytes([number]) * len(rows[place].digest))
+        for number, place in enumerate(places, start=1)
+    ]
+
+
+def test_a_sound_ledger_of_all_kinds_passes_also_when_it_is_sealed_again(ledger):
+    assert verify(ledger).problems == []
+    assert forged(ledger, lambda rows: rows) == []
+
+
+FORGERIES = {
+    "a reveal is told as an agreement": (lambda rows: replaced(rows, 1, told="agreed"), "has no outcome"),
+    "a second final": (lambda rows: [*rows[:5], rows[5]._replace(batch=6)], "had to halt"),
+    "a reveal after a final": (lambda rows: copies(rows, 0, 4, 1), "had to halt"),
+    "a reveal after the last charge": (lambda rows: copies(rows, 0, 0, 0, 1), "had to halt"),
+    "a charge after the last": (lambda rows: copies(rows, 0, 0, 0, 0), "had to halt"),
+    "a choice of another number": (
+        lambda rows: replaced(rows, 2, told="candidate 1 of 1, rank 1, cell 4"),
+        "has no outcome",
+    ),
+    "a reveal in a batch": (lambda rows: [*rows[:1], rows[1]._replace(batch=1)], "is in a batch"),
+    "more than can be afforded": (
+        lambda rows: [row._replace(told="cell 0") for row in copies(rows, *[1] * 39)],
+        "could have broken a promise",
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_rows_that_the_plan_does_not_allow_are_found_though_all_numbers_follow(ledger, forgery):
+    change, words = FORGERIES[forgery]
+    try:
+        problems = forged(ledger, change)
+    except Exception as error:
+        problems = [str(error)]
+    assert any(words in problem for problem in problems)
+
+
+def test_the_last_charge_may_be_followed_by_a_final(ledger):
+    assert forged(ledger, lambda rows: copies(rows, 0, 0, 0, 4)) == []
+
+
+def test_a_final_is_certified_by_the_state_in_which_it_was_given(ledger):
+    def joined(rows):
+        charged, other, last = copies(rows, 0, 0, 4)
+        return [charged, other._replace(batch=1), last._replace(batch=1)]
+
+    assert forged(ledger, joined)
+
+
+def test_a_batch_is_of_one_kind(ledger):
+    def joined(rows):
+        charged, other = copies(rows, 0, 3)
+        return [charged, other._replace(batch=1, kind="compare", prior=0.0)]
+
+    assert forged(ledger, joined)
+
+
+def test_a_reveal_is_no_step_of_a_ladder(tmp_path):
+    with guard_of(policy="ladder", ledger=tmp_path / "guard.db") as guard:
+        best = guard.evaluate_predictions(scoring(0.8)).value
+        guard.reveal_predictions(scoring(0.55, 1), prior=0.55)
+        assert guard.evaluate_predictions(scoring(0.6, 2)).prior == best
+
+
+def test_an_honest_ladder_with_a_reveal_is_sound(tmp_path):
+    with guard_of(policy="ladder", ledger=tmp_path / "guard.db") as guard:
+        guard.evaluate_predictions(scoring(0.8))
+        guard.reveal_predictions(scoring(0.55, 1), prior=0.55)
+        guard.evaluate_predictions(scoring(0.6, 2))
+    assert verify(tmp_path / "guard.db").problems == []
+
+
+def test_a_candidate_that_failed_is_the_worst_of_a_choice():
+    plan = Plan(rows=ROWS, queries=40, charges=3, tolerance=0.2, mechanism="noiseless")
+    kind = Choose(plan.certificate(), KeyedNoise(bytes(32)))
+    _, outcome = kind.choose([None, GRID // 2], np.array([0.99, 0.5]), [b"1", b"2"], State())
+    assert outcome.told.startswith("candidate 1 of 2, rank 2, ")
+
+
+@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
+def test_a_guard_that_promises_little_answers(policy):
+    with guard_of(policy=policy, queries=1, charges=1, confidence=0.1) as guard:
+        assert guard.evaluate_predictions(scoring(0.7), prior=0.7).low <= 0.7

@@ -1,0 +1,87 @@
+"""The worst analyst against every holdout of a few rows misses no more often than was promised. Exact; no noise."""
+
+import pytest
+from guard.every_holdout import Game
+
+EVERY_KIND = frozenset({"policy", "reveal", "final"})
+
+
+def worst(rows, queries, charges, beta, **changes):
+    changes.setdefault("threshold", 0.15)
+    return Game(rows=rows, queries=queries, charges=charges, beta=beta, **changes).worst()
+
+
+@pytest.mark.parametrize(
+    ("rows", "beta", "missed"),
+    [(6, 0.05, 2 / 64), (6, 0.5, 14 / 64), (8, 0.5, 77 / 256), (12, 0.05, 83 / 4096)],
+)
+def test_one_question_and_a_final_miss_seldom_enough_and_not_never(rows, beta, missed):
+    assert worst(rows, 1, 1, beta) == pytest.approx(missed)
+    assert missed <= beta
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.2, 0.35])
+@pytest.mark.parametrize("charges", [1, 2])
+@pytest.mark.parametrize(("rows", "beta"), [(6, 0.05), (6, 0.5), (8, 0.05)])
+def test_no_analyst_of_two_questions_and_two_finals_misses_more_often(rows, beta, charges, threshold):
+    assert worst(rows, 2, charges, beta, threshold=threshold, finals=(1, 2)) <= beta
+
+
+@pytest.mark.parametrize("charges", [1, 2])
+@pytest.mark.parametrize(("rows", "beta"), [(6, 0.5), (8, 0.5), (8, 0.05)])
+@pytest.mark.parametrize(("policy", "threshold"), [("gate", 0.0), ("ladder", 0.2), ("guess-and-check", 0.2)])
+def test_no_analyst_of_another_policy_misses_more_often(policy, threshold, rows, beta, charges):
+    assert worst(rows, 2, charges, beta, policy=policy, threshold=threshold) <= beta
+
+
+@pytest.mark.parametrize("kind", ["choose", "batch"])
+@pytest.mark.parametrize("rows", [6, 8])
+def test_choices_and_batches_and_a_final_miss_seldom_enough_and_not_never(kind, rows):
+    found = worst(rows, 2, 2, 0.5, kinds=frozenset({kind, "policy", "final"}))
+    assert 0.0 < found <= 0.5
+
+
+@pytest.mark.parametrize("kind", ["choose", "batch"])
+@pytest.mark.parametrize(("policy", "threshold"), [("gate", 0.0), ("ladder", 0.2)])
+def test_choices_and_batches_beside_other_policies_miss_seldom_enough(kind, policy, threshold):
+    kinds = frozenset({kind, "policy", "final"})
+    assert worst(6, 2, 2, 0.5, policy=policy, threshold=threshold, kinds=kinds) <= 0.5
+
+
+@pytest.mark.parametrize("kind", ["compare", "failure"])
+def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
+    assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "policy", "final"})) <= 0.5
+
+
+def test_labels_that_are_no_fair_coins_buy_no_miss():
+    assert worst(6, 2, 1, 0.5, heads=0.8, priors=1, kinds=frozenset({"policy", "final"})) <= 0.5
+
+
+@pytest.mark.parametrize(("queries", "charges"), [(3, 2), (5, 3), (7, 4)])
+def test_no_greedy_analyst_of_more_questions_misses_more_often(queries, charges):
+    assert worst(6, queries, charges, 0.5, threshold=0.2, beam=4, priors=1) <= 0.5
+
+
+@pytest.mark.parametrize(("queries", "beam"), [(1, None), (2, None), (3, 8)])
+def test_intervals_that_forget_the_history_miss_more_often_and_that_is_found(queries, beam):
+    def forgetful(game, kind, state, length):
+        return 0.0
+
+    kinds = frozenset({"policy", "final"})
+    assert worst(6, queries, 2, 0.05, twin=forgetful, beam=beam, kinds=kinds, priors=1) > 0.05
+
+
+@pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
+@pytest.mark.parametrize("rows", [10, 12])
+@pytest.mark.parametrize("beta", [0.05, 0.5])
+@pytest.mark.parametrize("charges", [1, 2])
+def test_no_analyst_of_more_rows_misses_more_often(rows, beta, charges):
+    assert worst(rows, 2, charges, beta) <= beta
+
+
+@pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
+@pytest.mark.parametrize(
+    ("rows", "queries", "charges", "beam"), [(6, 3, 1, None), (6, 3, 2, 20), (8, 4, 2, 3)]
+)
+def test_no_analyst_of_three_questions_misses_more_often(rows, queries, charges, beam):
+    assert worst(rows, queries, charges, 0.5, threshold=0.2, beam=beam) <= 0.5
