@@ -250,14 +250,7 @@ class Certificate:
         level = self.log_level(length, share)
         lowest = self.lower + self.bound.lower(self._unit(low), log_level=level) * self.span
         highest = self.lower + self.bound.upper(self._unit(high), log_level=level) * self.span
-        if isinstance(
-            lowest, np.ndarray
-        ):  # what can be is in its own interval, even where no count lies within
-            return Interval(
-                np.minimum(lowest, np.maximum(low, self.lower)),
-                np.maximum(highest, np.minimum(high, self.upper)),
-            )
-        return Interval(min(lowest, max(low, self.lower)), max(highest, min(high, self.upper)))
+        return Interval(lowest, highest)
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""

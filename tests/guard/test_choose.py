@@ -263,8 +263,8 @@ def test_if_all_candidates_fail_it_takes_nats_once_and_no_charge(make_guard, pla
         with pytest.raises(ModelError, match="withheld"):
             guard.choose([Crashing(), Crashing()], [0.5, 0.6])
     (row,) = guard.history().itertuples()
-    assert (row.kind, row.told, row.charged) == ("choose", "candidate 0 of 2, rank 2, failed", False)
-    assert row.nats == pytest.approx(-math.log(0.5 / 6 + 0.25) - math.log(0.025))
+    assert (row.kind, row.told, row.charged) == ("choose", "candidate 1 of 2, rank 1, failed", False)
+    assert row.nats == pytest.approx(-math.log(0.5 / 2 + 0.25) - math.log(0.025))
     assert (row.low, row.high, row.asked, guard.charges_left) == (0.0, 1.0, 2, 3)
 
 

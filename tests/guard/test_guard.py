@@ -55,20 +55,20 @@ def test_an_answer_that_agrees_is_the_prior_and_costs_nothing(make_guard, place,
     assert answer.low <= 0.61 - 0.1 < 0.61 + 0.1 <= answer.high  # the holdout value is within the threshold
 
 
-CELLS = [  # the holdout's value is 0.7: prior, the cell in thresholds of 0.1 to either side, its middle, its cost
+CELLS = [  # the holdout's value is 0.7: prior, the cell in thresholds of 0.1 to either side, what is told, its cost
     (0.8, "cell 3", 0.65, 0.1630),  # 0.1 to 0.2 too high
     (0.6, "cell 4", 0.75, 0.1450),  # 0.1 to 0.2 too low
     (0.599, "cell 4", 0.749, 0.1450),
     (0.91, "cell 2", 0.61, 0.1500),  # 0.2 to 0.4 too high
     (1.0, "cell 2", 0.7, 0.1500),
-    (0.48, "cell 5", 0.84, 0.1355),  # 0.2 too low, or more: up to the bound
-    (0.0, "cell 5", 0.6, 0.1355),
+    (0.48, "cell 5", 0.68, 0.1355),  # 0.2 too low, or more: an open cell tells its near end
+    (0.0, "cell 5", 0.2, 0.1355),
 ]
 
 
 @BOTH
 @pytest.mark.parametrize(("prior", "told", "middle", "weight"), CELLS)
-def test_an_answer_that_deviates_is_the_middle_of_its_cell_and_costs_a_charge(
+def test_an_answer_that_deviates_tells_its_cell_and_costs_a_charge(
     make_guard, place, scoring, prior, told, middle, weight
 ):
     answer = make_guard(place).evaluate_predictions(scoring(0.7), prior=prior)
@@ -78,9 +78,9 @@ def test_an_answer_that_deviates_is_the_middle_of_its_cell_and_costs_a_charge(
     assert answer.low < 0.7 < answer.high
 
 
-def test_a_cell_that_is_cut_by_a_bound_has_its_middle_within_the_bounds(make_guard, scoring):
+def test_a_cell_between_two_ends_tells_its_middle_and_an_open_one_its_near_end(make_guard, scoring):
     guard = make_guard(threshold=0.05, charges=20)
-    for accuracy, middle in ((0.0, 0.05), (0.3456, 0.35), (0.99, 0.8), (1.0, 0.8)):
+    for accuracy, middle in ((0.0, 0.1), (0.3456, 0.35), (0.99, 0.6), (1.0, 0.6)):
         # 0.4 or more below 0.5; 0.1 to 0.2 below it; 0.1 or more above it
         assert guard.evaluate_predictions(scoring(accuracy), prior=0.5).value == pytest.approx(middle)
 
@@ -115,11 +115,11 @@ def test_a_batch_answers_in_the_order_of_its_questions(make_guard, place, scorin
     guard = make_guard(place)
     asked = [scoring(0.7), scoring(0.9), scoring(0.5)]
     answers = guard.evaluate_many(asked, [0.7, 0.5, 0.45], names=["a", "b", "c"])
-    assert [answer.value for answer in answers] == [0.7, 0.85, 0.45]
+    assert [answer.value for answer in answers] == [0.7, 0.7, 0.45]
     assert [answer.charged for answer in answers] == [False, True, False]
     assert [answer.query for answer in answers] == [1, 2, 3]
     assert [answer.name for answer in answers] == ["a", "b", "c"]
-    assert guard.history()["value"].tolist() == [0.7, 0.85, 0.45]
+    assert guard.history()["value"].tolist() == [0.7, 0.7, 0.45]
 
 
 def test_a_matrix_and_a_list_are_the_same_batch(make_guard, scoring):
@@ -138,7 +138,7 @@ def test_a_question_that_comes_twice_in_a_batch_is_asked_once(make_guard, place,
     )
     assert [answer.query for answer in answers] == [1, 2, 1, 1]
     assert [answer.replayed for answer in answers] == [False, False, True, True]
-    assert {answer.value for answer in answers if answer.query == 1} == {0.85}
+    assert {answer.value for answer in answers if answer.query == 1} == {0.7}
     assert guard.queries_asked == 2
     assert int(guard.history()["charged"].sum()) == 1
 
@@ -267,7 +267,7 @@ def test_changing_the_history_changes_nothing(make_guard, scoring):
     guard.evaluate_predictions(scoring(0.9), prior=0.5)
     history = guard.history()
     history.loc[:, "value"] = 0.0
-    assert guard.history()["value"].tolist() == [0.85]
+    assert guard.history()["value"].tolist() == [0.7]
 
 
 def test_listeners_hear_of_new_answers_only(make_guard, scoring):
@@ -293,7 +293,7 @@ def test_a_listener_that_fails_does_not_lose_the_answer(make_guard, scoring):
     guard.subscribe(failing)
     with pytest.warns(RuntimeWarning, match="no network"):
         answer = guard.evaluate_predictions(scoring(0.9), prior=0.5)
-    assert answer.value == 0.85
+    assert answer.value == 0.7
     assert guard.queries_asked == 1
 
 

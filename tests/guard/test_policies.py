@@ -12,6 +12,7 @@ from reusable_holdout import (
     Halted,
     InputError,
     LedgerMismatchError,
+    Metric,
     ModelError,
     ReusableHoldout,
 )
@@ -198,6 +199,17 @@ def test_a_gate_tells_one_bit(make_guard, scoring):
         ("gate", False, "agreed"),
     }
     assert {first.nats for first, _, _ in seen} == {0.0, GATE.nats[0]}
+
+
+def test_a_metric_that_fails_where_a_gate_may_not_tell_it_is_a_no_for_all_of_a_batch(make_guard, labels):
+    def fails(y, p):
+        raise ValueError
+
+    own = {"lower": 0, "upper": 1, "greater_is_better": True, "family": "binomial", "response": "labels"}
+    guard = make_guard(policy="gate", metric=Metric(name="own", loss=fails, **own))
+    answers = guard.evaluate_many([labels, 1 - labels], [0.7, 0.6])
+    assert [(one.told, one.value, one.query) for one in answers] == [("agreed", 0.7, 1), ("agreed", 0.6, 2)]
+    assert (guard.charges_left, guard.queries_asked) == (3, 2)
 
 
 # ---- wrong use

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import POLICIES, Choose, Compare, Final, Reveal, State, Terms
-from reusable_holdout.guard.kinds.gate import GateCompare
+from reusable_holdout.guard.kinds import POLICIES, Choose, Compare, Final, GateCompare, Reveal, State, Terms
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Certificate, ConfidenceBound, policy_code

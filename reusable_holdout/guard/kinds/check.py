@@ -212,9 +212,14 @@ class Check(Kind):
         """Intervals of questions that were not charged."""
         certificate = self.certificate
         reach = thresholds + certificate.comparison_tail
-        return certificate.around(
+        low, high = certificate.around(
             priors - reach, priors + reach, length=length, share=certificate.shares.agreed
         )
+        if isinstance(
+            low, np.ndarray
+        ):  # an answer is in its own interval, even where no score lies within reach
+            return Interval(np.minimum(low, priors), np.maximum(high, priors))
+        return Interval(min(low, priors), max(high, priors))
 
     def _direction(self, place: int) -> int:
         """Sign of the deviations of a cell, in the metric's unit: the overfitting side is the worse."""

@@ -67,7 +67,7 @@ def test_the_cell_says_which_way_and_how_far_the_prior_is_off(greater, score, pl
     terms = Terms(turned(0.5), 0.07)
     outcome = kind.decide(round(turned(score) * 2**32), terms, b"", State())
     near, far = (0.5 - CHARGE.cells[place].side * 0.07 * end for end in CHARGE.cells[place][1:3])
-    middle = (near + min(max(far, 0.0), 1.0)) / 2
+    middle = near if math.isinf(far) else (near + min(max(far, 0.0), 1.0)) / 2
     assert outcome.told == f"cell {place}"
     assert outcome.value == pytest.approx(turned(middle), abs=1e-9)
     assert outcome.nats == CHARGE.nats[place]

@@ -174,7 +174,7 @@ def test_it_is_the_question_that_guard_choose_asks(make_guard, train):
 def test_a_guard_of_any_policy_can_choose(data, train, policy):
     """Also one that measures its own questions in another way, and one that takes no prior."""
     X, y = data
-    wish = {"queries": 60, "charges": 2, "choices": [6], "policy": policy, "seed": 0}
+    wish = {"queries": 60, "charges": 2, "choices": [6], "policy": policy, "seed": 0, "noise_scale": 0.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the parameter-free ladder warns of itself
         guard = ReusableHoldout(X[2_000:], y[2_000:], **wish)
