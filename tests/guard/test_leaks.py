@@ -92,7 +92,9 @@ class Secrets:
             yield unit, str(abs(unit)).encode()
             yield unit, hex(abs(unit))[2:].encode()
             for code in ("<q", ">q"):
-                yield unit, struct.pack(code, unit).strip(b"\x00\xff")
+                packed = struct.pack(code, unit)
+                short = packed.strip(b"\x00\xff")  # fewer bytes than five are in any picture by chance
+                yield unit, short if len(short) >= 5 else packed
         for private in self.private:
             yield private, private
 
