@@ -14,7 +14,7 @@ from reusable_holdout.guard.rows import Query
 from reusable_holdout.queries import GRID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds import Check
     from reusable_holdout.guard.kinds.check import Asked
     from reusable_holdout.guard.models import PriorMethod
-
-    Listener = Callable[[Sequence[Answer]], None]
 
 __all__ = ["Questions"]
 
