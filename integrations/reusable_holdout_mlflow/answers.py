@@ -24,7 +24,7 @@ _KINDS = ("holdout", "difference")  # of scores, and of comparisons of two model
 
 
 def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> pd.DataFrame:
-    """History of some queries.
+    """History of some queries about a guard's own metric.
 
     Parameters
     ----------
@@ -32,6 +32,7 @@ def released(guard: ReusableHoldout, *, first: int, last: int | None = None) -> 
         Numbers of queries, both included; to the end by default.
     """
     history = guard.history()
+    history = history[(history["view"] == guard.view) & (history["kind"] != "view")]
     wanted = history["query"] >= first
     return history[wanted if last is None else wanted & (history["query"] <= last)]
 

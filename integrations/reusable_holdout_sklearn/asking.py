@@ -266,7 +266,7 @@ def check_choice(guard: ReusableHoldout, candidates: int, priors: Sequence[float
 def _could_have_chosen(guard: ReusableHoldout, priors: Sequence[float] | None) -> bool:
     """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
     history, kind = guard.history(), guard._choices
-    made = history[history["kind"] == kind.name]
+    made = history[(history["kind"] == kind.name) & (history["view"] == guard.view)]
     if priors is None:
         return len(made) > 0
     units = kind.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
@@ -327,8 +327,9 @@ def could_replay(guard: ReusableHoldout, priors: Sequence[float]) -> int:
     """
     if is_ladder(guard):
         return len(priors)
-    policy = guard._policy
-    known = set(policy.grid_units(guard.history()["prior"].dropna().to_numpy(np.float64)).tolist())
+    policy, history = guard._policy, guard.history()
+    own = history["view"] == guard.view
+    known = set(policy.grid_units(history["prior"][own].dropna().to_numpy(np.float64)).tolist())
     units = policy.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
     return next((place for place, unit in enumerate(units) if unit not in known), len(units))
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.kinds import kinds_of
+from reusable_holdout.guard.views import Counts, View
 from reusable_holdout.ledger import key_commitment
-from reusable_holdout.plan import Plan
 from reusable_holdout.queries import described_metric
 
 if TYPE_CHECKING:
@@ -18,9 +17,13 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.mechanisms import KeyedNoise
+    from reusable_holdout.plan import Plan
     from reusable_holdout.queries import BoundMetric, Metric
 
-__all__ = ["Configuration", "metric_of"]
+__all__ = ["THEORY", "Configuration", "metric_of"]
+
+THEORY = 2
+"""Edition of the theory that answers are certified by."""
 
 _MISMATCH = "nothing was asked and nothing was charged"
 
@@ -41,10 +44,14 @@ class Configuration:
         Commitment to the noise key.
     classes : list or None
         All classes that may occur, in order: what labels are coded by.
+    counts : Counts or None
+        What was told of the class counts when the guard was made.
     epoch : int
         Number of this holdout in its ledger, from 1.
     previous : str
         Last seal of the epoch before, hex; empty for the first. It makes one chain of all epochs.
+    theory : int
+        Edition of the theory.
     """
 
     plan: dict[str, Any]
@@ -52,11 +59,15 @@ class Configuration:
     holdout: str
     key: str
     classes: list[Any] | None
+    counts: Counts | None
     epoch: int = 1
     previous: str = ""
+    theory: int = THEORY
 
     @classmethod
-    def of(cls, plan: Plan, bound: BoundMetric, X: Any, y: Any, key: bytes) -> Self:
+    def of(
+        cls, plan: Plan, bound: BoundMetric, X: Any, y: Any, key: bytes, counts: Counts | None = None
+    ) -> Self:
         """Facts of a guard that is made."""
         return cls(
             plan=plan.record(),
@@ -64,6 +75,7 @@ class Configuration:
             holdout=ContentKey(key).holdout(X, y),
             key=key_commitment(key),
             classes=None if bound.classes is None else bound.classes.tolist(),
+            counts=counts,
         )
 
     def text(self) -> str:
@@ -80,17 +92,26 @@ class Configuration:
             If it is something else.
         """
         try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError):
-            raise LedgerMismatchError(
-                "the ledger's configuration must be one this version knows; got another; "
-                "use the version of the library that wrote it"
-            ) from None
+            parts = json.loads(text)
+            counts = parts.pop("counts")
+            found = cls(**parts, counts=None if counts is None else Counts(**counts))
+            if found.theory == THEORY:
+                return found
+        except (ValueError, TypeError, KeyError, AttributeError):
+            pass
+        raise LedgerMismatchError(
+            "the ledger's configuration must be one this version knows; got another; "
+            "use the version of the library that wrote it"
+        )
+
+    @property
+    def view(self) -> View:
+        """The guard's own metric."""
+        return View(number=0, metric=self.metric, plan=self.plan, counts=self.counts, told_by=0)
 
     def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
-        """Every way to ask of this guard by its name; without its noise, all that verification needs."""
-        plan = Plan.from_record(self.plan)
-        return kinds_of(plan, greater_is_better=self.metric["greater_is_better"], noise=noise)
+        """Every way to ask about the guard's own metric, by its name."""
+        return self.view.kinds(noise)
 
     def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
         """Refuse to go on with a ledger that belongs to something else.
@@ -135,11 +156,12 @@ class Configuration:
                         f"{value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows "
                         "and another ledger"
                     )
-        if mine["classes"] != theirs["classes"]:
-            raise LedgerMismatchError(
-                f"the classes must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
-                "classes="
-            )
+        for part in ("classes", "counts"):
+            if mine[part] != theirs[part]:
+                raise LedgerMismatchError(
+                    f"the {part} must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
+                    f"{'classes' if part == 'classes' else 'prevalence'}="
+                )
 
 
 def metric_of(description: dict[str, Any]) -> Metric:

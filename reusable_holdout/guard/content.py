@@ -49,6 +49,12 @@ class ContentKey:
         """
         return holdout_digest(lambda: self._new(b"holdout"), X, y).hex()
 
+    def view(self, description: str) -> bytes:
+        """Digest of what is asked about the rows: a metric, its weights and a policy."""
+        digest = self._new(b"view")
+        digest.update(description.encode())
+        return digest.digest()
+
     def question(self, prepared: NDArray[Any], prior_unit: int, person: bytes = b"question") -> bytes:
         """Digest of a question asked with predictions: them in canonical form, and the prior on the grid.
 

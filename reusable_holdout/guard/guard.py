@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import HoldoutError, LedgerError
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration, metric_of
@@ -13,14 +13,16 @@ from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
 from reusable_holdout.guard.kinds import POLICIES, ways_of
+from reusable_holdout.guard.opening import Opening
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.record import Record
 from reusable_holdout.guard.rotation import Rotation, begin_epoch, check_may_rotate, past_epochs
 from reusable_holdout.guard.transcript import Transcript
+from reusable_holdout.guard.views import plan_numbers, priced
 from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.plan import Plan, renewed
+from reusable_holdout.plan import Plan, SharedBudget, renewed
 from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.views import Counts, View
     from reusable_holdout.ledger import Ledger, SqlLedger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
@@ -84,12 +87,19 @@ class ReusableHoldout(Questions, Voluntary, Record):
     sample_weight : array-like of shape (rows,), optional
         Public weights, at least 0. Weights of 0 and 1 make a slice, such as ``group == "A"``: then the answers are
         about this group, and only its rows count.
+    prevalence : float, sequence of float or dict, optional
+        Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
+        order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
+        priced, where a metric's interval rests on them: the nearer, the cheaper.
 
     Attributes
     ----------
     plan : Plan
     metric : Metric
     policy : str
+    view : int
+        Number of its metric, slice and policy among those that are asked about the rows; 0 for the first. See
+        :meth:`on`.
     digest : str
         Keyed digest of the holdout, hex: public, it names the holdout and tells nothing else about it.
 
@@ -105,8 +115,8 @@ class ReusableHoldout(Questions, Voluntary, Record):
     Notes
     -----
     Making a guard on a ledger that has one resumes it: the same holdout and settings continue the same budget, others
-    are refused. The set of classes is public, and for class-conditional metrics so are their counts. The guard protects
-    against conclusions, not against code that runs in its process and looks at its memory.
+    are refused. The set of classes is public. The guard protects against conclusions, not against code that runs in its
+    process and looks at its memory.
 
     References
     ----------
@@ -151,11 +161,13 @@ class ReusableHoldout(Questions, Voluntary, Record):
         seed: int | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        prevalence: Any = None,
     ) -> None:
         X, y = rows_and_labels(X, y)
         bound = resolve_metric(metric).bind(y, classes=classes, sample_weight=sample_weight)
+        counts = priced(bound, prevalence)
         plan = Plan(
-            rows=bound.effective_rows,
+            **plan_numbers(bound),
             queries=queries,
             tolerance=tolerance,
             charges=charges,
@@ -170,15 +182,12 @@ class ReusableHoldout(Questions, Voluntary, Record):
             mechanism=mechanism,
             policy=policy,
             disagreement=disagreement,
-            bounds=(bound.metric.lower, bound.metric.upper),
-            family=bound.family,
-            influence=float(bound.sensitivity * bound.effective_rows),
-            variation=bound.sum_of_squares * bound.effective_rows,
+            shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
         POLICIES[plan.policy].check(bound, ledger)
         store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
         data = PrivateData(X, y, bound, classes, sample_weight)
-        self._begin(data, plan, store, find_key(store, key=key, seed=seed))
+        self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
 
     @classmethod
     @sealed
@@ -241,27 +250,137 @@ class ReusableHoldout(Questions, Voluntary, Record):
         known = configuration.classes if classes is None else classes
         X, y = rows_and_labels(X, y)
         bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
+        counts = priced(bound, None if configuration.counts is None else configuration.counts.prevalence)
         plan = Plan.from_record(configuration.plan)
         data = PrivateData(X, y, bound, classes, sample_weight)
-        self._begin(data, plan, store, find_key(store, key=key, seed=seed))
+        self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
 
     def _begin(
-        self, holdout: PrivateData, plan: Plan, ledger: Ledger, key: tuple[bytes, Path | None]
+        self,
+        holdout: PrivateData,
+        plan: Plan,
+        counts: Counts | None,
+        ledger: Ledger,
+        key: tuple[bytes, Path | None],
     ) -> None:
-        secret, metric = key[0], holdout.bound.metric
-        configuration = Configuration.of(plan, holdout.bound, holdout.X, holdout.y, secret)
+        configuration = Configuration.of(plan, holdout.bound, holdout.X, holdout.y, key[0], counts)
         stored = Configuration.parse(ledger.create(configuration.text()))
         configuration.check_same(stored, past=past_epochs(ledger))
+        self.digest = configuration.holdout
+        self._transcript = Transcript(
+            ledger, charges=plan.charges, queries=plan.queries, metric=holdout.bound.metric.name
+        )
+        self._stand(holdout, configuration.view, plan, ledger, key)
+
+    def _stand(
+        self,
+        holdout: PrivateData,
+        view: View,
+        plan: Plan,
+        ledger: Ledger,
+        key: tuple[bytes, Path | None],
+        root: Self | None = None,
+    ) -> None:
+        """Take the place of one view: its own metric, noise and questions, on the one ledger."""
+        secret, metric = view.secret(key[0]), holdout.bound.metric
         self.plan, self.metric, self.policy = plan, metric, plan.policy
         self._holdout, self._ledger, self._key = holdout, ledger, key
-        self._content, self.digest = ContentKey(secret), configuration.holdout
+        self._view, self.view, self._root = view, view.number, root or self
+        self._content = ContentKey(secret)
         noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
         ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=noise)
+        self._ways = ways
         self._policy, self._comparisons = ways.policy, ways.comparison
         self._reveals, self._choices, self._finals = ways.reveal, ways.choose, ways.final
-        self._transcript = Transcript(ledger, charges=plan.charges, queries=plan.queries)
         self._listeners: list[Listener] = []
         self._handle: Handle | None = None
+
+    # ---- other metrics, slices and policies
+
+    @sealed
+    def on(
+        self,
+        metric: str | Metric | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        tolerance: float | None = None,
+        policy: Policy | None = None,
+        estimate: float | None = None,
+        prior_error: float | None = None,
+        prevalence: Any = None,
+        name: str | None = None,
+    ) -> Self:
+        """Ask about another metric of the same rows, a slice of them, or by another policy, on the same budget.
+
+        Queries, charges and confidence are the guard's, and all that is told anywhere widens everything. What is not
+        named is as here. The same metric, weights and policy give the same guard again, in all processes.
+
+        Parameters
+        ----------
+        metric : str or Metric, optional
+        sample_weight : array-like of shape (rows,), optional
+            Public weights; those of 0 and 1 make a slice, such as ``group == "A"``.
+        tolerance : float, optional
+            In the metric's unit; by default the smallest one that can be kept, whatever the guard's plan allows to be
+            told.
+        policy : {"thresholdout", "ladder", "guess-and-check", "gate"}, optional
+        estimate, prior_error : float, optional
+            As for :class:`Plan`; of another metric, nothing is known of them by default.
+        prevalence : float, sequence of float or dict, optional
+            As for :class:`ReusableHoldout`. Class counts that a metric rests on are told when it is first asked for,
+            and cost up to 5 nats.
+        name : str, optional
+            What history calls it.
+
+        Returns
+        -------
+        ReusableHoldout
+            With all ways to ask; its `plan`, `metric`, `policy` and listeners are its own.
+
+        Raises
+        ------
+        PlanError
+            If the tolerance cannot be kept; `nearest` says which can.
+        InputError
+            If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
+        LedgerMismatchError
+            If it was opened before with another tolerance.
+        Halted
+            If a final was given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
+        >>> first_half = guard.on(sample_weight=np.arange(10_000) < 5_000)
+        >>> first_half.evaluate_predictions(labels, prior=0.99).charges_left
+        5
+        >>> guard.queries_asked
+        1
+        """
+        root, chosen = self._root, self.metric if metric is None else resolve_metric(metric)
+        same = chosen == self.metric
+        opening = Opening(
+            metric=chosen,
+            sample_weight=self._holdout.sample_weight if sample_weight is None else sample_weight,
+            policy=self.policy if policy is None else policy,
+            tolerance=tolerance,
+            estimate=self.plan.estimate if same and estimate is None else estimate,
+            prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
+            prevalence=prevalence,
+            name=name,
+            root=root.plan,
+        )
+        opened = opening.open(
+            root._view, root._holdout, self._transcript, ContentKey(self._key[0]), root._ways
+        )
+        if opened.view.number == 0:
+            return root
+        guard = type(self).__new__(type(self))
+        guard.digest, guard._transcript = self.digest, self._transcript
+        guard._stand(opened.holdout, opened.view, opened.plan, self._ledger, self._key, root)
+        return guard
 
     # ---- the next holdout
 
@@ -277,6 +396,7 @@ class ReusableHoldout(Questions, Voluntary, Record):
         estimate: float | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        prevalence: Any = None,
         early: bool = False,
     ) -> Rotation[Self]:
         """Go on with a fresh holdout in the same ledger, and release this one for training.
@@ -294,6 +414,8 @@ class ReusableHoldout(Questions, Voluntary, Record):
             By default the same as now.
         sample_weight : array-like of shape (rows,), optional
             Weights of the new rows.
+        prevalence : float, sequence of float or dict, optional
+            By default the same guess as before.
         early : bool
             Whether to rotate though the guard has not halted: what is left of its budget is lost.
 
@@ -317,16 +439,30 @@ class ReusableHoldout(Questions, Voluntary, Record):
         whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
         """
         check_may_rotate(self, early=early)
+        if self._root is not self:
+            raise InputError(
+                "rows are rotated by the guard that was made with them; this one is about another metric, slice or "
+                "policy; nothing was released; rotate the first, and ask it for this one with on()"
+            )
         known = self._holdout.bound.classes if classes is None else classes
         X, y = rows_and_labels(X, y)
         bound = self.metric.bind(y, classes=known, sample_weight=sample_weight)
-        wish = {"queries": queries, "tolerance": tolerance, "charges": charges, "estimate": estimate}
-        plan = renewed(self.plan, bound, **wish)  # type: ignore[arg-type]
+        guessed = None if self._view.counts is None else self._view.counts.prevalence
+        counts = priced(bound, guessed if prevalence is None else prevalence)
+        plan = renewed(
+            self.plan,
+            plan_numbers(bound),
+            told_before=0.0 if counts is None else counts.nats,
+            queries=queries,
+            tolerance=tolerance,
+            charges=charges,
+            estimate=estimate,
+        )
         POLICIES[plan.policy].check(bound, self._ledger.url)
         holdout = PrivateData(X, y, bound, known, sample_weight)
-        begin_epoch(self._ledger, Configuration.of(plan, bound, X, y, self._key[0]))
+        begin_epoch(self._ledger, Configuration.of(plan, bound, X, y, self._key[0], counts))
         guard = type(self).__new__(type(self))
-        guard._begin(holdout, plan, self._ledger.latest(), self._key)
+        guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)
         return Rotation(guard, self._holdout.X, self._holdout.y)
 
     # ---- life
@@ -342,7 +478,7 @@ class ReusableHoldout(Questions, Voluntary, Record):
         self.close()
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._holdout.bound.rows:,} rows"
+        about = f"{self.metric.name}, {self._holdout.bound.counted_rows:,} rows"
         try:
             state = self._state()
         except HoldoutError:
@@ -361,17 +497,19 @@ class ReusableHoldout(Questions, Voluntary, Record):
 
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
+        return Handle.open, (self._handle_of_all(),)
+
+    def _handle_of_all(self) -> Handle:
         if self._handle is None:
             holdout = self._holdout
-            contents = {
-                "X": holdout.X,
-                "y": holdout.y,
-                "metric": self.metric,
-                "classes": holdout.classes,
-                "sample_weight": holdout.sample_weight,
-            }
-            self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
-        return Handle.open, (self._handle,)
+            contents = {"metric": self.metric, "sample_weight": holdout.sample_weight}
+            if self._root is self:
+                contents |= {"X": holdout.X, "y": holdout.y, "classes": holdout.classes}
+                self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
+            else:
+                contents["policy"] = self.policy
+                self._handle = self._root._handle_of_all().of_view(self.view, contents)
+        return self._handle
 
 
 def _sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:

@@ -32,11 +32,14 @@ class Handle(NamedTuple):
         reads it; left out of the URL, each machine takes its own from ``~/.pgpass``.
     key_file, holdout_file : str
         Private files, the same on all machines: on several, they lie in a shared folder.
+    view_file : str
+        The same of what another metric of the rows needs; empty for the guard's own.
     """
 
     ledger: str
     key_file: str
     holdout_file: str
+    view_file: str = ""
 
     def __repr__(self) -> str:
         where = "a server" if _is_url(self.ledger) else self.ledger  # whose URL may hold a password
@@ -58,10 +61,25 @@ class Handle(NamedTuple):
         known = _OPEN.get(self)
         if known is not None and known.state == state and not known.guard.closed:
             return known.guard
+        guard = self._opened_view() if self.view_file else self._opened()
+        guard._handle = self  # pickled on, it is the same handle
+        _OPEN.pop(self, None)
+        _OPEN[self] = _Opened(state, guard)
+        for old in list(_OPEN)[:-_MOST_OPEN]:  # not closed, for another thread may use it
+            _OPEN.pop(old, None)
+        return guard
+
+    def of_view(self, view: int, contents: dict[str, Any]) -> Handle:
+        """Handle of another metric of the rows; writes what it needs."""
+        file = Path(f"{self.holdout_file}.view{view}")
+        write_private(file, contents)
+        return self._replace(view_file=str(file))
+
+    def _opened(self) -> ReusableHoldout:
         from reusable_holdout.guard.guard import ReusableHoldout  # noqa: PLC0415 - the guard makes handles
 
         contents = read_private(Path(self.holdout_file))
-        guard = ReusableHoldout.open(
+        return ReusableHoldout.open(
             self.ledger,
             contents["X"],
             contents["y"],
@@ -70,12 +88,10 @@ class Handle(NamedTuple):
             sample_weight=contents["sample_weight"],
             key=Path(self.key_file),
         )
-        guard._handle = self  # pickled on, it is the same handle
-        _OPEN.pop(self, None)
-        _OPEN[self] = _Opened(state, guard)
-        for old in list(_OPEN)[:-_MOST_OPEN]:  # not closed, for another thread may use it
-            _OPEN.pop(old, None)
-        return guard
+
+    def _opened_view(self) -> ReusableHoldout:
+        contents = read_private(Path(self.view_file))
+        return self._replace(view_file="").open().on(**contents)
 
 
 class _Opened(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.released import released_by
+from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import whole
 from reusable_holdout.validity import choice_nats
 
@@ -49,6 +50,7 @@ class Record:
 
     plan: Plan
     metric: Metric
+    view: int
     _holdout: PrivateData
     _policy: Check
     _reveals: Reveal
@@ -69,8 +71,9 @@ class Record:
         Returns
         -------
         pandas.DataFrame
-            Columns query, name, series, prior, value, charged, low, high, threshold, kind, told, nats, asked (declared
-            queries taken so far), paired, charges_left and asked_at (UTC).
+            Of all metrics of the rows. Columns query, view, metric, name, series, prior, value, charged, low, high,
+            threshold, kind, told, nats, asked (declared queries taken so far), paired, charges_left and asked_at (UTC).
+            A row of kind "view" says when another metric was opened, and what that cost.
         """
         if epoch is None:
             return self._transcript.history()
@@ -91,7 +94,12 @@ class Record:
         """
         from reusable_holdout.plotting import plot_history  # noqa: PLC0415 - matplotlib is optional
 
-        return plot_history(self.history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
+        return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
+
+    def _own_history(self) -> pd.DataFrame:
+        """What was released of this metric."""
+        history = self.history()
+        return history[(history["view"] == self.view) & (history["kind"] != VIEW)]
 
     @property
     def classes(self) -> NDArray[Any] | None:

@@ -9,6 +9,7 @@ import numpy as np
 from reusable_holdout.errors import InputError, LedgerError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import FAILED
+from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ __all__ = ["Released", "failed", "history_frame", "released", "released_by"]
 
 _COLUMNS = [
     "query",
+    "view",
+    "metric",
     "name",
     "series",
     "prior",
@@ -101,8 +104,9 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
     configuration = Configuration.parse(configurations[epoch - 1])
     charges, queries = configuration.plan["charges"], configuration.plan["queries"]
     most = min(charges, queries)
-    history = history_frame(ledger.rows(epoch=epoch), lambda made: max(0, most - made))
-    return Released(history, charges, configuration.metric["name"])
+    metric = configuration.metric["name"]
+    history = history_frame(ledger.rows(epoch=epoch), lambda made: max(0, most - made), metric)
+    return Released(history, charges, metric)
 
 
 def failed(row: Row) -> bool:
@@ -110,7 +114,7 @@ def failed(row: Row) -> bool:
     return row.told.endswith(FAILED)
 
 
-def history_frame(rows: Sequence[Row], charges_left: Callable[[int], int]) -> pd.DataFrame:
+def history_frame(rows: Sequence[Row], charges_left: Callable[[int], int], metric: str) -> pd.DataFrame:
     """Frame of released answers.
 
     Parameters
@@ -119,10 +123,14 @@ def history_frame(rows: Sequence[Row], charges_left: Callable[[int], int]) -> pd
         In order.
     charges_left : callable
         Of charges made.
+    metric : str
+        Name of the guard's own; what others are called, they were opened with.
     """
     import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
 
     frame = pd.DataFrame(rows, columns=list(Row._fields))
+    names = [metric, *(row.name for row in rows if row.kind == VIEW)]
+    frame["metric"] = [names[int(row.value) if row.kind == VIEW else row.view] for row in rows]
     frame["charged"] = frame["charged"].astype(bool)
     frame["paired"] = frame["kind"].str.endswith("compare").astype(bool)
     frame["charges_left"] = np.array([charges_left(row.charges) for row in rows], dtype=np.int64)

@@ -16,6 +16,8 @@ from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.kinds import Outcome, State, Terms
 from reusable_holdout.guard.released import failed, history_frame
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
+from reusable_holdout.guard.views import VIEW, View
+from reusable_holdout.validity import COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Check, Choose, Final, HaltReason, Kind, Reveal
+    from reusable_holdout.guard.kinds import Check, Choose, Final, HaltReason, Kind, Reveal, Ways
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Transcript"]
@@ -44,10 +46,13 @@ class Transcript:
         Keeps what was released.
     charges, queries : int
         The plan's.
+    metric : str
+        Name of the guard's own.
     """
 
-    def __init__(self, ledger: Ledger, *, charges: int, queries: int) -> None:
+    def __init__(self, ledger: Ledger, *, charges: int, queries: int, metric: str) -> None:
         self._ledger = ledger
+        self._metric = metric
         self._charges = charges
         self._queries = queries
 
@@ -66,6 +71,45 @@ class Transcript:
         row = self._ledger.rows(after=query - 1)[0]
         before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
         return kind.length(before)
+
+    # ---- views
+
+    def opened(self, digest: bytes) -> Row | None:
+        """Row that opened a view."""
+        return self._ledger.find(digest)
+
+    def views(self) -> list[View]:
+        """Views that were opened, in order; without the guard's own metric."""
+        return [View.parse(row.told) for row in self._ledger.rows() if row.kind == VIEW]
+
+    def open(self, view: View, digest: bytes, name: str, kinds: Ways) -> Row | None:
+        """Record what a view is, durably; None if another one took its number meanwhile.
+
+        Parameters
+        ----------
+        kinds : Ways
+            Of the guard's own metric, whose promises it must not break.
+
+        Raises
+        ------
+        InputError
+            If what may have to be told of the class counts would break a promise of the plan; nothing was told.
+        Halted
+            If a final was given.
+        """
+        with self._ledger.transaction() as transaction:
+            row = transaction.find([digest]).get(digest)
+            state = self._state(transaction, kinds.final)
+            reason = kinds.final.halt_reason(state) if row is None else None
+            fits = int(transaction.last_value(VIEW, 0, "") or 0) + 1 == view.number
+            if row is None and reason is None and fits:
+                if view.tells and kinds.policy.halt_reason(state) is None:
+                    kinds.reveal.check_affordable(COUNTS.worst, state, "telling class counts")
+                row = view.row(state, digest, name)
+                transaction.append([row])
+        if reason is not None:
+            raise self.halt(reason, [])
+        return row
 
     # ---- one question
 
@@ -335,11 +379,11 @@ class Transcript:
 
     def history(self) -> pd.DataFrame:
         """Everything released, in order."""
-        return history_frame(self._ledger.rows(), self.charges_left)
+        return history_frame(self._ledger.rows(), self.charges_left, self._metric)
 
     def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         tail = transaction.tail
-        value = transaction.last_value(kind.name, series) if kind.climbs else None
+        value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
         return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final", value)
 
     def check_room(self, asked: int, state: State) -> None:

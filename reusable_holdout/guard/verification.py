@@ -22,10 +22,11 @@ from reusable_holdout.guard.kinds import (
     State,
     Terms,
 )
+from reusable_holdout.guard.verified_views import Views
 from reusable_holdout.ledger import chain_problems, genesis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -175,21 +176,15 @@ def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
     try:
-        configuration = Configuration.parse(text)
-        kinds, states = configuration.kinds(), _States.before(rows)
-        problems = [
-            f"query {row.query}: it was asked in a way that this guard does not have"
-            for row in rows
-            if row.kind not in kinds
-        ]
+        states = _States.before(rows)
+        views = Views(Configuration.parse(text).view)
+        problems = list(views.opened(rows, states.own))
         if problems:
             return problems
-        for name, kind in kinds.items():
-            places = [place for place, row in enumerate(rows) if row.kind == name]
-            if places:
-                problems += _halt_problems(kind, rows, states, places)
-                problems += _content_problems(kind, rows, states, np.array(places))
-        problems += _series_problems(kinds, rows)
+        for kind, places in views.places(rows):
+            problems += _halt_problems(kind, rows, states, places)
+            problems += _content_problems(kind, rows, states, np.array(places))
+        problems += _series_problems(views, rows)
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
     return problems
@@ -210,15 +205,15 @@ class _States(NamedTuple):
         return cls(own[:-1], [own[row.batch - 1] for row in rows])
 
 
-def _series_problems(kinds: Mapping[str, Kind], rows: Sequence[Row]) -> Iterator[str]:
+def _series_problems(views: Views, rows: Sequence[Row]) -> Iterator[str]:
     """A ladder's prior is its answer before, in its series."""
-    best: dict[str, float] = {}
+    best: dict[tuple[int, str], float] = {}
     for row in rows:
-        kind = kinds[row.kind]
+        kind = views.kind(row)
         if isinstance(kind, Ladder):
-            if row.prior != best.get(row.series, kind.start):
+            if row.prior != best.get((row.view, row.series), kind.start):
                 yield f"query {row.query}: its prior is not the best answer before it"
-            best[row.series] = row.value
+            best[row.view, row.series] = row.value
 
 
 def _halt_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Sequence[int]) -> Iterator[str]:

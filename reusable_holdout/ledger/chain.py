@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["chain_problems"]
 
 _DIGEST_BYTES = 32
-_TYPES = (int, int, bytes, float, float, int, *[float] * 4, int, float, int, float, *[str] * 4)
+_TYPES = (int, int, bytes, float, float, int, *[float] * 4, int, float, int, float, int, *[str] * 4)
 
 
 def chain_problems(

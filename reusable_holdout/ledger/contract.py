@@ -26,8 +26,8 @@ class Transaction(Protocol):
         """Rows of the questions that were answered before."""
         ...
 
-    def last_value(self, kind: str, series: str) -> float | None:
-        """Last value that was released of a series, asked in this way; None if there is none."""
+    def last_value(self, kind: str, view: int, series: str) -> float | None:
+        """Last value that was released of a view's series, asked in this way; None if there is none."""
         ...
 
     def append(self, rows: Sequence[Row]) -> None:

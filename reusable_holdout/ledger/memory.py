@@ -145,7 +145,7 @@ class MemoryLedger:
         if rows:
             here.places.update((row.digest, row.query - 1) for row in rows)
             here.rows += rows
-            here.values.update(((row.kind, row.series), row.value) for row in rows)
+            here.values.update(((row.kind, row.view, row.series), row.value) for row in rows)
             here.seals.append((rows[-1].query, transaction.sealed))
         if transaction.next is not None:
             self._book.epochs.append(transaction.next)
@@ -157,7 +157,7 @@ class _Epoch:
     rows: list[Row] = field(default_factory=list)
     places: dict[bytes, int] = field(default_factory=dict)
     seals: list[tuple[int, bytes]] = field(default_factory=list)
-    values: dict[tuple[str, str], float] = field(default_factory=dict)  # the last of each kind and series
+    values: dict[tuple[str, int, str], float] = field(default_factory=dict)  # the last of each series
 
 
 @dataclass
@@ -184,9 +184,9 @@ class _MemoryTransaction:
         rows, places = here.rows, here.places
         return {digest: rows[places[digest]] for digest in digests if digest in places}
 
-    def last_value(self, kind: str, series: str) -> float | None:
-        """Last value that was released of a series, asked in this way; None if there is none."""
-        return self._open().values.get((kind, series))
+    def last_value(self, kind: str, view: int, series: str) -> float | None:
+        """Last value that was released of a view's series, asked in this way; None if there is none."""
+        return self._open().values.get((kind, view, series))
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""

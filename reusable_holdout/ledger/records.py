@@ -17,7 +17,7 @@ __all__ = ["Row", "Tail", "check_follows", "genesis", "seal", "sums_problems"]
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
-_NUMBERS = struct.Struct(">qq32sddqddddqdqd")  # all columns but the texts, in their order
+_NUMBERS = struct.Struct(">qq32sddqddddqdqdq")  # all columns but the texts, in their order
 _TEXTS = 4
 
 
@@ -44,6 +44,8 @@ class Row(NamedTuple):
         Sum of the declared queries that answers took: one, a choice one for each candidate, a final none.
     asked_at : float
         Unix seconds.
+    view : int
+        What of the rows was asked about: 0 is the guard's own metric, others were opened one after the other.
     kind : str
         Which way to ask.
     told : str
@@ -68,6 +70,7 @@ class Row(NamedTuple):
     spent_nats: float
     asked: int
     asked_at: float
+    view: int
     kind: str
     told: str
     name: str
@@ -169,6 +172,7 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
             sum_cost,
             sum_asked,
             at,
+            _,
             _,
             _,
             _,

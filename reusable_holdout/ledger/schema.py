@@ -38,6 +38,7 @@ _ANSWERS = sa.Table(
     sa.Column("spent_nats", sa.Double, nullable=False),
     sa.Column("asked", sa.BigInteger, nullable=False),
     sa.Column("asked_at", sa.Double, nullable=False),
+    sa.Column("view", sa.BigInteger, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("told", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
@@ -109,8 +110,10 @@ class Statements:
         )
 
         def last_of(*series: Any) -> str:
-            """Value of the last row of one kind; rows are looked at from the end."""
-            mine = sa.select(answers.value).where(here, *series, answers.kind == bind("kind"))
+            """Value of the last row of one kind and view; rows are looked at from the end."""
+            mine = sa.select(answers.value).where(
+                here, *series, answers.kind == bind("kind"), answers.view == bind("view")
+            )
             last: Any = mine.order_by(answers.query.desc())
             return compiled(last.limit(sa.literal_column("1")).offset(sa.literal_column("0")))
 

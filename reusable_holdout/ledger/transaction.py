@@ -88,9 +88,9 @@ class SqlTransaction:
         """Rows of the questions that were answered before."""
         return self._run(self._find, digests)
 
-    def last_value(self, kind: str, series: str) -> float | None:
-        """Last value that was released of a series, asked in this way; None if there is none."""
-        return self._run(self._last_value, kind, series)
+    def last_value(self, kind: str, view: int, series: str) -> float | None:
+        """Last value that was released of a view's series, asked in this way; None if there is none."""
+        return self._run(self._last_value, kind, view, series)
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
@@ -172,11 +172,11 @@ class SqlTransaction:
             found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
         return found
 
-    def _last_value(self, kind: str, series: str) -> float | None:
+    def _last_value(self, kind: str, view: int, series: str) -> float | None:
         if series:
-            self._cursor.execute(self._sql.last_in_series, (series, kind))
+            self._cursor.execute(self._sql.last_in_series, (series, kind, view))
         else:
-            self._cursor.execute(self._sql.last_value, (kind,))
+            self._cursor.execute(self._sql.last_value, (kind, view))
         found = self._cursor.fetchone()
         return None if found is None else float(found[0])
 

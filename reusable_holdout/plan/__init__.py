@@ -3,6 +3,7 @@
 from reusable_holdout.plan.numbers import whole
 from reusable_holdout.plan.plan import Plan
 from reusable_holdout.plan.renewal import renewed
+from reusable_holdout.plan.shared import SharedBudget
 from reusable_holdout.plan.wish import MechanismChoice, round_up
 
-__all__ = ["MechanismChoice", "Plan", "renewed", "round_up", "whole"]
+__all__ = ["MechanismChoice", "Plan", "SharedBudget", "renewed", "round_up", "whole"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.plan.numbers import (
     checked_bounds,
     choice,
@@ -17,6 +17,7 @@ from reusable_holdout.plan.numbers import (
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import report
+from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, MechanismChoice, Wish, round_up
 from reusable_holdout.validity import REVEAL, Certificate, PairedBound, Policy, worst_choice_nats
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
+_ROUNDING = 1e-9  # nats
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
@@ -90,9 +92,13 @@ class Plan(Outlook, Privacy):
     disagreement : float
         Bound on the probability that the losses of two compared models differ on a row, in (0, 1]; known without the
         holdout, for instance from unlabelled rows. The smaller, the narrower their difference's interval.
+    shared : SharedBudget
+        Promises that a plan of another metric of the same rows must keep to; see :meth:`budget_of_view`.
 
     Attributes
     ----------
+    stated_prior_error : float or None
+        `prior_error`, if it was stated.
     epsilon : float
         Differential privacy of the holdout at `delta`.
     epsilons : dict of str to float
@@ -154,6 +160,7 @@ class Plan(Outlook, Privacy):
         influence: float = 1.0,
         variation: float = 1.0,
         disagreement: float = 1.0,
+        shared: SharedBudget = OWN_BUDGET,
     ) -> None:
         self.lower, self.upper = checked_bounds(bounds)
         lower, upper = self.lower, self.upper
@@ -177,7 +184,7 @@ class Plan(Outlook, Privacy):
             raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
         self.policy: Policy = policy
         self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
-        self._stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
+        self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0)
@@ -195,11 +202,13 @@ class Plan(Outlook, Privacy):
             influence=self.influence,
             variation=self.variation,
             disagreement=self.disagreement,
-            prior_error=_divided(self._stated_prior_error, span),
+            prior_error=_divided(self.stated_prior_error, span),
             reserved_nats=self._reserved_nats(),
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
             policy=policy,
+            shared=shared,
         )
+        self.shared = shared
         if reveals is None and choices is None and charges is None and queries is not None:
             self._set_a_choice_aside()
         self._solve(stated_tolerance)
@@ -212,6 +221,28 @@ class Plan(Outlook, Privacy):
         scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
+        self._check_budget()
+
+    def _check_budget(self) -> None:
+        """Refuse a view whose charges cost more than its budget reckons with."""
+        own, shared = self._wish.own_charge_nats(self.rows), self.shared
+        if shared.view and own > shared.charge_nats + _ROUNDING:
+            raise PlanError(
+                f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
+                f"reckons with; one of policy {self.policy!r} costs up to {own:.2f}; nothing was made; make the guard "
+                "with this policy, and ask for the others with on()",
+                {},
+            )
+
+    def budget_of_view(self, view: int) -> SharedBudget:
+        """Budget for a plan of another metric of the same rows, so that it breaks no promise of this one."""
+        certificate = self.certificate()
+        return SharedBudget(
+            view=view,
+            told_before=self.shared.told_before,
+            charge_nats=certificate.charge_nats,
+            told_nats=certificate.reserved_nats,
+        )
 
     def _reserved_nats(self) -> float:
         return (self.reveals + len(self.choices)) * REVEAL.worst + sum(map(worst_choice_nats, self.choices))
@@ -286,7 +317,7 @@ class Plan(Outlook, Privacy):
             "noise_scale": self.noise_scale,
             "confidence": self.confidence,
             "estimate": self.estimate,
-            "prior_error": self._stated_prior_error,
+            "prior_error": self.stated_prior_error,
             "reveals": self.reveals,
             "choices": list(self.choices),
             "delta": self.delta,
@@ -297,12 +328,14 @@ class Plan(Outlook, Privacy):
             "influence": self.influence,
             "variation": self.variation,
             "disagreement": self.disagreement,
+            "shared": self.shared.record(),
         }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Plan of a :meth:`record`."""
-        return cls(**{**record, "bounds": tuple(record["bounds"])})
+        parts = {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
+        return cls(**{**record, **parts})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.record() == other.record()

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.plan import Plan
-
-if TYPE_CHECKING:
-    from reusable_holdout.queries import BoundMetric
+from reusable_holdout.plan.shared import SharedBudget
 
 __all__ = ["renewed"]
 
 
 def renewed(
     plan: Plan,
-    bound: BoundMetric,
+    numbers: dict[str, Any],
     *,
+    told_before: float = 0.0,
     queries: int | None = None,
     tolerance: float | None = None,
     charges: int | None = None,
@@ -32,8 +31,10 @@ def renewed(
     ----------
     plan : Plan
         Of the rows before.
-    bound : BoundMetric
-        The metric on the new rows.
+    numbers : dict
+        What the plan must know of the metric on the new rows: rows, influence, variation.
+    told_before : float
+        Nats of what was told of the new rows.
     queries, tolerance, charges, estimate
         As for :class:`Plan`.
 
@@ -44,10 +45,9 @@ def renewed(
     """
     return Plan.from_record(
         plan.record()
+        | numbers
         | {
-            "rows": bound.effective_rows,
-            "influence": float(bound.sensitivity * bound.effective_rows),
-            "variation": bound.sum_of_squares * bound.effective_rows,
+            "shared": SharedBudget(told_before=told_before).record(),
             "queries": plan.queries if queries is None else queries,
             "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
             "charges": charges,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from reusable_holdout.plan.honest_search import charges_of_a_search
+from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.validity import (
     LADDERS,
     Certificate,
@@ -17,6 +18,7 @@ from reusable_holdout.validity import (
     NoiseTails,
     PairedBound,
     Policy,
+    PolicyCode,
     parameter_free_step,
     policy_code,
 )
@@ -75,6 +77,7 @@ class Wish:
     reserved_nats: float
     mechanism: GuardMechanism
     policy: Policy
+    shared: SharedBudget = OWN_BUDGET
 
     def deviation_sd(self, rows: int) -> float:
         """Standard deviation of holdout value minus an honest prior."""
@@ -106,7 +109,13 @@ class Wish:
             return 0.0
         if self.noise_scale is not None:
             return self.noise_scale
-        tails = NoiseTails(queries=queries, charges=charges, beta=self.beta, mechanism=self.mechanism)
+        tails = NoiseTails(
+            queries=queries,
+            charges=charges,
+            beta=self.beta,
+            mechanism=self.mechanism,
+            view=self.shared.view,
+        )
         room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * tolerance
         return room / tails.comparison
 
@@ -115,12 +124,7 @@ class Wish:
     ) -> Certificate:
         """Certificate of a metric with bounds 0 and 1."""
         fixed = self.fixed_threshold(rows)
-        places = (
-            float(rows)
-            if self.policy == "parameter-free-ladder"
-            else 1.0 / (fixed or self.deviation_sd(rows))
-        )
-        charge_nats, shares = policy_code(self.policy, places=places)
+        charge_nats, shares = self._policy_code(rows)
         return Certificate(
             bound=self._bound(rows),
             queries=queries,
@@ -132,11 +136,25 @@ class Wish:
             tolerance=tolerance,
             fixed_threshold=fixed,
             least_threshold=least_threshold,
-            charge_nats=charge_nats,
-            reserved_nats=self.reserved_nats,
+            charge_nats=self.shared.charge_nats or charge_nats,
+            reserved_nats=self.shared.told_nats or self.reserved_nats,
             shares=shares,
             mechanism=self.mechanism,
+            view=self.shared.view,
+            told_before=self.shared.told_before,
         )
+
+    def own_charge_nats(self, rows: int) -> float:
+        """What the dearest charge of the policy costs."""
+        return self._policy_code(rows).charge_nats
+
+    def _policy_code(self, rows: int) -> PolicyCode:
+        places = (
+            float(rows)
+            if self.policy == "parameter-free-ladder"
+            else 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
+        )
+        return policy_code(self.policy, places=places)
 
     def _bound(self, rows: int) -> ConfidenceBound | PairedBound:
         if self.family == "paired":

@@ -6,6 +6,13 @@ checks predictions and scores them in integers.
 
 from reusable_holdout.queries.bound import BoundMetric
 from reusable_holdout.queries.catalogue import described_metric, resolve_metric
+from reusable_holdout.queries.class_counts import (
+    PublicNumbers,
+    checked_prevalence,
+    factor_to_tell,
+    numbers_at,
+    rests_on_counts,
+)
 from reusable_holdout.queries.confusion_metrics import f1, fbeta, matthews_corrcoef, precision
 from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.label_metrics import (
@@ -31,23 +38,28 @@ __all__ = [
     "BoundMetric",
     "Family",
     "Metric",
+    "PublicNumbers",
     "Response",
     "accuracy",
     "average_precision",
     "balanced_accuracy",
     "brier",
+    "checked_prevalence",
     "described_metric",
     "f1",
+    "factor_to_tell",
     "fbeta",
     "log_loss",
     "mae",
     "matthews_corrcoef",
     "mse",
+    "numbers_at",
     "precision",
     "quantile_loss",
     "r2",
     "recall",
     "resolve_metric",
+    "rests_on_counts",
     "rmse",
     "roc_auc",
     "roc_auc_ovr",

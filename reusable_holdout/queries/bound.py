@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.class_counts import PublicNumbers
     from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.scoring import Family, Statistic
 
@@ -56,6 +57,8 @@ class BoundMetric(HoldsLabels):
         exp(-2 t^2 / sum_of_squares) on each side.
     family : {"binomial", "bounded", "bounded-difference"}
         Of the confidence bound; the metric's, unless weights change it.
+    counted_rows : int
+        Rows with a weight: of a slice its rows.
     effective_rows : int
         Rows that the confidence bound may count: of a recall the rows of its class, of a slice its rows.
     weights_digest : str or None
@@ -100,6 +103,7 @@ class BoundMetric(HoldsLabels):
         self.weights_digest = None if weights is None else weights.digest
         self.statistic = _statistic(metric, targets, weights)
         self.rows = targets.rows
+        self.counted_rows = targets.rows if weights is None else len(weights.chosen)
         self.sensitivity: Fraction = self.statistic.sensitivity
         self.sum_of_squares: float = self.statistic.sum_of_squares
         self.family: Family = self.statistic.family or metric.family
@@ -107,6 +111,11 @@ class BoundMetric(HoldsLabels):
 
     def __repr__(self) -> str:
         return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
+
+    def told(self, numbers: PublicNumbers) -> Self:
+        """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""
+        self.sensitivity, self.sum_of_squares, self.effective_rows = numbers
+        return self
 
     @property
     def form(self) -> Predictions:

@@ -9,21 +9,24 @@ from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTa
 from reusable_holdout.validity.confidence import ConfidenceBound
 from reusable_holdout.validity.outcome_code import (
     CHARGE,
+    COUNTS,
     GATE,
     REVEAL,
     Cell,
     CellCode,
+    FactorCode,
     StepCode,
     choice_nats,
     worst_choice_nats,
 )
 from reusable_holdout.validity.paired import PairedBound, paired_rate
-from reusable_holdout.validity.policies import LADDERS, Policy, parameter_free_step, policy_code
+from reusable_holdout.validity.policies import LADDERS, Policy, PolicyCode, parameter_free_step, policy_code
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
 __all__ = [
     "CHARGE",
+    "COUNTS",
     "GATE",
     "LADDERS",
     "REVEAL",
@@ -31,10 +34,12 @@ __all__ = [
     "CellCode",
     "Certificate",
     "ConfidenceBound",
+    "FactorCode",
     "Interval",
     "NoiseTails",
     "PairedBound",
     "Policy",
+    "PolicyCode",
     "Shares",
     "StepCode",
     "ThresholdTable",

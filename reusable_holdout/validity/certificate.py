@@ -67,20 +67,23 @@ class NoiseTails:
     """How far the mechanism's noise reaches, in units of the plan's noise scale, all questions at once.
 
     With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison``, and no value that is
-    told by more than ``answer``.
+    told by more than ``answer``; the questions are those of all views of the rows together, and this is the reach in
+    view number ``view``.
 
     Notes
     -----
     A comparison's noise, one-sided, K times; the threshold's noise, two-sided, for a draw serves several questions,
     once for each time it is drawn; the noise of a charged or revealed value, two-sided, K times. Under target charging
     one noise is all three: two-sided, K times. Each question's noise is drawn after the question is chosen, so a plain
-    union over indices is enough: no tree.
+    union over indices is enough: no tree. The thresholds' draws are each view's own: the guard's own metric (view 0)
+    has half of their share of the failure probability, view v has ``1/(2 v (v + 1))`` of it.
     """
 
     queries: int
     charges: int
     beta: float
     mechanism: GuardMechanism = "numeric-sparse"
+    view: int = 0
 
     @cached_property
     def _calibration(self) -> Calibration:
@@ -95,7 +98,7 @@ class NoiseTails:
         reach = query * math.log(self.queries / (2.0 * _QUERY_BETA * self.beta))
         if not threshold:
             return reach
-        draws = self._calibration.threshold_draws
+        draws = 2 * self._calibration.threshold_draws * max(1, self.view * (self.view + 1))
         return reach + threshold * math.log(draws / (_THRESHOLD_BETA * self.beta))
 
     @property
@@ -173,6 +176,8 @@ class Certificate:
     shares: Shares = TWO_SIDED
     greater_is_better: bool = True
     mechanism: GuardMechanism = "numeric-sparse"
+    view: int = 0
+    told_before: float = 0.0
 
     @property
     def span(self) -> float:
@@ -193,7 +198,11 @@ class Certificate:
     def tails(self) -> NoiseTails:
         """Reach of the mechanism's noise."""
         return NoiseTails(
-            queries=self.queries, charges=self.charges, beta=self.beta, mechanism=self.mechanism
+            queries=self.queries,
+            charges=self.charges,
+            beta=self.beta,
+            mechanism=self.mechanism,
+            view=self.view,
         )
 
     @property
@@ -221,7 +230,12 @@ class Certificate:
 
     def length(self, *, charges: int, nats: float) -> float:
         """Description length of a question in this state; the same for all that are declared."""
-        return self.code.length(query=self.queries, charges=min(charges, self.queries - 1), nats=nats)
+        told = nats + self.told_before
+        return self.code.length(query=self.queries, charges=min(charges, self.queries - 1), nats=told)
+
+    def final_length(self, *, charges: int, nats: float, answers: int = 1) -> float:
+        """Description length of a final of so many answers, in this state."""
+        return self.code.final_length(charges=charges, nats=nats + self.told_before, answers=answers)
 
     @cached_property
     def affordable_length(self) -> float:
@@ -254,13 +268,13 @@ class Certificate:
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
-        length = self.code.length(query=self.queries, charges=charges, nats=nats)
+        length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
         low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)
         return float(high - low) / 2.0
 
     def final_half_width(self, *, charges: int, nats: float, estimate: float, answers: int = 1) -> float:
         """Half-width of a final's interval around ``estimate``, in the metric's unit."""
-        length = self.code.final_length(charges=charges, nats=nats, answers=answers)
+        length = self.final_length(charges=charges, nats=nats, answers=answers)
         low, high = self.around(estimate, estimate, length=length, share=0.5)
         return float(high - low) / 2.0
 

@@ -15,11 +15,13 @@ from reusable_holdout.errors import InputError
 
 __all__ = [
     "CHARGE",
+    "COUNTS",
     "FAILED",
     "GATE",
     "REVEAL",
     "Cell",
     "CellCode",
+    "FactorCode",
     "StepCode",
     "choice_nats",
     "worst_choice_nats",
@@ -199,3 +201,65 @@ class StepCode:
             raise InputError(f"a new best is better by 1 to {self.places} steps; got {steps}")
         weight = 0.5 / (steps * (steps + 1)) + 0.5 / self.places
         return -math.log(weight) - math.log1p(-_STEP_FAILED)
+
+
+@dataclass(frozen=True)
+class FactorCode:
+    """Weights of how far a positive number of the rows is from a guess of it; they sum to at most one.
+
+    Parameters
+    ----------
+    below, above : int
+        Cells on each side of the middle one; they grow geometrically, and the last one above is open.
+
+    Notes
+    -----
+    The middle cell reaches from ``exp(-e_1)`` to ``exp(e_1)``, the k-th above it from ``exp(e_k)`` to ``exp(e_(k + 1))``,
+    and below it likewise, with ``e_k = 0.04 k + 0.012 k^2``. In order of their distance the r-th has half of
+    ``1/(r (r + 1))``, and all share the other half.
+
+    Examples
+    --------
+    >>> round(COUNTS.least(COUNTS.place(0.97)), 2), round(COUNTS.nats(COUNTS.place(0.97)), 2)
+    (0.95, 1.36)
+    """
+
+    below: int
+    above: int
+
+    @property
+    def worst(self) -> float:
+        """Cost of the dearest cell."""
+        return max(self.nats(place) for place in range(-self.below, self.above + 1))
+
+    def place(self, factor: float) -> int:
+        """Cell of a factor: 0 is the middle one, those above it are positive."""
+        distance = abs(math.log(factor))
+        cells = self.above if factor >= 1.0 else self.below
+        cell = sum(_edge(k) <= distance for k in range(1, cells + 1))
+        if factor < 1.0 and distance >= _edge(self.below + 1):
+            raise InputError(f"no cell holds a factor of {factor}")
+        return cell if factor >= 1.0 else -cell
+
+    def least(self, place: int) -> float:
+        """Lower end of a cell."""
+        self._check(place)
+        return math.exp(_edge(place)) if place > 0 else math.exp(-_edge(1 - place))
+
+    def nats(self, place: int) -> float:
+        """Cost of a cell."""
+        self._check(place)
+        rank = 2 * place + 1 if place >= 0 else -2 * place
+        return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / (self.below + 1 + self.above))
+
+    def _check(self, place: int) -> None:
+        if not -self.below <= place <= self.above:
+            raise InputError(f"a cell lies in [{-self.below}, {self.above}]; got {place}")
+
+
+def _edge(k: int) -> float:
+    return 0.04 * k + 0.012 * k * k
+
+
+COUNTS = FactorCode(below=48, above=15)
+"""How many times the guessed rows the class counts are worth; no cell costs more than 4.9 nats."""

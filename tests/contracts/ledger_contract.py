@@ -7,7 +7,7 @@ from reusable_holdout.ledger import Row, chain_problems, genesis, seal
 
 
 def make_row(
-    query, *, charged=0, nats=0.0, takes=1, kind="check", before=None, batch=None, name="", series=""
+    query, *, charged=0, nats=0.0, takes=1, kind="check", before=None, batch=None, name="", series="", view=0
 ):
     charges = (before.charges if before else 0) + charged
     spent = (before.spent_nats if before else 0.0) + nats
@@ -26,6 +26,7 @@ def make_row(
         spent_nats=spent,
         asked=(before.asked if before else query - 1) + takes,
         asked_at=1.7e9,
+        view=view,
         kind=kind,
         told="cell 3" if charged else "agreed",
         name=name,
@@ -84,12 +85,12 @@ class LedgerContract:
         for query, (series, value) in enumerate(values, start=1):
             append(ledger, make_row(query, series=series)._replace(value=value))
         with ledger.transaction() as transaction:
-            found = {series: transaction.last_value("check", series) for series in ("", "a", "b", "none")}
+            found = {series: transaction.last_value("check", 0, series) for series in ("", "a", "b", "none")}
         assert found == {"": 0.4, "a": 0.5, "b": 0.3, "none": None}
         rotate(ledger, "second")
         now = ledger.latest()
         with now.transaction() as transaction:
-            assert transaction.last_value("check", "a") is None
+            assert transaction.last_value("check", 0, "a") is None
         now.close()
 
     @pytest.mark.parametrize("series", ["", "a"])
@@ -98,9 +99,19 @@ class LedgerContract:
         append(ledger, make_row(1, kind="ladder", series=series)._replace(value=0.5))
         append(ledger, make_row(2, kind="reveal", series=series)._replace(value=0.3))
         with ledger.transaction() as transaction:
-            assert transaction.last_value("ladder", series) == 0.5
-            assert transaction.last_value("reveal", series) == 0.3
-            assert transaction.last_value("gate", series) is None
+            assert transaction.last_value("ladder", 0, series) == 0.5
+            assert transaction.last_value("reveal", 0, series) == 0.3
+            assert transaction.last_value("gate", 0, series) is None
+
+    @pytest.mark.parametrize("series", ["", "a"])
+    def test_another_view_is_another_series(self, ledger, series):
+        ledger.create("{}")
+        append(ledger, make_row(1, kind="ladder", series=series)._replace(value=0.5))
+        append(ledger, make_row(2, kind="ladder", series=series, view=1)._replace(value=0.7))
+        with ledger.transaction() as transaction:
+            assert transaction.last_value("ladder", 0, series) == 0.5
+            assert transaction.last_value("ladder", 1, series) == 0.7
+            assert transaction.last_value("ladder", 2, series) is None
 
     def test_each_commit_is_sealed_once(self, ledger):
         ledger.create("{}")

@@ -7,7 +7,7 @@ from reusable_holdout.guard.kinds import Check, State, Terms
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 
-__all__ = ["all_rows", "recompute", "seal_again", "sql"]
+__all__ = ["all_rows", "recompute", "rewrite", "seal_again", "sql"]
 
 
 def sql(ledger, *statements):
@@ -41,6 +41,14 @@ def seal_again(ledger):
             commit = []
             changes.append(("UPDATE answers SET seal = ? WHERE query = ?", previous, row.query))
     sql(ledger, *changes)
+
+
+def rewrite(ledger, change):
+    """Put other rows in the place of all, whatever does not follow, and seal them."""
+    names = ", ".join(f"{name} = ?" for name in Row._fields)
+    for row in change(all_rows(ledger)[1]):
+        sql(ledger, (f"UPDATE answers SET {names} WHERE query = ?", *row, row.query))
+    seal_again(ledger)
 
 
 def recompute(ledger, query, **changes):

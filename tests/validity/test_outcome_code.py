@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity import (
     CHARGE,
+    COUNTS,
     GATE,
     REVEAL,
     StepCode,
@@ -156,3 +157,37 @@ def test_a_single_step_is_cheap_however_many_there_are():
 def test_a_best_that_is_no_step_better_or_more_than_the_range_is_refused(steps):
     with pytest.raises(InputError, match="better by 1 to 30 steps"):
         StepCode(30).nats(steps)
+
+
+# ---- factors
+
+
+def test_the_weights_of_factors_sum_to_at_most_one():
+    total = sum(math.exp(-COUNTS.nats(place)) for place in range(-COUNTS.below, COUNTS.above + 1))
+    assert 0.98 < total <= 1.0
+    assert 4.8 < COUNTS.worst < 4.9
+
+
+@given(st.floats(-29.0, 29.0))
+def test_a_factor_is_at_least_what_its_cell_tells_and_near_it(exponent):
+    factor = math.exp(exponent)
+    place = COUNTS.place(factor)
+    assert COUNTS.least(place) <= factor * (1.0 + 1e-12)
+    if place < COUNTS.above:  # the last one is open
+        assert factor / COUNTS.least(place) <= max(math.exp(2 * 0.052), math.exp(0.06 + 0.024 * abs(place)))
+
+
+def test_near_guesses_are_the_cheapest():
+    costs = [COUNTS.nats(COUNTS.place(factor)) for factor in (1.0, 0.9, 0.5, 0.1, 0.001)]
+    assert costs == sorted(costs)
+    assert costs[0] < 1.36
+
+
+def test_factors_beyond_all_cells_are_refused():
+    for place in (-COUNTS.below - 1, COUNTS.above + 1):
+        with pytest.raises(InputError, match="a cell lies in"):
+            COUNTS.nats(place)
+        with pytest.raises(InputError, match="a cell lies in"):
+            COUNTS.least(place)
+    with pytest.raises(InputError, match="no cell holds"):
+        COUNTS.place(1e-14)

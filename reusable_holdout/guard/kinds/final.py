@@ -34,7 +34,7 @@ class Final(Kind):
 
     def length(self, state: State, answers: int = 1) -> float:
         """Description length of a final of so many answers."""
-        return self.certificate.code.final_length(charges=state.charges, nats=state.nats, answers=answers)
+        return self.certificate.final_length(charges=state.charges, nats=state.nats, answers=answers)
 
     def takes(self, told: str) -> int:
         """None."""

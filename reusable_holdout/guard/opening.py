@@ -1,0 +1,132 @@
+"""Opening a view: what another metric, slice or policy of the same rows needs, and whether it was opened before."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.guard.inputs import PrivateData, checked_names
+from reusable_holdout.guard.views import View, plan_numbers, priced
+from reusable_holdout.plan import Plan
+from reusable_holdout.queries import PublicNumbers
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from reusable_holdout.guard.content import ContentKey
+    from reusable_holdout.guard.kinds import Ways
+    from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.ledger import Row
+    from reusable_holdout.queries import BoundMetric, Metric
+    from reusable_holdout.validity import Policy
+
+__all__ = ["Opened", "Opening"]
+
+
+class Opened(NamedTuple):
+    """A view with the rows and the plan it stands on."""
+
+    holdout: PrivateData
+    view: View
+    plan: Plan
+
+
+class Opening(NamedTuple):
+    """A view that is asked for; see :meth:`ReusableHoldout.on`.
+
+    Attributes
+    ----------
+    metric, sample_weight, policy, tolerance, estimate, prior_error, prevalence, name
+        Of the view.
+    root : Plan
+        Of the guard that has the budget.
+    """
+
+    metric: Metric
+    sample_weight: ArrayLike | None
+    policy: Policy
+    tolerance: float | None
+    estimate: float | None
+    prior_error: float | None
+    prevalence: Any
+    name: str | None
+    root: Plan
+
+    def open(
+        self, first: View, rows: PrivateData, transcript: Transcript, content: ContentKey, ways: Ways
+    ) -> Opened:
+        """View that was opened before, or a new one.
+
+        Parameters
+        ----------
+        first : View
+            The guard's own metric.
+        rows : PrivateData
+        transcript : Transcript
+        content : ContentKey
+        ways : Ways
+            The guard's.
+        """
+        if "parameter-free-ladder" in {self.policy, self.root.policy}:
+            raise InputError(
+                "a parameter-free ladder keeps its best in memory, and shares its rows with no other metric or policy; "
+                'nothing was made; use policy="ladder"'
+            )
+        known = None if self.metric.response == "values" else rows.bound.classes
+        bound = self.metric.bind(rows.y, classes=known, sample_weight=self.sample_weight)
+        data = PrivateData(rows.X, rows.y, bound, rows.classes, self.sample_weight)
+        described = bound.describe()
+        if described == first.metric and self.policy == self.root.policy:
+            view = first
+            priced(bound, told=first.counts)
+        else:
+            text = json.dumps([described, self.policy], sort_keys=True)
+            view = View.parse(self._row(bound, first, transcript, content.view(text), ways).told)
+            priced(bound, told=view.counts)
+        plan = Plan.from_record(view.plan)
+        if self.tolerance is not None and self.tolerance != plan.tolerance:
+            raise LedgerMismatchError(
+                f"this metric, slice and policy keeps the tolerance it was opened with; {plan.tolerance:g} is in the "
+                f"ledger, and {self.tolerance!r} was asked for; nothing was asked; leave tolerance out"
+            )
+        return Opened(data, view, plan)
+
+    def _row(self, bound: BoundMetric, first: View, transcript: Transcript, digest: bytes, ways: Ways) -> Row:
+        """Row that opened it, now or before."""
+        row = transcript.opened(digest)
+        if row is not None:
+            return row
+        (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
+        metric, exact = bound.describe(), PublicNumbers.of(bound)
+        while row is None:  # another process may open another view meanwhile, and take its number
+            before = [first, *transcript.views()]
+            number = len(before)
+            known = next((one for one in before if one.metric == metric), None)
+            counts = priced(bound.told(exact), self.prevalence, None if known is None else known.counts)
+            view = View(
+                number=number,
+                metric=metric,
+                plan=self._plan(bound, number).record(),
+                counts=counts,
+                told_by=number if known is None else known.told_by,
+            )
+            row = transcript.open(view, digest, name, ways)
+        return row
+
+    def _plan(self, bound: BoundMetric, number: int) -> Plan:
+        root = self.root
+        return Plan(
+            **plan_numbers(bound),
+            queries=root.queries,
+            charges=root.charges,
+            tolerance=self.tolerance,
+            noise_scale=None if root.noise_scale else 0.0,
+            confidence=root.confidence,
+            estimate=self.estimate,
+            prior_error=self.prior_error,
+            mechanism=root.mechanism,
+            policy=self.policy,
+            disagreement=root.disagreement,
+            shared=root.budget_of_view(number),
+        )

@@ -1,0 +1,100 @@
+"""Which way each row of a ledger was asked, and whether the views it opened are those that the budget allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reusable_holdout.errors import HoldoutError
+from reusable_holdout.guard.kinds import Final, Reveal
+from reusable_holdout.guard.views import VIEW, View
+from reusable_holdout.plan import Plan
+from reusable_holdout.validity import COUNTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from reusable_holdout.guard.kinds import Kind, State
+    from reusable_holdout.ledger import Row
+
+__all__ = ["Views"]
+
+_SAME = 1e-9  # nats, recomputed on another machine
+_ALIKE = ("queries", "charges", "confidence")
+
+
+class Views:
+    """Views of one epoch, as its rows open them.
+
+    Parameters
+    ----------
+    first : View
+        The guard's own metric.
+    """
+
+    def __init__(self, first: View) -> None:
+        self._views = [first]
+        self._kinds: list[dict[str, Kind]] = [first.kinds()]
+
+    def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
+        """Say what is wrong with the views, and which rows were asked in a way that no view has.
+
+        Parameters
+        ----------
+        rows : sequence of Row
+        states : sequence of State
+            Before each.
+        """
+        for row, state in zip(rows, states, strict=True):
+            if row.kind == VIEW:
+                yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))
+            elif not 0 <= row.view < len(self._kinds) or row.kind not in self._kinds[row.view]:
+                yield f"query {row.query}: it was asked in a way that this guard does not have"
+
+    def kind(self, row: Row) -> Kind | None:
+        """Way in which a row was asked; None if it opens a view."""
+        return None if row.kind == VIEW else self._kinds[row.view][row.kind]
+
+    def places(self, rows: Sequence[Row]) -> Iterator[tuple[Kind, list[int]]]:
+        """Every way that was asked in, with the places of its rows."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for place, row in enumerate(rows):
+            if row.kind != VIEW:
+                found.setdefault((row.view, row.kind), []).append(place)
+        for (view, name), places in found.items():
+            yield self._kinds[view][name], places
+
+    def _problems(self, row: Row, state: State) -> Iterator[str]:
+        number, first = len(self._kinds), self._views[0]
+        try:
+            view = View.parse(row.told)
+            kinds = view.kinds()
+        except HoldoutError as error:
+            yield str(error)
+            return
+        self._kinds.append(kinds)
+        self._views.append(view)
+        budget = Plan.from_record(first.plan).budget_of_view(number)
+        if (view.number, row.view, row.value, row.told) != (number, 0, number, view.text()):
+            yield f"the view that it opens must be number {number}"
+        if view.plan["shared"] != budget.record() or any(
+            view.plan[name] != first.plan[name] for name in _ALIKE
+        ):
+            yield "the view that it opens is not on the budget of the guard"
+        if row.charged or row.asked != state.asked or abs(row.nats - view.nats) > _SAME:
+            yield "a view takes no charge and no query, and costs what was told for it"
+        told = view.counts is not None and not view.tells
+        if told and not any(
+            (one.number, one.metric, one.counts) == (view.told_by, view.metric, view.counts)
+            for one in self._views[:-1]
+        ):
+            yield "what it knows of the class counts was not told before"
+        if (row.prior, row.threshold, row.low, row.high, row.batch) != (0.0, 0.0, 0.0, 0.0, row.query):
+            yield "a view has no value and no interval"
+        own = self._kinds[0]
+        final, reveal = own[Final.name], own[Reveal.name]
+        policy = next(kind for kind in own.values() if not kind.voluntary)
+        if final.halt_reason(state) is not None:
+            yield "it was opened after a final"
+        room = reveal.certificate.room(charges=state.charges, nats=state.nats) + _SAME
+        if view.tells and policy.halt_reason(state) is None and room < COUNTS.worst:
+            yield "what it told of the class counts could have broken a promise of the plan"

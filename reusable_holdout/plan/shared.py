@@ -1,0 +1,46 @@
+"""The budget that several metrics of one set of rows share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["OWN_BUDGET", "SharedBudget"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget:
+    """What a plan of one view of the rows must keep to: the promises of the plan that the guard was made with.
+
+    Attributes
+    ----------
+    view : int
+        Number of the view; 0 for the guard's own metric, which made the budget.
+    told_before : float
+        Nats of what was told of the rows when the guard was made.
+    charge_nats : float
+        What the dearest charge of any view costs; 0 for view 0, whose own says it.
+    told_nats : float
+        Nats that may be told beside the charges, so that every promise is kept; 0 for view 0.
+    """
+
+    view: int = 0
+    told_before: float = 0.0
+    charge_nats: float = 0.0
+    told_nats: float = 0.0
+
+    def record(self) -> dict[str, Any]:
+        """As JSON can write it."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """What :meth:`record` wrote."""
+        return cls(**record)
+
+
+OWN_BUDGET = SharedBudget()
+"""Of a guard's own metric, if nothing was told when it was made."""
