@@ -1,6 +1,6 @@
 """The guard and what it is made of."""
 
-from reusable_holdout.guard.answer import Answer, Choice
+from reusable_holdout.guard.answer import Answer, Choice, Guardrail
 from reusable_holdout.guard.chunks import ParquetRows
 from reusable_holdout.guard.guard import ReusableHoldout
 from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
@@ -13,6 +13,7 @@ from reusable_holdout.guard.verification import Verification, verify
 __all__ = [
     "Answer",
     "Choice",
+    "Guardrail",
     "ParameterFreeLadderWarning",
     "ParquetRows",
     "Price",

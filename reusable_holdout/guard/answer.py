@@ -5,7 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Answer", "Choice"]
+__all__ = ["Answer", "Choice", "Guardrail"]
+
+
+class Guardrail(NamedTuple):
+    """What a gate tells of one of its guardrails.
+
+    Attributes
+    ----------
+    metric : str
+    prior : float
+        What was named for it.
+    low, high : float
+        The interval of its population value; all values there are, if the gate said "no".
+    """
+
+    metric: str
+    prior: float
+    low: float
+    high: float
 
 
 class Answer(NamedTuple):
@@ -41,6 +59,8 @@ class Answer(NamedTuple):
         What the answer cost of the description length that widens later intervals.
     told : str
         Name of the outcome: "agreed", "cell 3" ...
+    guardrails : tuple of Guardrail
+        Of a gate that was asked with some.
     """
 
     value: float
@@ -56,6 +76,7 @@ class Answer(NamedTuple):
     kind: str = "check"
     nats: float = 0.0
     told: str = "agreed"
+    guardrails: tuple[Guardrail, ...] = ()
 
     @property
     def paired(self) -> bool:

@@ -111,7 +111,7 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
 
 def failed(row: Row) -> bool:
     """Whether a row records that the analyst's code failed on the holdout: then it has no value to certify."""
-    return row.told.endswith(FAILED)
+    return row.told.startswith(FAILED) or row.told.endswith(FAILED)
 
 
 def history_frame(rows: Sequence[Row], charges_left: Callable[[int], int], metric: str) -> pd.DataFrame:

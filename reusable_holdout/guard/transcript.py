@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Check, Choose, Final, HaltReason, Kind, Reveal, Ways
+    from reusable_holdout.guard.kinds import (
+        Check,
+        Choose,
+        Final,
+        GuardedGate,
+        HaltReason,
+        Kind,
+        Rail,
+        Reveal,
+        Ways,
+    )
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Transcript"]
@@ -192,6 +202,38 @@ class Transcript:
             return kind.choose(scores, priors, candidates, state)
 
         return self._answered(kind, question, decide, takes=len(candidates))
+
+    def gate(
+        self,
+        kind: GuardedGate,
+        scores: Sequence[int | None],
+        prior: float,
+        rails: Sequence[tuple[int, Rail, float]],
+        question: Query,
+    ) -> Answer:
+        """Say whether several scores are at least what was named for each, durably.
+
+        Parameters
+        ----------
+        scores : sequence of int or None
+            On the grid: of the guard's own metric, then of each guardrail.
+        rails : sequence of (int, Rail, float)
+            View of each guardrail, and what was named for it.
+
+        Raises
+        ------
+        BudgetError
+            If there are more scores than queries left; nothing was told.
+        Halted, ModelError
+            As for :meth:`ask`.
+        """
+
+        def decide(state: State) -> tuple[Terms, Outcome]:
+            self.check_room(len(scores), state)
+            terms = kind.terms(prior, state, None)
+            return terms, kind.decide_all(scores, terms, rails, question.digest, state)
+
+        return self._answered(kind, question, decide, takes=len(scores))
 
     def _answered(
         self,

@@ -6,6 +6,7 @@ from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndC
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
+from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, HaltReason, Kind, Outcome, State, Terms
 from reusable_holdout.guard.kinds.ladder import Ladder
 from reusable_holdout.guard.kinds.parameter_free_ladder import (
@@ -13,7 +14,7 @@ from reusable_holdout.guard.kinds.parameter_free_ladder import (
     ParameterFreeLadderWarning,
 )
 from reusable_holdout.guard.kinds.reveal import Reveal
-from reusable_holdout.guard.kinds.table import POLICIES, Ways, kinds_of, ways_of
+from reusable_holdout.guard.kinds.table import POLICIES, Ways, kinds_of, rail_of, ways_of
 
 __all__ = [
     "AGREED",
@@ -27,17 +28,21 @@ __all__ = [
     "GateCompare",
     "GuessAndCheck",
     "GuessAndCompare",
+    "GuardedCompare",
+    "GuardedGate",
     "HaltReason",
     "Kind",
     "Ladder",
     "Outcome",
     "ParameterFreeLadder",
     "ParameterFreeLadderWarning",
+    "Rail",
     "Reveal",
     "State",
     "Terms",
     "Ways",
     "Winner",
     "kinds_of",
+    "rail_of",
     "ways_of",
 ]

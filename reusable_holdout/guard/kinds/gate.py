@@ -81,14 +81,12 @@ class Gate(Check):
 
     def fail(self, terms: Terms, state: State) -> Outcome:
         """Decide a question that failed on the holdout: where telling so would break a promise of the plan, a "no"."""
-        failure, certificate = self.outcome(FAILED, terms), self.certificate
-        after = state.charges + 1
-        if (
-            after < certificate.charges
-            and certificate.room(charges=after, nats=state.nats + failure.nats) < 0.0
-        ):
-            return self.outcome(AGREED, terms)
-        return failure
+        return self.outcome(FAILED if self.tells_failures(state) else AGREED, terms)
+
+    def tells_failures(self, state: State) -> bool:
+        """Whether the plan has room for what it costs to tell a failure."""
+        after, nats = state.charges + 1, state.nats + self.code.failure_nats
+        return after >= self.certificate.charges or self.certificate.room(charges=after, nats=nats) >= 0.0
 
     def _told(self, value: float, terms: Terms) -> str:
         return _YES

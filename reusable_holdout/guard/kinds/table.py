@@ -11,6 +11,7 @@ from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndC
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
+from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
 from reusable_holdout.guard.kinds.ladder import Ladder
 from reusable_holdout.guard.kinds.parameter_free_ladder import ParameterFreeLadder
 from reusable_holdout.guard.kinds.reveal import Reveal
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
 
-__all__ = ["COMPARISONS", "POLICIES", "Ways", "kinds_of", "ways_of"]
+__all__ = ["COMPARISONS", "POLICIES", "Ways", "kinds_of", "rail_of", "ways_of"]
 
 POLICIES: dict[Policy, type[Check]] = {
     "thresholdout": Check,
@@ -50,6 +51,8 @@ class Ways(NamedTuple):
         The same of two models; a ladder has none.
     reveal, choose, final
         What is asked for.
+    guarded, guarded_comparison : GuardedGate or None
+        A gate's, with guardrails.
     """
 
     policy: Check
@@ -57,6 +60,8 @@ class Ways(NamedTuple):
     reveal: Reveal
     choose: Choose
     final: Final
+    guarded: GuardedGate | None
+    guarded_comparison: GuardedCompare | None
 
 
 def kinds_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = None) -> dict[str, Kind]:
@@ -72,10 +77,19 @@ def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = N
     compare = COMPARISONS.get(plan.policy)
     differences = plan.paired_certificate(greater_is_better=greater_is_better)
     told = replace(scores, shares=Shares(0.5, 0.5))
+    gate = plan.policy == "gate"
     return Ways(
         POLICIES[plan.policy](scores, noise),
         None if compare is None else compare(differences, noise),
         Reveal(told, noise),
         Choose(told, noise),
         Final(told),
+        GuardedGate(scores, noise) if gate else None,
+        GuardedCompare(differences, noise) if gate else None,
     )
+
+
+def rail_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise, paired: bool) -> Rail:
+    """Make the guardrail that a metric is for a gate of another one."""
+    certificate = plan.paired_certificate if paired else plan.certificate
+    return Rail(certificate(greater_is_better=greater_is_better), noise)
