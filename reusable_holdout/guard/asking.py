@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.models import check_model, training_estimate
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,6 +87,7 @@ class Asking:
             self._tell([answer])
         return answer
 
+    @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call a function with the new answers after each commit; returns a function that ends it.
 

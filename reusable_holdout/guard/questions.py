@@ -9,9 +9,10 @@ from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.models import check_model, fitted
+from reusable_holdout.guard.models import check_model, fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.queries import GRID
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ __all__ = ["Questions"]
 class Questions(Asking):
     """Questions that compare: with a prior, with the best so far, two models."""
 
+    @checked_call
     def evaluate(
         self,
         model: Any,
@@ -77,6 +79,7 @@ class Questions(Asking):
             If the model fails on the holdout. That it does is a fact about the holdout: it takes a charge.
         """
         self._check_features("evaluate_predictions")
+        X_train, y_train = training_rows(X_train, y_train)
         ready = fitted(model, X_train, y_train)
         stated = prior
         if stated is None and self.policy in {"thresholdout", "guess-and-check"}:
@@ -259,6 +262,7 @@ class Questions(Asking):
         question = self._content.comparison(both, asked.unit)
         return self._ask_difference(kind, both, asked, question, name)
 
+    @checked_call
     def compare(
         self,
         model: Any,
@@ -291,6 +295,7 @@ class Questions(Asking):
             As for :meth:`evaluate` and :meth:`compare_predictions`.
         """
         self._check_features("compare_predictions")
+        X_train, y_train = training_rows(X_train, y_train)
         pair = [fitted(one, X_train, y_train) for one in (model, incumbent)]
         if prior is None and self.policy != "gate":
             prior = "cross-validation"

@@ -12,8 +12,9 @@ from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.inputs import checked_names, checked_priors
 from reusable_holdout.guard.kinds import Terms, Winner
-from reusable_holdout.guard.models import fitted
+from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,7 @@ __all__ = ["Voluntary"]
 class Voluntary(Asking):
     """What a guard tells because it is asked to, whatever the rows say: it takes no charge, but is paid for."""
 
+    @checked_call
     def reveal(
         self,
         model: Any,
@@ -61,6 +63,7 @@ class Voluntary(Asking):
             As for :meth:`evaluate`; a failure takes no charge, but costs nats.
         """
         self._check_features("reveal_predictions")
+        X_train, y_train = training_rows(X_train, y_train)
         ready = fitted(model, X_train, y_train)
         stated = "cross-validation" if prior is None else prior
         if isinstance(stated, str):
@@ -115,6 +118,7 @@ class Voluntary(Asking):
         (score,) = self._scores_of([prepared])
         return self._told(self._transcript.reveal(self._reveals, score, prior, Query(question, label)))
 
+    @checked_call
     def choose(
         self,
         models: Sequence[Any],
@@ -222,6 +226,7 @@ class Voluntary(Asking):
         outcome = self._choices.outcome(answer.told, terms)
         return self._choices.others(outcome, terms, self._transcript.length_of(self._choices, answer.query))
 
+    @checked_call
     def final(self, model: Any, *, name: str | None = None) -> Any:
         """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
 
