@@ -91,6 +91,19 @@ class Expected:
         except InputError as error:
             raise SubmissionError([str(error)]) from None
 
+    def canonical_many(self, predictions: Any) -> NDArray[Any]:
+        """Several predictions as the guard sees them, the first axis theirs.
+
+        Raises
+        ------
+        SubmissionError
+            If one of them does not fit.
+        """
+        try:
+            return self._form.prepare_many(predictions)
+        except InputError as error:
+            raise SubmissionError([str(error)]) from None
+
     def decoded(self, canonical: NDArray[Any]) -> NDArray[Any]:
         """Predictions that the guard takes, from their canonical form."""
         if self.response != "labels":

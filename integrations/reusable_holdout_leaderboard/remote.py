@@ -12,8 +12,10 @@ import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
 from reusable_holdout.guard import Answer
+from reusable_holdout.guard.inputs import checked_names, checked_prior, checked_priors
 from reusable_holdout.guard.kinds import AGREED, POLICIES
 from reusable_holdout.plan import Plan
+from reusable_holdout.slips import checked_call
 from reusable_holdout_leaderboard.connection import Connection, raised_by
 from reusable_holdout_leaderboard.expected import Expected
 from reusable_holdout_leaderboard.rules import Rules
@@ -72,6 +74,7 @@ class RemoteHoldout:
     its `nats` here is NaN. After a rotation make a new one: there are other rows.
     """
 
+    @checked_call
     def __init__(self, url: str, token: str, *, patience_seconds: float = 60.0) -> None:
         self._connection = Connection(url, token, patience_seconds=patience_seconds)
         self._made_of = (url, token, patience_seconds)
@@ -99,6 +102,7 @@ class RemoteHoldout:
 
     # ---- ask
 
+    @checked_call
     def evaluate_predictions(self, predictions: Any, *, prior: float | None = None, name: str = "") -> Answer:
         """Ask about predictions for the competition's rows, in their order.
 
@@ -131,6 +135,7 @@ class RemoteHoldout:
             return self._answers(reply)[0]
         raise problem
 
+    @checked_call
     def evaluate_many(
         self, predictions: Any, priors: ArrayLike | None = None, *, names: Sequence[str] | None = None
     ) -> list[Answer]:
@@ -146,11 +151,9 @@ class RemoteHoldout:
             As for one question. Of a batch that does not fit nothing was asked; of one that a limit ends, the answers
             before that are the team's, and free when they are asked again.
         """
-        forms = [self._form(one) for one in predictions]
-        stated = [None] * len(forms) if priors is None else [self._stated(one) for one in _floats(priors)]
-        called = [""] * len(forms) if names is None else list(names)
-        if not len(forms) == len(stated) == len(called) or not forms:
-            raise InputError("predictions, priors and names must be one for each question, and at least one")
+        forms = list(map(self.expected.decoded, self.expected.canonical_many(predictions)))
+        stated = self._stated_many(priors, len(forms))
+        called = checked_names(names, len(forms))
         self._check_left(forms)
         answers: list[Answer] = []
         for part in _parts(len(forms), self.expected.rows * max(1, len(self.expected.columns))):
@@ -285,10 +288,14 @@ class RemoteHoldout:
             return None
         if self.policy == "ladder":
             raise InputError("a ladder compares with the team's best so far by itself; leave prior out")
-        lower, upper = self.metric.lower, self.metric.upper
-        if isinstance(prior, bool | str) or not lower <= prior <= upper:
-            raise InputError(f"prior must be a number from {lower:g} to {upper:g}; nothing was asked")
-        return float(prior)
+        return checked_prior(prior, self.metric.lower, self.metric.upper, self.metric.name)
+
+    def _stated_many(self, priors: ArrayLike | None, count: int) -> list[float | None]:
+        if priors is None:
+            return [None] * count
+        metric = self.metric
+        checked = checked_priors(priors, count, metric.lower, metric.upper, metric.name)
+        return [self._stated(one) for one in checked.tolist()]
 
     def _answers(self, reply: Mapping[str, Any]) -> list[Answer]:
         found = reply["submissions"]
@@ -373,11 +380,3 @@ def _parts(count: int, numbers: int) -> Iterator[slice]:
     together = max(1, min(_MOST_TOGETHER, _MOST_NUMBERS // numbers))
     for start in range(0, count, together):
         yield slice(start, start + together)
-
-
-def _floats(priors: ArrayLike) -> list[float]:
-    values = np.asarray(priors, dtype=np.float64)
-    if values.ndim != 1 or not all(map(math.isfinite, values.tolist())):
-        raise InputError("priors must be finite numbers, one for each question; nothing was asked")
-    stated: list[float] = values.tolist()
-    return stated

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from reusable_holdout import InputError
 from reusable_holdout.guard.handle import Handle
 from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from reusable_holdout import ReusableHoldout
@@ -20,6 +21,7 @@ _HERE: WeakValueDictionary[Path, ReusableHoldout] = (
 )  # those of this process, by their ledger
 
 
+@checked_call
 def register_holdout(guard: ReusableHoldout) -> str:
     """Let ``evaluator_config={"ledger": ...}`` name a guard, in this and every later process of this user.
 
@@ -47,6 +49,7 @@ def register_holdout(guard: ReusableHoldout) -> str:
     return str(path)
 
 
+@checked_call
 def registered_guard(ledger: str | Path) -> ReusableHoldout:
     """Guard of a ledger, with its holdout: the one registered in this process, or one opened from its files.
 

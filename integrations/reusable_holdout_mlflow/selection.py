@@ -8,6 +8,7 @@ import mlflow
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import InputError
+from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.identity import tag, tags_of
 from reusable_holdout_mlflow.search import experiments, runs_of
 
@@ -39,6 +40,7 @@ class BestRun(NamedTuple):
     high: float
 
 
+@checked_call
 def best_run(
     guard: ReusableHoldout | str, *, experiment: str | None = None, tracking_uri: str | None = None
 ) -> BestRun:
@@ -95,6 +97,7 @@ def _at(client: MlflowClient, run: Run, name: str, query: int) -> float:
     )
 
 
+@checked_call
 def register_certified(model_uri: str, name: str, guard: ReusableHoldout, answer: Answer) -> ModelVersion:
     """Register a model with the interval that its guard certified, on MLflow's current servers.
 

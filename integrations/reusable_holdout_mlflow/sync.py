@@ -8,6 +8,7 @@ import mlflow
 from mlflow.tracking import MlflowClient
 
 from reusable_holdout import InputError
+from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.identity import ledger_identity, tag
 from reusable_holdout_mlflow.places import check_reachable
 from reusable_holdout_mlflow.run_log import RunLog, told
@@ -46,6 +47,7 @@ class _Span(NamedTuple):
     open: bool  # made by `track` and never ended
 
 
+@checked_call
 def sync(
     guard: ReusableHoldout,
     *,

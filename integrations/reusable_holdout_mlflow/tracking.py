@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import mlflow
 
 from reusable_holdout import Halted, InputError
+from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.follower import Follower
 from reusable_holdout_mlflow.places import active_run
 from reusable_holdout_mlflow.run_log import RunLog
@@ -49,6 +50,7 @@ class Tracked:
         return f"<Tracked: run {self.run_id}>"  # the server's address may hold a password
 
 
+@checked_call
 @contextmanager
 def track(
     guard: ReusableHoldout,

@@ -9,6 +9,7 @@ from optuna import TrialPruned
 from optuna.trial import TrialState
 
 from reusable_holdout.errors import Halted
+from reusable_holdout.slips import checked_call
 from reusable_holdout_optuna.confirmation import (
     Confirmation,
     halt,
@@ -72,6 +73,7 @@ class GuardCallback:
     (0, 1)
     """
 
+    @checked_call
     def __init__(
         self,
         guard: ReusableHoldout,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from optuna import TrialPruned
 
 from reusable_holdout.errors import Halted
+from reusable_holdout.slips import checked_call
 from reusable_holdout_optuna.confirmation import (
     Confirmation,
     attributes,
@@ -100,6 +101,7 @@ class GuardedStudy:
     True
     """
 
+    @checked_call
     def __init__(
         self,
         study: Study,

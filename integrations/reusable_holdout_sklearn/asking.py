@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from reusable_holdout.errors import BudgetError, Halted, HandleError, InputError, ModelError
+from reusable_holdout.guard import check_is_guard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.kinds import Winner
@@ -85,6 +86,7 @@ def check_guard(guard: ReusableHoldout, way: Way = "evaluate") -> None:
     InputError
         Saying what to use.
     """
+    check_is_guard(guard)
     if guard._holdout.X is None:
         raise InputError(
             "models are asked about with the holdout's features; this guard holds labels only; nothing was fitted; "

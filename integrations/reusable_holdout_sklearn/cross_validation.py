@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import ask, check_guard, could_replay, fitted_question, halt
 from reusable_holdout_sklearn.priors import prior_scorer
 
@@ -24,6 +25,7 @@ __all__ = ["guarded_cross_validate"]
 _PRIOR = "prior"
 
 
+@checked_call
 def guarded_cross_validate(
     estimator: Any,
     X: Any,

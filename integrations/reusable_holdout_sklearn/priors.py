@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import predictions_of
-from reusable_holdout.queries import resolve_metric
+from reusable_holdout.guard import check_is_guard, predictions_of
+from reusable_holdout.queries import Metric, resolve_metric
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout import ReusableHoldout
-    from reusable_holdout.queries import Metric
 
 __all__ = ["PriorColumn", "PriorScorer", "prior_column", "prior_scorer"]
 
@@ -73,6 +73,7 @@ class PriorScorer:
         return f"prior_scorer(<{self.metric.name}>)"
 
 
+@checked_call
 def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
     """Scorer that measures the guard's metric on folds, and never asks the guard.
 
@@ -88,6 +89,8 @@ def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
     PriorScorer
         For `scoring=`, alone or in a dict. Losses are negated: greater is better.
     """
+    if isinstance(guard, type) or not isinstance(getattr(guard, "metric", None), Metric):
+        check_is_guard(guard)
     return PriorScorer(guard.metric, guard.classes)
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import check_guard, holdout_columns, is_ladder
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
 
@@ -41,6 +42,7 @@ class _Earlier(NamedTuple):
     rows: str
 
 
+@checked_call
 def guarded_scorer(guard: ReusableHoldout, *, features: Any = None) -> GuardedScorer:
     """Scorer that answers from a guarded holdout.
 
@@ -114,6 +116,7 @@ class GuardedScorer:
         If the guard cannot score models.
     """
 
+    @checked_call
     def __init__(self, guard: ReusableHoldout, *, features: Any = None) -> None:
         check_guard(guard)
         if is_ladder(guard):

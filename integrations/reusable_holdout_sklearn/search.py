@@ -13,6 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard import check_is_guard
+from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import check_choice, check_guard, is_ladder
 from reusable_holdout_sklearn.candidates import (
     Confirmation,
@@ -155,6 +157,7 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    @checked_call
     def __init__(
         self,
         search: Any,
@@ -234,6 +237,8 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Refuse what cannot work, before anything is fitted."""
+        if self.guard is not None:
+            check_is_guard(self.guard)
         for name in ("candidates", "batch_size"):
             value = getattr(self, name)
             whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1

@@ -2,6 +2,7 @@
 
 from reusable_holdout.guard.answer import Answer, Choice, Guardrail
 from reusable_holdout.guard.chunks import ParquetRows
+from reusable_holdout.guard.expected_guard import check_is_guard
 from reusable_holdout.guard.guard import ReusableHoldout
 from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
 from reusable_holdout.guard.models import predictions_of
@@ -21,6 +22,7 @@ __all__ = [
     "ReusableHoldout",
     "Rotation",
     "Verification",
+    "check_is_guard",
     "predictions_of",
     "released",
     "verify",

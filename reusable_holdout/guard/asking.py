@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.models import check_model, training_estimate
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class Asking:
         except ModelError:
             return None
 
-    def _scores_of(self, prepared: Sequence[NDArray[Any] | None]) -> list[int | None]:
+    def _scores_of(self, prepared: Iterable[NDArray[Any] | None]) -> list[int | None]:
         """Scores on the grid, one for each; None where model or metric failed on the holdout."""
         bound = self._holdout.bound
         scores: list[int | None] = []
@@ -86,6 +87,7 @@ class Asking:
             self._tell([answer])
         return answer
 
+    @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call a function with the new answers after each commit; returns a function that ends it.
 

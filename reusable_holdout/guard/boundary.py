@@ -14,9 +14,10 @@ import os
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from reusable_holdout.errors import Halted, HoldoutError
+from reusable_holdout.slips import misfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +32,7 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let only what this library raises pass, without frames and context.
 
     Anything else becomes a :class:`HoldoutError` whose words tell only where it happened; an interrupt stays an
-    interrupt.
+    interrupt. Arguments that the method does not take are an :class:`InputError` that names them.
     """
 
     @functools.wraps(method)
@@ -47,16 +48,22 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
             failure = SystemExit(1)
         except MemoryError:
             failure = MemoryError(f"{method.__name__} ran out of memory; nothing was answered")
+        except TypeError:
+            failure = misfit(method, args, kwargs) or _withheld(method)
         except BaseException:  # its words and its type may depend on the holdout
-            failure = HoldoutError(
-                f"{method.__name__} failed inside the guard; its words are withheld, for they may quote the holdout; "
-                "nothing was answered that is not in history()"
-            )
+            failure = _withheld(method)
         del args, kwargs  # they are the holdout, when a guard is made
         failure.__cause__ = failure.__context__ = None
         raise failure.with_traceback(None)
 
     return call
+
+
+def _withheld(method: Callable[..., Any]) -> HoldoutError:
+    return HoldoutError(
+        f"{method.__name__} failed inside the guard; its words are withheld, for they may quote the holdout; nothing "
+        "was answered that is not in history()"
+    )
 
 
 def attempt(call: Callable[[], _R]) -> _R | None:

@@ -13,6 +13,8 @@ from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks
 from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.queries.containers import as_array, no_array, one_column
+from reusable_holdout.slips import percentage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,13 +57,14 @@ class PrivateData:
         self.X, self.y, self.bound, self.classes, self.sample_weight = X, y, bound, classes, sample_weight
         if X is None:
             return
-        if not hasattr(X, "shape"):
+        if isinstance(X, type) or not hasattr(X, "shape"):
             _check_list(X)
         shape = getattr(X, "shape", None)
         rows = shape[0] if shape else len(X)
         if rows != bound.rows:
+            advice = "; transpose X" if shape is not None and shape[1:] == (bound.rows,) else ""
             raise InputError(
-                f"X and y must have as many rows; got {rows:,} and {bound.rows:,}; nothing was made"
+                f"X and y must have as many rows; got {rows:,} and {bound.rows:,}{advice}; nothing was made"
             )
 
     def copied(self) -> Any:
@@ -92,17 +95,15 @@ class PrivateData:
 
 
 def _check_list(X: Any) -> None:
-    if isinstance(X, list | tuple):
-        try:
-            np.asarray(X)
-        except ValueError:
-            pass
-        else:
-            return
-    raise InputError(
-        f"X must be an array, a frame, a sparse matrix or a list of rows of one length; got {type(X).__name__}; "
-        "nothing was made"
-    )
+    if not isinstance(X, list | tuple):
+        raise no_array(X, what="X")
+    try:
+        np.asarray(X)
+    except ValueError:
+        pass
+    else:
+        return
+    raise InputError("X must be rows of one length; got a list of rows of several lengths; nothing was made")
 
 
 def checked_prior(prior: object, lower: float, upper: float, what: str) -> float:
@@ -125,8 +126,8 @@ def checked_prior(prior: object, lower: float, upper: float, what: str) -> float
         or not lower <= number <= upper
     ):
         raise InputError(
-            f"a prior must be a number in [{lower:g}, {upper:g}], the range of {what}; "
-            f"got {prior!r}; nothing was asked and nothing was charged"
+            f"a prior must be a number in [{lower:g}, {upper:g}], the range of {what}; got {prior!r}"
+            f"{percentage(number, most=upper)}; nothing was asked and nothing was charged"
         )
     return number
 
@@ -141,12 +142,7 @@ def checked_priors(
     InputError
         If the shape is another or one of them is out of bounds.
     """
-    try:
-        given = np.asarray(priors)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"priors must form one row of {count} numbers; got rows of different lengths"
-        ) from None
+    given = one_column(as_array(priors, what="priors"))
     if given.shape != (count,):
         raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
     if given.dtype.kind not in "fiu":

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Set
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.queries.containers import as_array, from_arrow, no_array, one_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import Metric, Response
 
-__all__ = ["PriorMethod", "check_model", "fitted", "predictions_of", "training_estimate"]
+__all__ = [
+    "PriorMethod",
+    "check_model",
+    "fitted",
+    "predictions_of",
+    "training_estimate",
+    "training_rows",
+]
+
+_NO_DATA = (type, str, bytes, Mapping, Set)
 
 PriorMethod = Literal["cross-validation", "in-sample"]
 
@@ -56,12 +68,16 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
     InputError
         Saying what does not fit.
     """
-    if isinstance(model, type):
-        raise InputError(f"the model must be an object; got the class {model.__name__}; make one and fit it")
+    _check_object(model)
     methods = {"labels": ["predict"], "values": ["predict"], "probabilities": ["predict_proba"]}
     names = methods.get(response, ["decision_function", "predict_proba"])
     if not any(callable(getattr(model, name, None)) for name in names):
-        raise InputError(f"this metric needs a model with {' or '.join(names)}; got {type(model).__name__}")
+        told = hasattr(model, "shape") or isinstance(model, list | tuple)
+        advice = "ask about predictions with evaluate_predictions; " if told else ""
+        raise InputError(
+            f"this metric needs a model with {' or '.join(names)}; got {type(model).__name__}; {advice}nothing was "
+            "asked"
+        )
     known, columns = getattr(model, "n_features_in_", None), np.shape(X)[1:]
     if known is not None and len(columns) == 1 and known != columns[0]:
         raise InputError(
@@ -69,6 +85,14 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
             "nothing was asked and nothing was charged"
         )
     _places(model, classes)
+
+
+def _check_object(model: Any) -> None:
+    if isinstance(model, type):
+        raise InputError(
+            f"the model must be an object; got the class {model.__name__}; make one with {model.__name__}(...); "
+            "nothing was asked"
+        )
 
 
 def _method(model: Any, name: str) -> Any:
@@ -112,8 +136,58 @@ def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
     return [places[label] for label in labels]
 
 
+def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
+    """Training data that can be fitted on, or neither of both; pyarrow's become pandas'.
+
+    Raises
+    ------
+    InputError
+        If they are no data, one of them is missing, or they are not equally long.
+    """
+    if isinstance(X_train, Real | str) and y_train is None:
+        raise InputError(
+            "a prior must be named, or it stands where X_train does; got it by position; write prior=...; nothing was "
+            "asked"
+        )
+    both = {"X_train": X_train, "y_train": y_train}
+    came = [name for name, data in both.items() if data is not None]
+    if len(came) == 1:
+        raise InputError(
+            f"X_train and y_train must come together; got {came[0]} alone; pass both, or prior=; nothing was asked"
+        )
+    if not came:
+        return None, None
+    for name, data in both.items():
+        sized = hasattr(data, "shape") or hasattr(data, "__len__")
+        if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
+            raise no_array(data, what=name)
+    X_train, y_train = from_arrow(X_train), from_arrow(y_train)
+    rows, labels = _length(X_train), _length(y_train)
+    if isinstance(rows, int) and isinstance(labels, int) and rows != labels:
+        raise InputError(
+            f"X_train and y_train must have as many rows; got {rows:,} and {labels:,}; nothing was asked"
+        )
+    column = y_train if hasattr(y_train, "ndim") else as_array(y_train, what="y_train")
+    if column.ndim == 2 and column.shape[1] == 1:
+        y_train = one_column(as_array(column, what="y_train"))
+    return X_train, y_train
+
+
+def _length(data: Any) -> Any:
+    """Rows of some data; of some that is computed later, not known yet."""
+    shape = getattr(data, "shape", None)  # a sparse matrix has no length
+    return shape[0] if shape else len(data)
+
+
 def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
-    """Return the model, or if it is not fitted a clone of it fitted on the training data."""
+    """Return the model, or if it is not fitted a clone of it fitted on the training data.
+
+    Raises
+    ------
+    InputError
+        If it is a class, or neither fitted nor fit to be.
+    """
+    _check_object(model)
     from sklearn.base import clone  # noqa: PLC0415 - importing the library does not load scikit-learn
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
@@ -124,7 +198,7 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
         if X_train is None or y_train is None:
             raise InputError(
                 "the model must be fitted, or come with X_train and y_train to be fitted on; "
-                f"got an unfitted {type(model).__name__}"
+                f"got an unfitted {type(model).__name__}; call its fit; nothing was asked"
             ) from None
         return clone(model).fit(X_train, y_train)
     except (TypeError, AttributeError):  # not an estimator: whatever has predict() is taken to be ready

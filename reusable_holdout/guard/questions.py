@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.models import check_model, fitted
+from reusable_holdout.guard.models import check_model, fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.queries import GRID
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Check
+    from reusable_holdout.guard.kinds import Check, State
     from reusable_holdout.guard.kinds.check import Asked
     from reusable_holdout.guard.models import PriorMethod
 
@@ -29,6 +32,7 @@ __all__ = ["Questions"]
 class Questions(Asking):
     """Questions that compare: with a prior, with the best so far, two models."""
 
+    @checked_call
     def evaluate(
         self,
         model: Any,
@@ -77,6 +81,7 @@ class Questions(Asking):
             If the model fails on the holdout. That it does is a fact about the holdout: it takes a charge.
         """
         self._check_features("evaluate_predictions")
+        X_train, y_train = training_rows(X_train, y_train)
         ready = fitted(model, X_train, y_train)
         stated = prior
         if stated is None and self.policy in {"thresholdout", "guess-and-check"}:
@@ -96,7 +101,9 @@ class Questions(Asking):
         question = self._content.model_question(
             fingerprint(model), asked.unit + self._policy.series_unit(series)
         )
-        return self._ask(holdout.predicted(model), asked, question, name, series)
+        return self._ask(
+            self._policy, lambda: self._measured(holdout.predicted(model)), asked, question, name, series
+        )
 
     @sealed
     def evaluate_predictions(
@@ -137,7 +144,7 @@ class Questions(Asking):
         asked = self._policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, asked.unit + self._policy.series_unit(series))
-        return self._ask(prepared, asked, question, name, series)
+        return self._ask(self._policy, lambda: self._measured(prepared), asked, question, name, series)
 
     @sealed
     def evaluate_many(
@@ -183,7 +190,8 @@ class Questions(Asking):
         stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric.name)
         labels, own = checked_names(names, len(prepared)), self._policy.series_unit(series)
         questions = self._content.questions(prepared, [unit + own for unit in units])
-        scores = self._score(prepared)
+        halted = self._policy.halt_reason(self._transcript.state) is not None
+        scores = None if halted else self._score(prepared)
         failure = self._content.several(b"failed", questions) if scores is None else None
         try:
             answers = self._transcript.ask_many(
@@ -257,8 +265,9 @@ class Questions(Asking):
         bound = self._holdout.bound
         both = bound.prepare_many([predictions, incumbent])
         question = self._content.comparison(both, asked.unit)
-        return self._ask_difference(kind, both, asked, question, name)
+        return self._ask(kind, lambda: self._difference(both), asked, question, name)
 
+    @checked_call
     def compare(
         self,
         model: Any,
@@ -291,6 +300,7 @@ class Questions(Asking):
             As for :meth:`evaluate` and :meth:`compare_predictions`.
         """
         self._check_features("compare_predictions")
+        X_train, y_train = training_rows(X_train, y_train)
         pair = [fitted(one, X_train, y_train) for one in (model, incumbent)]
         if prior is None and self.policy != "gate":
             prior = "cross-validation"
@@ -309,7 +319,9 @@ class Questions(Asking):
             check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
         kind, asked = self._comparison(prior, tolerance)
         question = self._content.model_question(fingerprint(pair), asked.unit)
-        return self._ask_difference(kind, holdout.predicted_by_both(pair), asked, question, name)
+        return self._ask(
+            kind, lambda: self._difference(holdout.predicted_by_both(pair)), asked, question, name
+        )
 
     def _comparison(self, prior: float | None, tolerance: float | None) -> tuple[Check, Asked]:
         if self._comparisons is None:
@@ -324,25 +336,32 @@ class Questions(Asking):
             )
         return self._comparisons, self._comparisons.asked(prior, tolerance, self.metric.name)
 
-    def _ask_difference(
-        self, kind: Check, both: NDArray[Any] | None, asked: Asked, question: bytes, name: str
-    ) -> Answer:
-        (label,) = checked_names([name], 1)
+    def _difference(self, both: NDArray[Any] | None) -> int | None:
+        """Half the difference of two scores, on the grid; None if a model or the metric failed."""
         scores = None if both is None else self._score(both)
-        difference = None if scores is None else (int(scores[0]) - int(scores[1]) + GRID) >> 1
-        return self._told(
-            self._transcript.ask(kind, difference, asked.prior, Query(question, label), asked.tolerance)
-        )
+        return None if scores is None else (int(scores[0]) - int(scores[1]) + GRID) >> 1
+
+    def _measured(self, prepared: NDArray[Any] | None) -> NDArray[np.int64] | None:
+        """Score as the policy measures it; None if the model or the metric failed."""
+        scores = None if prepared is None else self._score(prepared[None])
+        return None if scores is None else scores[0]
 
     def _ask(
-        self, prepared: NDArray[Any] | None, asked: Asked, question: bytes, name: str, series: str
+        self,
+        kind: Check,
+        measure: Callable[[], Any],
+        asked: Asked,
+        question: bytes,
+        name: str,
+        series: str = "",
     ) -> Answer:
-        """Ask with predictions, or with None if the model failed to make them."""
+        """Ask about what is measured, if it comes to that: not for what is refused or replayed, nor after a halt."""
+
+        def refuse(state: State) -> None:
+            tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
+            kind.check_room(np.array([asked.prior]), tolerances, state)
+
         (label,) = checked_names([name], 1)
-        scores = None if prepared is None else self._score(prepared[None])
-        score = None if scores is None else scores[0]
-        return self._told(
-            self._transcript.ask(
-                self._policy, score, asked.prior, Query(question, label, series), asked.tolerance
-            )
-        )
+        score = measure() if self._transcript.needs_rows(kind, question, refuse) else None
+        query = Query(question, label, series)
+        return self._told(self._transcript.ask(kind, score, asked.prior, query, asked.tolerance))

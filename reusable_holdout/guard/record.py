@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.released import released_by
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.plan import whole
+from reusable_holdout.plan import choice, whole
 from reusable_holdout.validity import choice_nats
 
 if TYPE_CHECKING:
@@ -148,6 +147,7 @@ class Record:
         InputError
             If there is no such kind, or the prior is out of bounds.
         """
+        choice("kind", kind, ("evaluate", "reveal", "choose", "final"))
         state, count = self._state(), whole("candidates", candidates)
         if prior is not None:
             self._reveals.check_stated(prior, self.metric.name)
@@ -158,10 +158,8 @@ class Record:
         elif kind == "choose":
             least = min(self._choices.code.nats) + choice_nats(1, count)
             most = self._choices.worst_nats(count)
-        elif kind == "final":
-            least = most = 0.0
         else:
-            raise InputError(f'kind is "evaluate", "reveal", "choose" or "final"; got {kind!r}')
+            least = most = 0.0
         charges = min(self.plan.charges, state.charges + (kind == "evaluate"))
         ended = (self._finals if kind == "final" else self._policy).halt_reason(state) is not None
         ended = ended or (kind == "choose" and count > self.plan.queries - state.asked)

@@ -11,6 +11,7 @@ from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import FAILED
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,6 +63,7 @@ class Released(NamedTuple):
     metric: str
 
 
+@checked_call
 def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
     """Read a ledger without the holdout and its key.
 

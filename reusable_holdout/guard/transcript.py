@@ -82,6 +82,18 @@ class Transcript:
         before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
         return kind.length(before)
 
+    def needs_rows(self, kind: Kind, question: bytes, refuse: Callable[[State], None] | None = None) -> bool:
+        """Whether an answer needs the rows: not one that was given before, and none after a halt, which is for good.
+
+        What `refuse` raises by public numbers it raises here, too, before the rows are read; the transaction decides.
+        """
+        state = self.state
+        if kind.halt_reason(state) is not None or self._ledger.find(question) is not None:
+            return False
+        if refuse is not None:
+            refuse(state)
+        return True
+
     # ---- views
 
     def opened(self, digest: bytes) -> Row | None:

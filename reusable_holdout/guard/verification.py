@@ -24,6 +24,7 @@ from reusable_holdout.guard.kinds import (
 )
 from reusable_holdout.guard.verified_views import Views
 from reusable_holdout.ledger import chain_problems, genesis
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -77,6 +78,7 @@ class Verification:
             raise TamperedLedgerError(self.problems)
 
 
+@checked_call
 def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verification:
     """Recompute the hash chain, the budget, and every interval of a ledger, offline and without the holdout or its key.
 

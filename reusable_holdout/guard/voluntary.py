@@ -12,14 +12,16 @@ from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.inputs import checked_names, checked_priors
 from reusable_holdout.guard.kinds import Terms, Winner
-from reusable_holdout.guard.models import fitted
+from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
+from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.kinds import State
     from reusable_holdout.guard.models import PriorMethod
 
 __all__ = ["Voluntary"]
@@ -28,6 +30,7 @@ __all__ = ["Voluntary"]
 class Voluntary(Asking):
     """What a guard tells because it is asked to, whatever the rows say: it takes no charge, but is paid for."""
 
+    @checked_call
     def reveal(
         self,
         model: Any,
@@ -61,6 +64,7 @@ class Voluntary(Asking):
             As for :meth:`evaluate`; a failure takes no charge, but costs nats.
         """
         self._check_features("reveal_predictions")
+        X_train, y_train = training_rows(X_train, y_train)
         ready = fitted(model, X_train, y_train)
         stated = "cross-validation" if prior is None else prior
         if isinstance(stated, str):
@@ -71,7 +75,7 @@ class Voluntary(Asking):
     def _reveal_model(self, model: Any, prior: float, name: str) -> Answer:
         stated = self._reveals.check_stated(prior, self.metric.name)
         question = self._model_question(model, self._reveals.grid_unit(stated), b"reveal")
-        return self._revealed(self._holdout.predicted(model), stated, question, name)
+        return self._revealed(map(self._holdout.predicted, [model]), stated, question, name)
 
     @sealed
     def reveal_predictions(self, predictions: Any, *, prior: float | None = None, name: str = "") -> Answer:
@@ -108,13 +112,22 @@ class Voluntary(Asking):
         stated = self._reveals.check_stated(prior, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, self._reveals.grid_unit(stated), b"reveal")
-        return self._revealed(prepared, stated, question, name)
+        return self._revealed([prepared], stated, question, name)
 
-    def _revealed(self, prepared: NDArray[Any] | None, prior: float, question: bytes, name: str) -> Answer:
+    def _revealed(
+        self, prepared: Iterable[NDArray[Any] | None], prior: float, question: bytes, name: str
+    ) -> Answer:
+        """Reveal the score of one prediction, which is made when it is taken: not for what is refused or replayed."""
+
+        def refuse(state: State) -> None:
+            self._reveals.check_affordable(self._reveals.worst_nats(), state, "a reveal")
+
         (label,) = checked_names([name], 1)
-        (score,) = self._scores_of([prepared])
+        needed = self._transcript.needs_rows(self._reveals, question, refuse)
+        (score,) = self._scores_of(prepared) if needed else [None]
         return self._told(self._transcript.reveal(self._reveals, score, prior, Query(question, label)))
 
+    @checked_call
     def choose(
         self,
         models: Sequence[Any],
@@ -162,7 +175,7 @@ class Voluntary(Asking):
         digests = [
             self._model_question(model, unit, b"choose") for model, unit in zip(models, units, strict=True)
         ]
-        scores = self._scores_of([self._holdout.predicted(model) for model in models])
+        scores = self._scores_to_choose_by(map(self._holdout.predicted, models), digests)
         return self._chosen(scores, stated, digests, name)
 
     @sealed
@@ -193,7 +206,20 @@ class Voluntary(Asking):
             self._content.question(one, unit, b"choose")
             for one, unit in zip(prepared, self._reveals.grid_units(stated).tolist(), strict=True)
         ]
-        return self._chosen(self._scores_of(list(prepared)), stated, digests, name)
+        return self._chosen(self._scores_to_choose_by(prepared, digests), stated, digests, name)
+
+    def _scores_to_choose_by(
+        self, prepared: Iterable[NDArray[Any] | None], candidates: Sequence[bytes]
+    ) -> list[int | None]:
+        """Scores of predictions, which are made when they are taken: not for what is refused or replayed."""
+        count, question = len(candidates), self._content.several(b"choose", candidates)
+
+        def refuse(state: State) -> None:
+            self._transcript.check_room(count, state)
+            self._choices.check_affordable(self._choices.worst_nats(count), state, "a choice")
+
+        needed = self._transcript.needs_rows(self._choices, question, refuse)
+        return self._scores_of(prepared) if needed else [None] * count
 
     def _stated_priors(self, priors: Any, count: int) -> NDArray[np.float64]:
         certificate = self._reveals.certificate
@@ -222,6 +248,7 @@ class Voluntary(Asking):
         outcome = self._choices.outcome(answer.told, terms)
         return self._choices.others(outcome, terms, self._transcript.length_of(self._choices, answer.query))
 
+    @checked_call
     def final(self, model: Any, *, name: str | None = None) -> Any:
         """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
 
@@ -258,7 +285,7 @@ class Voluntary(Asking):
     @sealed
     def _final_models(self, models: list[Any], names: list[str]) -> list[Answer]:
         digests = [self._model_question(model, 0, b"final") for model in models]
-        return self._finished([self._holdout.predicted(model) for model in models], digests, names)
+        return self._finished(map(self._holdout.predicted, models), digests, names)
 
     @sealed
     def final_predictions(self, predictions: Any, *, name: str = "") -> Any:
@@ -296,19 +323,22 @@ class Voluntary(Asking):
         )
         prepared = bound.prepare_many(list(predictions)) if several else bound.prepare(predictions)[None]
         digests = [self._content.question(one, 0, b"final") for one in prepared]
-        answers = self._finished(list(prepared), digests, [name] * len(digests))
+        answers = self._finished(prepared, digests, [name] * len(digests))
         return answers if several else answers[0]
 
     def _finished(
-        self, prepared: Sequence[NDArray[Any] | None], digests: Sequence[bytes], names: Sequence[str]
+        self, prepared: Iterable[NDArray[Any] | None], digests: Sequence[bytes], names: Sequence[str]
     ) -> list[Answer]:
+        """Tell the scores of predictions, which are made when they are taken: not after another final."""
         labels = checked_names(list(names), len(digests))
         questions = [Query(digest, label) for digest, label in zip(digests, labels, strict=True)]
         if len(set(digests)) < len(digests):
             raise InputError(
                 "a final is of different models; two are the same; nothing was told; name each once"
             )
-        answers = self._transcript.final(self._finals, self._scores_of(prepared), questions)
+        ended = self._finals.halt_reason(self._transcript.state) is not None
+        scores = [None] * len(digests) if ended else self._scores_of(prepared)
+        answers = self._transcript.final(self._finals, scores, questions)
         given = [answer for answer in answers if answer is not None]
         self._tell([answer for answer in given if not answer.replayed])
         if len(given) < len(answers):

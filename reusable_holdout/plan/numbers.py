@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.slips import closest, percentage
 
 __all__ = ["checked_bounds", "choice", "real", "real_or_none", "whole", "whole_or_none", "wholes"]
 
@@ -25,7 +26,9 @@ def checked_bounds(bounds: object) -> tuple[float, float]:
 def choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Refuse a word that is none of those allowed."""
     if value not in allowed:
-        raise InputError(f"{name} is one of {', '.join(allowed)}; got {value!r}")
+        near = closest(value, allowed) if isinstance(value, str) else None
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise InputError(f"{name} is one of {', '.join(allowed)}; got {value!r}{hint}")
 
 
 def whole_or_none(name: str, value: object, most: int, *, least: int = 1) -> int | None:
@@ -80,5 +83,6 @@ def real(
     ):
         low = f"[{least:g}" if least > above else f"({above:g}"
         high = f"{most:g}]" if most < below else f"{below:g})"
-        raise InputError(f"{name} must be a number in {low}, {high}; got {value!r}")
+        hint = percentage(number, most=min(most, below))
+        raise InputError(f"{name} must be a number in {low}, {high}; got {value!r}{hint}")
     return number

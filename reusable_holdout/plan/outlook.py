@@ -10,6 +10,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import expected_charges_of_stages
 from reusable_holdout.plan.numbers import real, whole_or_none
 from reusable_holdout.plan.otherwise import other_half_widths
+from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import LADDERS
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Outlook:
     def _certificate(self) -> Certificate:
         return self.certificate()
 
+    @checked_call
     def threshold_at(self, *, charges: int, estimate: float | None = None) -> float:
         """Threshold in force after so many charges, at a prior near `estimate`."""
         if not 0 <= charges < self.charges:
@@ -64,6 +66,7 @@ class Outlook:
         """Threshold T before the first charge, at `estimate`."""
         return self.threshold_at(charges=0)
 
+    @checked_call
     def half_width(self, *, query: int, charges: int, estimate: float | None = None) -> float:
         """Half-width of the confidence bound alone, at one question.
 
@@ -91,6 +94,7 @@ class Outlook:
             raise InputError(f"charges must lie in [0, query); got {charges} charges at query {query}")
         return certificate.half_width(charges=charges, nats=certificate.charge_nats * charges, estimate=at)
 
+    @checked_call
     def final_half_width(
         self, *, charges: int = 0, nats: float = 0.0, answers: int = 1, estimate: float | None = None
     ) -> float:
@@ -147,6 +151,7 @@ class Outlook:
             return math.nan
         return self._wish.honest(**self._numbers())
 
+    @checked_call
     def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:
         """Distribution of the charges of an honest search after so many questions, by default before the last.
 

@@ -23,6 +23,7 @@ from reusable_holdout.queries.probability_metrics import (
     roc_auc_ovr,
 )
 from reusable_holdout.queries.value_metrics import mae, mse, quantile_loss, r2, rmse
+from reusable_holdout.slips import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,9 +96,11 @@ def resolve_metric(metric: str | Metric) -> Metric:
     """
     if isinstance(metric, Metric):
         return metric
+    names = sorted([*_CATALOGUE, *_BOUNDED])
     if not isinstance(metric, str):
         raise InputError(
-            f"a metric must be a name or a Metric; got {type(metric).__name__}; pass one of these"
+            f"a metric must be a name or a Metric; got {type(metric).__name__}; "
+            f"{_hint(getattr(metric, '__name__', ''), names)}"
         )
     metric = _ALIASES.get(metric, metric)
     if metric in _BOUNDED:
@@ -106,13 +109,15 @@ def resolve_metric(metric: str | Metric) -> Metric:
             f"pass {metric}({_BOUNDED[metric][1]})"
         )
     if metric not in _CATALOGUE:
-        names = [*_CATALOGUE, *_BOUNDED]
-        import difflib  # noqa: PLC0415 - for this message alone
-
-        close = difflib.get_close_matches(metric.lower(), names, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}?" if close else "pass a Metric for one of your own"
-        raise InputError(f"a metric's name must be one of {', '.join(sorted(names))}; got {metric!r}; {hint}")
+        raise InputError(
+            f"a metric's name must be one of {', '.join(names)}; got {metric!r}; {_hint(metric, names)}"
+        )
     return _CATALOGUE[metric]()
+
+
+def _hint(name: str, names: list[str]) -> str:
+    near = closest(name, names)
+    return f"did you mean {near!r}?" if near else "pass a Metric for one of your own"
 
 
 def described_metric(description: Mapping[str, Any]) -> Metric:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Set
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,7 +13,7 @@ from reusable_holdout.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Kind", "as_array", "one_column", "real_array", "typed_array"]
+__all__ = ["Kind", "as_array", "from_arrow", "no_array", "one_column", "real_array", "typed_array"]
 
 Kind = Literal["numbers", "text"]
 
@@ -25,8 +27,15 @@ _OBJECTS: dict[str, Any] = {
 }
 
 
+def from_arrow(values: Any) -> Any:
+    """Pandas object of a pyarrow table, batch or array; anything else as it is. pyarrow is not imported for that."""
+    if not type(values).__module__.startswith("pyarrow.") or not hasattr(values, "to_pandas"):
+        return values
+    return values.to_pandas()
+
+
 def as_array(values: object, *, what: str) -> NDArray[Any]:
-    """NumPy array of a list, array, pandas or polars object, or sparse matrix.
+    """NumPy array of a list, array, pandas, polars or pyarrow object, or sparse matrix.
 
     Nothing is converted in meaning: a list that mixes text and numbers stays a list of objects and is refused
     later, never turned into text.
@@ -34,14 +43,14 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
     Parameters
     ----------
     values : array-like
-        Lists, NumPy, pandas, polars, scipy.sparse, or anything with ``__array__``.
+        Lists, NumPy, pandas, polars, pyarrow, scipy.sparse, or anything with ``__array__``.
     what : str
         What the values are, for messages.
 
     Raises
     ------
     InputError
-        If the values are ragged or masked.
+        If the values are ragged or masked, or no array at all.
 
     Examples
     --------
@@ -50,6 +59,7 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{what} must not be missing; got masked entries; drop or fill them")
+    values = from_arrow(values)
     for method in ("to_numpy", "toarray"):  # pandas and polars; scipy.sparse
         if not isinstance(values, type) and callable(getattr(values, method, None)):
             return np.asarray(getattr(values, method)())
@@ -64,7 +74,31 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
         )
     if problem:
         raise InputError(problem)
+    if array.ndim == 0 and array.dtype.kind == "O":
+        raise no_array(values, what=what)
     return array
+
+
+def no_array(values: object, *, what: str) -> InputError:
+    """Error for what is no array: what came, by its type alone, and what to pass."""
+    came, advice = f"got {type(values).__name__}", "convert it"
+    if values is None:
+        came, advice = "got None", "pass them"
+    elif isinstance(values, type):
+        came, advice = f"got the class {values.__name__}", "make an object"
+    elif isinstance(values, str | bytes | PurePath):
+        came, advice = "got text or a path, not data", "read the file first"
+    elif isinstance(values, Mapping):
+        advice = "pass its values as a list, in the order of the rows"
+    elif isinstance(values, Set):
+        advice = "a set has no order: pass a list in the order of the rows"
+    elif isinstance(values, Iterator):
+        advice = "it can be read once only: pass a list of it"
+    elif hasattr(values, "predict"):
+        advice = "pass what the model predicts, or ask about the model itself"
+    elif hasattr(values, "collect"):
+        advice = "pass what its collect() gives"
+    return InputError(f"{what} must be a list or an array, with an entry for each row; {came}; {advice}")
 
 
 def one_column(array: NDArray[Any]) -> NDArray[Any]:

@@ -86,10 +86,26 @@ class Predictions:
             return self.joined(self._of(pieces))
         array = one_column(as_array(predictions, what=_WHAT))
         if array.shape not in self._shapes:
-            many = array.ndim > len(self._shapes[0])
-            hint = "pass one number or label per row" if many else "predict every holdout row once, in order"
-            raise InputError(f"predictions must have shape {self._shapes[0]}; got {array.shape}; {hint}")
+            raise InputError(
+                f"predictions must have shape {self._shapes[0]}; got {array.shape}; {self._advice(array.shape)}"
+            )
         return self._convert(array)
+
+    def _advice(self, shape: tuple[int, ...]) -> str:
+        """What to pass in place of an array of another shape."""
+        if shape[1:] in self._shapes:
+            return "pass its entries one by one, or all of them to evaluate_many"
+        if shape[::-1] in self._shapes:
+            return "transpose it"
+        if len(shape) > len(self._shapes[0]) and shape[0] == self.rows:
+            return (
+                f"pass what the model predicts, one {self._entry} for each row, and not the rows themselves"
+            )
+        return "predict every holdout row once, in order"
+
+    @property
+    def _entry(self) -> str:
+        return "label (predict, not predict_proba)" if self._response == "labels" else "number"
 
     def of_rows(self, rows: int) -> Self:
         """Form of the predictions for some of the rows."""
@@ -185,10 +201,10 @@ def _about_strangers(labels: NDArray[Any], classes: NDArray[Any]) -> str:
         return "predicted labels must be finite; got NaN or infinity; predict a class for every row"
     stranger = labels[~np.isin(labels, classes)][0]
     shown = ", ".join(str(one) for one in classes[:10]) + (", ..." if len(classes) > 10 else "")
-    return (
-        f"predicted labels must be among the classes {shown}; got {stranger}; "
-        "pass classes= when binding if it may occur"
-    )
+    advice = "if it may occur, name it in classes= when the guard is made"
+    if labels.dtype.kind == "f" and 0.0 < stranger < 1.0:
+        advice = "pass labels, as predict gives them, no probabilities"
+    return f"predicted labels must be among the classes {shown}; got {stranger}; {advice}"
 
 
 def _finite(array: NDArray[Any]) -> NDArray[Any]:

@@ -170,7 +170,9 @@ def _counted(codes: NDArray[Any], classes: int) -> NDArray[np.int64]:
 def _rows_of(y: object) -> NDArray[Any]:
     array = one_column(as_array(y, what="the labels"))
     if array.ndim != 1:
-        raise InputError(f"the labels must have shape (rows,); got {array.shape}; pass one column")
+        raise InputError(
+            f"the labels must have shape (rows,); got {array.shape}; pass one column; rows come first, labels second"
+        )
     if not 0 < len(array) < _MOST_ROWS:
         raise InputError(f"the labels must be at least 1 and fewer than 2**31; got {len(array)}; pass others")
     return array

@@ -8,6 +8,7 @@ from typing import Any
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks.dask_rows import DaskRows
 from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.queries.containers import from_arrow
 from reusable_holdout.queries.pieces import compact, is_dask
 
 __all__ = ["rows_and_labels"]
@@ -16,7 +17,8 @@ __all__ = ["rows_and_labels"]
 def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
     """Features, which may stay where they are, and labels, read once.
 
-    Whatever lies in memory is returned as it is; doing this twice changes nothing.
+    Whatever lies in memory is returned as it is, but pyarrow's tables, which become pandas'; doing this twice changes
+    nothing.
 
     Parameters
     ----------
@@ -30,6 +32,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
     """
     for given, what in ((X, "X"), (y, "y")):
         _check_no_paths(given, what, name_allowed=what == "y")
+    X, y = from_arrow(X), from_arrow(y)
     if is_dask(X):
         X = DaskRows(X)
     if isinstance(y, str):

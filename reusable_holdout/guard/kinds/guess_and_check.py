@@ -80,13 +80,22 @@ class GuessAndCheck(Check):
         least = self.certificate.least_threshold
         for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
             if self._exact(prior, state, tolerance) < least:
-                wider = tolerance
-                while self._exact(prior, state, wider) < least:
-                    wider = round_up(wider * 1.001)
+                wider = self._least(prior, state, tolerance)
                 raise InputError(
                     f"a tolerance must be at least {wider:g} at this prior after {state.charges} charges; got "
                     f"{tolerance:g}; nothing was asked and nothing was charged; widen it"
                 )
+
+    def _least(self, prior: float, state: State, refused: float) -> float:
+        """Tolerance that can be kept, and hardly larger than the least one."""
+        least, kept = self.certificate.least_threshold, 2.0 * self.certificate.span
+        while kept - refused > 1e-4 * kept:
+            middle = (refused + kept) / 2.0
+            if self._exact(prior, state, middle) < least:
+                refused = middle
+            else:
+                kept = middle
+        return round_up(kept)
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Threshold that keeps this tolerance, or the least there is.

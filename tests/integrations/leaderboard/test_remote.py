@@ -101,6 +101,27 @@ def test_an_empty_history_has_the_columns_of_a_full_one(remote, predictions):
     assert list(before.columns) == list(holdout.history().columns) == list(competition.history().columns)
 
 
+def test_slips_are_told_in_plain_words_before_anything_is_sent(remote, predictions):
+    holdout, competition, _ = remote()
+    good = predictions(0.9)
+    both = np.stack([good, 1 - good])
+    slips = {
+        r"got 90.*write 0\.9": lambda: holdout.evaluate_predictions(good, prior=90),
+        r"got \[0\.9\]": lambda: holdout.evaluate_predictions(good, prior=[0.9]),
+        "got dict.*order of the rows": lambda: holdout.evaluate_predictions({"y": good}, prior=0.9),
+        "got generator.*pass a list": lambda: holdout.evaluate_many([(one for one in good)], [0.9]),
+        "transpose it": lambda: holdout.evaluate_many(both.T, [0.9, 0.1]),
+        r"priors must have shape \(2,\)": lambda: holdout.evaluate_many(both, 0.9),
+        "90.*percentage": lambda: holdout.evaluate_many(both, [0.9, 90]),
+        "priors.*rectangular": lambda: holdout.evaluate_many(both, [[0.9], [0.1, 0.1]]),
+        "names must be text": lambda: holdout.evaluate_many(both, [0.9, 0.1], names=["a"]),
+    }
+    for words, act in slips.items():
+        with pytest.raises(InputError, match=words):
+            act()
+    assert competition.status().answered == 0
+
+
 @pytest.mark.parametrize("wrap", [list, pd.Series, lambda y: y.astype(float), lambda y: y.reshape(-1, 1)])
 def test_predictions_may_come_in_anything_a_guard_takes(remote, predictions, wrap):
     holdout, _, _ = remote()

@@ -1,0 +1,130 @@
+"""Words for slips: a call that its function does not take, a name that is nearly right.
+
+No value is ever quoted, only names: an argument may be the holdout.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+__all__ = ["checked_call", "closest", "misfit", "percentage"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def checked_call(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Refuse arguments that a function does not take by an :class:`InputError` that says which it takes.
+
+    A call that fits costs nothing: only after a TypeError is it asked whether the arguments were to blame.
+    """
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            problem = misfit(function, args, kwargs)
+            if problem is None:
+                raise
+        del args, kwargs
+        raise problem
+
+    return call
+
+
+def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> InputError | None:
+    """Say why a function does not take these arguments; None if it does."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        pass
+    else:
+        return None
+    parameters = list(signature.parameters.values())
+    name, nothing = function.__name__, "nothing was asked"
+    if parameters and parameters[0].name in {"self", "cls"}:
+        if not args or not hasattr(args[0], name):
+            return InputError(
+                f"{name} must be called on an object; it was called on the class; make one first; {nothing}"
+            )
+        if name == "__init__":
+            name, nothing = type(args[0]).__name__, "nothing was made"
+        parameters, args = parameters[1:], args[1:]
+    return InputError(f"{_problem(name, parameters, args, kwargs)}; {nothing}")
+
+
+def _problem(
+    name: str, parameters: Sequence[inspect.Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> str:
+    placed = [one.name for one in parameters if one.kind in _BY_POSITION]
+    named = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    kinds = {one.kind for one in parameters}
+    unknown = [word for word in kwargs if word not in {*placed, *named}]
+    if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
+        near = closest(unknown[0], [*placed, *named])
+        advice = f"did you mean {near}=?" if near else f"it takes {_listed(placed, named)}"
+        return f"{name} has no argument {unknown[0]!r}; {advice}"
+    if len(args) > len(placed) and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        example = _call(name, placed, named[: len(args) - len(placed)])
+        return (
+            f"{name} takes {_listed(placed, []) or 'nothing'} by position and the rest by name; got {len(args)} by "
+            f"position; write {example}"
+        )
+    twice = [word for word in placed[: len(args)] if word in kwargs]
+    if twice:
+        return f"{name} takes each argument once; got {twice[0]} by position and by name; leave one out"
+    given = {*placed[: len(args)], *kwargs}
+    needed = [
+        one.name
+        for one in parameters
+        if one.default is one.empty and one.kind in {*_BY_POSITION, inspect.Parameter.KEYWORD_ONLY}
+    ]
+    left_out = [f"{word}=" if word in named else word for word in needed if word not in given]
+    shown = [word for word in named if word in needed or word in kwargs]
+    example = _call(name, [word for word in placed if word in needed], shown)
+    return f"{name} needs {', '.join(left_out)}, which did not come; write {example}"
+
+
+def _listed(placed: Sequence[str], named: Sequence[str]) -> str:
+    return ", ".join([*placed, *(f"{word}=" for word in named)])
+
+
+def _call(name: str, placed: Sequence[str], named: Sequence[str]) -> str:
+    return f"{name}({', '.join([*placed, *(f'{word}=...' for word in named)])})"
+
+
+def closest(word: str, words: Iterable[str]) -> str | None:
+    """Word that was probably meant; None if none is near.
+
+    Examples
+    --------
+    >>> closest("tolerence", ["rows", "tolerance"])
+    'tolerance'
+    """
+    import difflib  # noqa: PLC0415 - for messages alone
+
+    names = {one.lower(): one for one in words}
+    found = difflib.get_close_matches(word.lower(), list(names), n=1, cutoff=0.6)
+    return names[found[0]] if found else None
+
+
+def percentage(number: float, *, most: float) -> str:
+    """Hint for a number beyond a limit of about 1 that would be within it, were it a percentage; else nothing.
+
+    Examples
+    --------
+    >>> percentage(90.0, most=1.0)
+    '; a percentage? write 0.9'
+    """
+    return f"; a percentage? write {number / 100.0:g}" if most < number <= 100.0 and most <= 2.0 else ""

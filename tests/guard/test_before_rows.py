@@ -1,0 +1,210 @@
+"""What public numbers refuse, a halt ends or a ledger knows already is settled before the rows are read."""
+
+import numpy as np
+import pytest
+from cases import for_each
+
+from reusable_holdout import BudgetError, Halted, InputError, Metric, ModelError, ReusableHoldout
+
+ROWS = 2_000
+SETTINGS = {"charges": 2, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7, "seed": 1}
+
+
+class Counting:
+    """A metric and models that note when they are used."""
+
+    def __init__(self):
+        self.measured = self.predicted = 0
+
+    def loss(self, y_true, y_pred):
+        self.measured += 1
+        return (np.asarray(y_true) != np.asarray(y_pred)).astype(float)
+
+    def model(self, share=0.7):
+        return Counted(self, share)
+
+    @property
+    def used(self):
+        return self.measured + self.predicted
+
+
+class Counted:
+    """Predicts ones, but for a share of the rows."""
+
+    def __init__(self, counting, share):
+        self.counting, self.share = counting, share
+
+    def predict(self, X):
+        self.counting.predicted += 1
+        return (np.arange(len(X)) >= self.share * len(X)).astype(int)
+
+    def __getstate__(self):  # what it is: who counts is no part of it
+        return {"share": self.share}
+
+
+class Failing(Counted):
+    """Fails on whatever rows."""
+
+    def predict(self, X):
+        super().predict(X)
+        raise ValueError("of the rows")
+
+
+@pytest.fixture
+def counting():
+    return Counting()
+
+
+@pytest.fixture
+def make(counting):
+    metric = Metric(
+        name="own", greater_is_better=False, lower=0.0, upper=1.0, family="binomial", response="labels",
+        loss=counting.loss,
+    )  # fmt: skip
+
+    def make(queries=40, **changes):
+        y = (np.arange(ROWS) >= 0.5 * ROWS).astype(int)
+        guard = ReusableHoldout(
+            np.zeros((ROWS, 1)), y, metric=metric, queries=queries, **{**SETTINGS, **changes}
+        )
+        counting.measured = counting.predicted = 0
+        return guard
+
+    return make
+
+
+def predictions(share):
+    return (np.arange(ROWS) >= share * ROWS).astype(int)
+
+
+def ask(guard, counting, share, way):
+    """Ask about a model, or its predictions, that is off on |share - 0.5| of the rows."""
+    model, told = counting.model(share), predictions(share)
+    ways = {
+        "evaluate": lambda: guard.evaluate(model, prior=0.2),
+        "evaluate_predictions": lambda: guard.evaluate_predictions(told, prior=0.2),
+        "evaluate_many": lambda: guard.evaluate_many([told, predictions(share + 0.01)], [0.2, 0.2]),
+        "compare": lambda: guard.compare(model, counting.model(0.5), prior=0.2),
+        "compare_predictions": lambda: guard.compare_predictions(told, predictions(0.5), prior=0.2),
+        "reveal": lambda: guard.reveal(model, prior=0.2),
+        "reveal_predictions": lambda: guard.reveal_predictions(told, prior=0.2),
+        "choose": lambda: guard.choose([model, counting.model(share + 0.01)], [0.2, 0.2]),
+        "choose_predictions": lambda: guard.choose_predictions([told, predictions(share + 0.01)], [0.2, 0.2]),
+        "final": lambda: guard.final(model),
+        "final_predictions": lambda: guard.final_predictions(told),
+    }
+    return ways[way]()
+
+
+WAYS = [
+    *("evaluate", "evaluate_predictions", "evaluate_many", "compare", "compare_predictions"),
+    *("reveal", "reveal_predictions", "choose", "choose_predictions"),
+]
+FINALS = ["final", "final_predictions"]
+AFFORDED = {"charges": 1, "reveals": 4, "choices": [2] * 4, "threshold": None, "tolerance": 0.2}
+
+
+@for_each("way", ["reveal", "reveal_predictions", "choose", "choose_predictions"])
+def test_what_would_break_a_promise_is_refused_before_the_rows_are_read(make, counting, way):
+    guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
+    assert not guard.price(way.removesuffix("_predictions"), candidates=2).allowed
+    with pytest.raises(InputError, match="are left beside the charges"):
+        ask(guard, counting, 0.7, way)
+    assert (counting.used, guard.answered) == (0, 0)
+
+
+@for_each("way", ["choose", "choose_predictions"])
+def test_a_choice_among_more_than_are_left_is_refused_before_the_rows_are_read(make, counting, way):
+    guard = make(queries=5, **AFFORDED)
+    for share in (0.6, 0.65):
+        ask(guard, counting, share, way)
+    used = counting.used
+    with pytest.raises(BudgetError, match="2 new questions asked, 1 left of 5"):
+        ask(guard, counting, 0.7, way)
+    assert (counting.used, guard.queries_asked) == (used, 4)
+
+
+def test_a_tolerance_that_cannot_be_kept_is_refused_before_the_rows_are_read(make, counting):
+    guard = make(policy="guess-and-check")
+    for act in (
+        lambda: guard.evaluate(counting.model(), prior=0.2, tolerance=0.001),
+        lambda: guard.evaluate_predictions(predictions(0.7), prior=0.2, tolerance=0.001),
+        lambda: guard.compare(counting.model(), counting.model(0.5), prior=0.2, tolerance=0.001),
+    ):
+        with pytest.raises(InputError, match="a tolerance must be at least"):
+            act()
+    assert (counting.used, guard.answered) == (0, 0)
+
+
+def answers(told):
+    return [getattr(one, "answer", one) for one in (told if isinstance(told, list) else [told])]
+
+
+@for_each("way", WAYS)
+@for_each("spent", ["charges", "queries", "final"])
+@pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
+def test_after_a_halt_nothing_new_reads_the_rows_and_what_was_asked_replays_without_them(
+    make, counting, way, spent, durable, tmp_path
+):
+    place = tmp_path / f"{way} {spent}.db" if durable else None
+    guard = make(queries=8, ledger=place, **{**AFFORDED, "charges": 2 if spent == "charges" else 1})
+    first = ask(guard, counting, 0.7, way)
+    if spent == "charges":
+        for share in (0.98, 0.97):
+            guard.evaluate_predictions(predictions(share), prior=0.1)
+    elif spent == "queries":
+        for place in range(8 - guard.queries_asked):
+            guard.evaluate_predictions(predictions(0.7 + place / ROWS), prior=0.21)
+    else:
+        guard.final_predictions(predictions(0.75))
+    assert guard.halt_reason == spent
+    counting.measured = counting.predicted = 0
+    with pytest.raises(Halted):
+        ask(guard, counting, 0.8, way)
+    again = ask(guard, counting, 0.7, way)
+    assert counting.used == 0
+    assert [one.value for one in answers(again)] == [one.value for one in answers(first)]
+    assert all(one.replayed for one in answers(again))
+    guard.close()
+
+
+@for_each("way", FINALS)
+def test_after_a_final_another_reads_no_rows_and_the_same_replays_without_them(make, counting, way):
+    guard = make(**AFFORDED)
+    first = ask(guard, counting, 0.7, way)
+    counting.measured = counting.predicted = 0
+    with pytest.raises(Halted, match="a final was given"):
+        ask(guard, counting, 0.8, way)
+    assert ask(guard, counting, 0.7, way) == first._replace(replayed=True)
+    assert counting.used == 0
+
+
+@for_each("way", [*WAYS, *FINALS])
+def test_what_was_asked_before_is_told_again_without_its_model(make, counting, way):
+    if way == "evaluate_many":  # a batch is measured as a whole
+        return
+    guard = make(**AFFORDED)
+    ask(guard, counting, 0.7, way)
+    used, answered = counting.used, guard.answered
+    ask(guard, counting, 0.7, way)
+    assert (counting.used, guard.answered) == (used, answered)
+    assert used > 0
+
+
+def test_a_failure_is_told_again_without_the_model(make, counting):
+    guard = make()
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"took one charge \(query 1\)"):
+            guard.evaluate(Failing(counting, 0.7), prior=0.2)
+    assert (counting.predicted, guard.answered) == (1, 1)
+
+
+def test_a_reveal_that_was_told_replays_when_no_more_can_be_afforded(make, counting):
+    guard = make(charges=None, threshold=None, tolerance=0.2, reveals=1)
+    first = guard.reveal(counting.model(0.6), prior=0.2)
+    with pytest.raises(InputError, match="are left beside the charges"):
+        for percent in range(61, 100):
+            guard.reveal(counting.model(percent / 100), prior=0.2)
+    used = counting.used
+    assert guard.reveal(counting.model(0.6), prior=0.2) == first._replace(replayed=True)
+    assert counting.used == used
