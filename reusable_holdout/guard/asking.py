@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.kinds import rail_of
 from reusable_holdout.guard.models import check_model, training_estimate
+from reusable_holdout.queries import GRID
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.content import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Choose, Final, Reveal
+    from reusable_holdout.guard.kinds import Check, Choose, Final, Rail, Reveal, Ways
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.mechanisms import KeyedNoise
+    from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Policy
 
@@ -34,7 +38,11 @@ class Asking:
     """Parts of a guard that its questions need; the guard itself is made, and lives, in its subclass."""
 
     metric: Metric
+    plan: Plan
     policy: Policy
+    view: int
+    _noise: KeyedNoise
+    _ways: Ways
     _holdout: PrivateData
     _content: ContentKey
     _policy: Check
@@ -80,6 +88,40 @@ class Asking:
             except ModelError:
                 scores.append(None)
         return scores
+
+    def _measured(self, prepared: NDArray[Any] | None) -> NDArray[np.int64] | None:
+        """Score as the policy measures it; None if the model or the metric failed."""
+        scores = None if prepared is None else self._score(prepared[None])
+        return None if scores is None else scores[0]
+
+    def _difference(self, both: NDArray[Any] | None) -> int | None:
+        """Half the difference of two scores, on the grid; None if a model or the metric failed."""
+        scores = None if both is None else self._score(both)
+        return None if scores is None else (int(scores[0]) - int(scores[1]) + GRID) >> 1
+
+    def _score_of_models(self, models: Sequence[Any]) -> int | None:
+        """Score of one model on the grid, or the difference of two; None if it fails on the holdout."""
+        if len(models) == 2:
+            return self._difference(self._holdout.predicted_by_both(models))
+        return self._scores_of([self._holdout.predicted(models[0])])[0]
+
+    def _score_of_predictions(self, prepared: NDArray[Any]) -> int | None:
+        """Score of predictions on the grid, or the difference of two; the question first."""
+        return self._difference(prepared) if len(prepared) == 2 else self._scores_of(prepared)[0]
+
+    def _check_differences(self) -> None:
+        """Refuse to compare two models where their difference is no mean over rows."""
+        bound = self._holdout.bound
+        if bound.sensitivity * bound.effective_rows != 1 or bound.family == "bounded-difference":
+            raise InputError(
+                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
+                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
+            )
+
+    def _rail(self, *, paired: bool) -> Rail:
+        """Guardrail that this metric is for a gate of another one."""
+        better = self.metric.greater_is_better
+        return rail_of(self.plan, greater_is_better=better, noise=self._noise, paired=paired)
 
     def _told(self, answer: Answer) -> Answer:
         """Tell the listeners of a new answer."""

@@ -9,14 +9,15 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
 from reusable_holdout.guard.kinds import POLICIES, ways_of
-from reusable_holdout.guard.opening import Opening
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.record import Record
 from reusable_holdout.guard.rotation import Rotation, begin_epoch, check_may_rotate, past_epochs
+from reusable_holdout.guard.sharing import Sharing
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.guard.views import plan_numbers, priced
 from reusable_holdout.guard.voluntary import Voluntary
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["ReusableHoldout"]
 
 
-class ReusableHoldout(Questions, Voluntary, Record):
+class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
     With probability `confidence`, the intervals of all answers together contain the population values, however the
@@ -287,100 +288,13 @@ class ReusableHoldout(Questions, Voluntary, Record):
         self._holdout, self._ledger, self._key = holdout, ledger, key
         self._view, self.view, self._root = view, view.number, root or self
         self._content = ContentKey(secret)
-        noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
-        ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=noise)
+        self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
+        ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=self._noise)
         self._ways = ways
         self._policy, self._comparisons = ways.policy, ways.comparison
         self._reveals, self._choices, self._finals = ways.reveal, ways.choose, ways.final
         self._listeners: list[Listener] = []
         self._handle: Handle | None = None
-
-    # ---- other metrics, slices and policies
-
-    @sealed
-    def on(
-        self,
-        metric: str | Metric | None = None,
-        *,
-        sample_weight: ArrayLike | None = None,
-        tolerance: float | None = None,
-        policy: Policy | None = None,
-        estimate: float | None = None,
-        prior_error: float | None = None,
-        prevalence: Any = None,
-        name: str | None = None,
-    ) -> Self:
-        """Ask about another metric of the same rows, a slice of them, or by another policy, on the same budget.
-
-        Queries, charges and confidence are the guard's, and all that is told anywhere widens everything. What is not
-        named is as here. The same metric, weights and policy give the same guard again, in all processes.
-
-        Parameters
-        ----------
-        metric : str or Metric, optional
-        sample_weight : array-like of shape (rows,), optional
-            Public weights; those of 0 and 1 make a slice, such as ``group == "A"``.
-        tolerance : float, optional
-            In the metric's unit; by default the smallest one that can be kept, whatever the guard's plan allows to be
-            told.
-        policy : {"thresholdout", "ladder", "guess-and-check", "gate"}, optional
-        estimate, prior_error : float, optional
-            As for :class:`Plan`; of another metric, nothing is known of them by default.
-        prevalence : float, sequence of float or dict, optional
-            As for :class:`ReusableHoldout`. Class counts that a metric rests on are told when it is first asked for,
-            and cost up to 5 nats.
-        name : str, optional
-            What history calls it.
-
-        Returns
-        -------
-        ReusableHoldout
-            With all ways to ask; its `plan`, `metric`, `policy` and listeners are its own.
-
-        Raises
-        ------
-        PlanError
-            If the tolerance cannot be kept; `nearest` says which can.
-        InputError
-            If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
-        LedgerMismatchError
-            If it was opened before with another tolerance.
-        Halted
-            If a final was given.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> labels = np.arange(10_000) % 2
-        >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
-        >>> first_half = guard.on(sample_weight=np.arange(10_000) < 5_000)
-        >>> first_half.evaluate_predictions(labels, prior=0.99).charges_left
-        5
-        >>> guard.queries_asked
-        1
-        """
-        root, chosen = self._root, self.metric if metric is None else resolve_metric(metric)
-        same = chosen == self.metric
-        opening = Opening(
-            metric=chosen,
-            sample_weight=self._holdout.sample_weight if sample_weight is None else sample_weight,
-            policy=self.policy if policy is None else policy,
-            tolerance=tolerance,
-            estimate=self.plan.estimate if same and estimate is None else estimate,
-            prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
-            prevalence=prevalence,
-            name=name,
-            root=root.plan,
-        )
-        opened = opening.open(
-            root._view, root._holdout, self._transcript, ContentKey(self._key[0]), root._ways
-        )
-        if opened.view.number == 0:
-            return root
-        guard = type(self).__new__(type(self))
-        guard.digest, guard._transcript = self.digest, self._transcript
-        guard._stand(opened.holdout, opened.view, opened.plan, self._ledger, self._key, root)
-        return guard
 
     # ---- the next holdout
 

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answer import Guardrail
 from reusable_holdout.guard.asking import Asking
+from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.models import check_model
+from reusable_holdout.guard.rows import Query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds import GuardedGate, Rail
-    from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.guard.kinds.check import Asked
 
-__all__ = ["Stated", "stated_rails"]
+__all__ = ["Guarding"]
 
 
 class Stated(NamedTuple):
@@ -30,7 +34,7 @@ class Stated(NamedTuple):
     prior : float
         What it must reach.
     predictions : list
-        Of its own, if there were any.
+        Of its own; empty for the gate's.
     """
 
     guard: Asking
@@ -39,69 +43,132 @@ class Stated(NamedTuple):
     predictions: list[Any]
 
     @property
-    def unit(self) -> bytes:
-        """Part of the question's name that it is."""
-        return b"%d %d" % (self.guard.view, self.rail.grid_unit(self.prior))
+    def unit(self) -> int:
+        """What it must reach, on the integer grid."""
+        return self.rail.grid_unit(self.prior)
 
 
-def stated_rails(guard: Asking, guardrails: Any, *, paired: bool, predictions: int = 0) -> list[Stated]:
-    """Check the guardrails of a gate.
+class Guarding(Asking):
+    """Gates with guardrails: one question, one bit, several metrics."""
 
-    Parameters
-    ----------
-    guard : Asking
-        The gate.
-    guardrails : mapping of guard to float, or to a tuple of predictions and a float
-    paired : bool
-        Whether differences are named.
-    predictions : int
-        How many predictions a tuple must hold before the number; none may come with models.
+    def _gate_models(self, models: list[Any], prior: float | None, guardrails: Any, name: str) -> Answer:
+        """Ask about one model, or about the difference of two."""
+        paired = len(models) == 2
+        kind, asked = self._guarded(prior, paired=paired)
+        rails = self._stated(guardrails, paired=paired, predictions=0)
+        guards = [self, *(one.guard for one in rails)]
+        for guard in guards:
+            for model in models:
+                classes = guard._holdout.bound.classes
+                check_model(model, guard._holdout.X, response=guard.metric.response, classes=classes)
+        content = fingerprint(models if paired else models[0])
+        parts = [self._content.model_question(content, asked.unit, b"gate")]
+        parts += [one.guard._content.model_question(content, one.unit, b"rail") for one in rails]
+        measures = [lambda guard=guard: guard._score_of_models(models) for guard in guards]
+        return self._gated(kind, asked, parts, measures, rails, name)
 
-    Raises
-    ------
-    InputError
-        If the guard is no gate, or a guardrail none of the same rows.
-    """
-    if guard.policy != "gate":
-        raise InputError(
-            f"guardrails belong to a gate, which says whether all of them hold; this guard's policy is {guard.policy!r}; "
-            'nothing was asked; ask guard.on(policy="gate")'
-        )
-    if not isinstance(guardrails, Mapping) or not guardrails:
-        raise InputError(
-            "guardrails must be a dict from guards that on() gave to what each must reach; got "
-            f"{type(guardrails).__name__}; nothing was asked"
-        )
-    return list(_stated(guard, guardrails, paired=paired, predictions=predictions))
+    def _gate_predictions(self, given: list[Any], prior: float | None, guardrails: Any, name: str) -> Answer:
+        """Ask about predictions, or about the difference of two."""
+        paired = len(given) == 2
+        kind, asked = self._guarded(prior, paired=paired)
+        rails = self._stated(guardrails, paired=paired, predictions=len(given))
+        guards = [self, *(one.guard for one in rails)]
+        prepared = [
+            guard._holdout.bound.prepare_many(own)
+            for guard, own in zip(guards, [given, *(one.predictions or given for one in rails)], strict=True)
+        ]
+        units = [asked.unit, *(one.unit for one in rails)]
+        parts = [
+            guard._content.question(own, unit, b"guarded")
+            for guard, own, unit in zip(guards, prepared, units, strict=True)
+        ]
+        measures = [
+            lambda guard=guard, own=own: guard._score_of_predictions(own)
+            for guard, own in zip(guards, prepared, strict=True)
+        ]
+        return self._gated(kind, asked, parts, measures, rails, name)
 
+    def _guarded(self, prior: float | None, *, paired: bool) -> tuple[GuardedGate, Asked]:
+        """Kind of the question, and what it states.
 
-def _stated(
-    guard: Asking, guardrails: Mapping[Any, Any], *, paired: bool, predictions: int
-) -> Iterator[Stated]:
-    for other, named in guardrails.items():
-        if not isinstance(other, Asking) or other._transcript is not guard._transcript or other is guard:
+        Raises
+        ------
+        InputError
+            If the guard is no gate, or differences are asked for where there are none.
+        """
+        kind = self._ways.guarded_comparison if paired else self._ways.guarded
+        if kind is None:
             raise InputError(
-                "a guardrail must be another metric of the same rows, from on() of the same guard; got "
-                f"{other!r}; nothing was asked"
+                f"guardrails belong to a gate, which says whether all hold; the policy here is {self.policy!r}; "
+                'nothing was asked; ask guard.on(policy="gate")'
             )
-        given = list(named) if isinstance(named, tuple) else [named]
-        if len(given) not in {1, 1 + predictions}:
+        if paired:
+            self._check_differences()
+        return kind, kind.asked(prior, None, self.metric.name)
+
+    def _stated(self, guardrails: Any, *, paired: bool, predictions: int) -> list[Stated]:
+        """Check what is stated of the guardrails.
+
+        Parameters
+        ----------
+        guardrails : mapping of guard to float, or to a tuple of predictions and a float
+        paired : bool
+            Whether differences are named.
+        predictions : int
+            How many predictions a tuple must hold before the number.
+        """
+        if not isinstance(guardrails, Mapping) or not guardrails:
             raise InputError(
-                f"a guardrail is a number, or its own predictions ({predictions} here) and a number; got a tuple of "
-                f"{len(given)}; nothing was asked"
+                "guardrails must be a dict from guards that on() gave to what each must reach; got "
+                f"{type(guardrails).__name__}; nothing was asked"
             )
-        rail = other._rail(paired=paired)
-        prior = rail.asked(given[-1], None, other.metric.name).prior
-        yield Stated(other, rail, prior, given[:-1])
+        return list(self._each(guardrails, paired=paired, predictions=predictions))
 
+    def _each(self, guardrails: Mapping[Any, Any], *, paired: bool, predictions: int) -> Iterator[Stated]:
+        seen = {self.view}
+        for other, named in guardrails.items():
+            same = isinstance(other, Asking) and other._transcript is self._transcript
+            if not same or other.view in seen:
+                raise InputError(
+                    "a guardrail must be another metric of the same rows, from on() of the same guard, and each once; "
+                    f"got {type(other).__name__}{' of view ' + str(other.view) if same else ''}; nothing was asked"
+                )
+            seen.add(other.view)
+            given = list(named) if isinstance(named, tuple) else [named]
+            if len(given) not in {1, 1 + predictions}:
+                raise InputError(
+                    "a guardrail must be given as a number, or with predictions of its own as a tuple of these and the "
+                    f"number; got a tuple of {len(given)}; nothing was asked"
+                )
+            if paired:
+                other._check_differences()
+            rail = other._rail(paired=paired)
+            yield Stated(other, rail, rail.asked(given[-1], None, other.metric.name).prior, given[:-1])
 
-def with_guardrails(answer: Answer, kind: GuardedGate, rails: list[Stated], transcript: Transcript) -> Answer:
-    """Answer of a gate with what it tells of its guardrails; the same when it is replayed."""
-    length = transcript.length_of(kind, answer.query)
-    bounds = kind.bounds(answer.told, [one.rail for one in rails], length)
-    return answer._replace(
-        guardrails=tuple(
-            Guardrail(one.guard.metric.name, one.prior, float(low), float(high))
-            for one, (low, high) in zip(rails, bounds, strict=True)
+    def _gated(
+        self,
+        kind: GuardedGate,
+        asked: Asked,
+        parts: Sequence[bytes],
+        measures: Sequence[Callable[[], int | None]],
+        rails: Sequence[Stated],
+        name: str,
+    ) -> Answer:
+        (label,) = checked_names([name], 1)
+        question = Query(self._content.several(b"guarded", parts), label)
+        needed = self._transcript.needs_rows(
+            kind, question.digest, lambda state: self._transcript.check_room(len(parts), state)
         )
-    )
+        scores = [measure() if needed else None for measure in measures]
+        named = [(one.guard.view, one.rail, one.prior) for one in rails]
+        answer = self._transcript.gate(kind, scores, asked.prior, named, question)
+        length = self._transcript.length_of(kind, answer.query)
+        bounds = kind.bounds(answer.told, [one.rail for one in rails], length)
+        return self._told(
+            answer._replace(
+                guardrails=tuple(
+                    Guardrail(one.guard.metric.name, one.prior, float(low), float(high))
+                    for one, (low, high) in zip(rails, bounds, strict=True)
+                )
+            )
+        )

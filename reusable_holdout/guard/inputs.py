@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries import BoundMetric
 
-__all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors"]
+__all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors", "listed"]
 
 
 _NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
@@ -184,3 +184,18 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def listed(several: Any, what: str) -> list[Any]:
+    """A list of at least one.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if isinstance(several, list | tuple) and several:
+        return list(several)
+    raise InputError(
+        f"{what} must be a list of at least one; got {type(several).__name__}; nothing was asked"
+    )

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.guardrails import Guarding
 from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.models import check_model, fitted, training_rows
 from reusable_holdout.guard.rows import Query
-from reusable_holdout.queries import GRID
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds import Check, State
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Questions"]
 
 
-class Questions(Asking):
+class Questions(Guarding):
     """Questions that compare: with a prior, with the best so far, two models."""
 
     @checked_call
@@ -44,6 +43,7 @@ class Questions(Asking):
         cv: Any = 5,
         name: str | None = None,
         series: str = "",
+        guardrails: Mapping[Any, float] | None = None,
     ) -> Answer:
         """Ask how good a model really is.
 
@@ -64,6 +64,9 @@ class Questions(Asking):
             What history calls the question; by default the model's type.
         series : str
             For a ladder: whose best it is compared with, such as a team's. All series share the budget.
+        guardrails : dict of guard to float, optional
+            For a gate: guards that :meth:`on` gave for other metrics of the rows, and what each must reach, too, for
+            "yes". One charge for all; each takes one of the declared queries.
 
         Returns
         -------
@@ -89,12 +92,20 @@ class Questions(Asking):
         if isinstance(stated, str):
             stated = self._estimate(ready, X_train, y_train, method=stated, cv=cv)
         called = type(model).__name__ if name is None else name
-        return self._evaluate_model(ready, stated, tolerance, called, series)
+        return self._evaluate_model(ready, stated, tolerance, called, series, guardrails)
 
     @sealed
     def _evaluate_model(
-        self, model: Any, prior: float | None, tolerance: float | None, name: str, series: str
+        self,
+        model: Any,
+        prior: float | None,
+        tolerance: float | None,
+        name: str,
+        series: str,
+        guardrails: Any,
     ) -> Answer:
+        if guardrails is not None:
+            return self._gate_models([model], prior, guardrails, name)
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
         asked = self._policy.asked(prior, tolerance, self.metric.name)
@@ -114,6 +125,7 @@ class Questions(Asking):
         tolerance: float | None = None,
         name: str = "",
         series: str = "",
+        guardrails: Mapping[Any, Any] | None = None,
     ) -> Answer:
         """Ask about predictions for the holdout's rows, in their order.
 
@@ -129,6 +141,8 @@ class Questions(Asking):
             What history calls the question.
         series : str
             For a ladder: whose best it is compared with, such as a team's. All series share the budget.
+        guardrails : dict of guard to float or (predictions, float), optional
+            As for :meth:`evaluate`; with predictions of its own, where the metric needs others.
 
         Returns
         -------
@@ -141,6 +155,8 @@ class Questions(Asking):
         InputError
             If the input does not fit; nothing was asked and nothing was charged.
         """
+        if guardrails is not None:
+            return self._gate_predictions([predictions], prior, guardrails, name)
         asked = self._policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, asked.unit + self._policy.series_unit(series))
@@ -219,6 +235,7 @@ class Questions(Asking):
         prior: float | None = None,
         tolerance: float | None = None,
         name: str = "",
+        guardrails: Mapping[Any, Any] | None = None,
     ) -> Answer:
         """Ask how much better predictions are than others for the same rows.
 
@@ -261,6 +278,8 @@ class Questions(Asking):
         >>> answer.value, answer.low < 0.025 < answer.high
         (0.025, True)
         """
+        if guardrails is not None:
+            return self._gate_predictions([predictions, incumbent], prior, guardrails, name)
         kind, asked = self._comparison(prior, tolerance)
         bound = self._holdout.bound
         both = bound.prepare_many([predictions, incumbent])
@@ -279,6 +298,7 @@ class Questions(Asking):
         tolerance: float | None = None,
         cv: Any = 5,
         name: str | None = None,
+        guardrails: Mapping[Any, float] | None = None,
     ) -> Answer:
         """Ask how much better a model is than another: the question of every release gate.
 
@@ -286,8 +306,9 @@ class Questions(Asking):
         ----------
         model, incumbent : estimator
             As for :meth:`evaluate`.
-        X_train, y_train, prior, tolerance, cv, name
-            As for :meth:`evaluate`; the prior is the difference of the two models' estimates.
+        X_train, y_train, prior, tolerance, cv, name, guardrails
+            As for :meth:`evaluate`; the prior is the difference of the two models' estimates, and guardrails name the
+            least differences that pass: ``{auc: -0.01}`` for an AUC that is no worse by more than that.
 
         Returns
         -------
@@ -308,12 +329,14 @@ class Questions(Asking):
             ours, theirs = (self._estimate(one, X_train, y_train, method=prior, cv=cv) for one in pair)
             prior = ours - theirs
         called = f"{type(model).__name__} less {type(incumbent).__name__}" if name is None else name
-        return self._compare_models(pair, prior, tolerance, called)
+        return self._compare_models(pair, prior, tolerance, called, guardrails)
 
     @sealed
     def _compare_models(
-        self, pair: list[Any], prior: float | None, tolerance: float | None, name: str
+        self, pair: list[Any], prior: float | None, tolerance: float | None, name: str, guardrails: Any
     ) -> Answer:
+        if guardrails is not None:
+            return self._gate_models(pair, prior, guardrails, name)
         holdout, bound = self._holdout, self._holdout.bound
         for one in pair:
             check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
@@ -328,23 +351,8 @@ class Questions(Asking):
             raise InputError(
                 "a ladder compares with the best so far by itself; use another policy to compare two models"
             )
-        bound = self._holdout.bound
-        if bound.sensitivity * bound.effective_rows != 1 or bound.family == "bounded-difference":
-            raise InputError(
-                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
-                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
-            )
+        self._check_differences()
         return self._comparisons, self._comparisons.asked(prior, tolerance, self.metric.name)
-
-    def _difference(self, both: NDArray[Any] | None) -> int | None:
-        """Half the difference of two scores, on the grid; None if a model or the metric failed."""
-        scores = None if both is None else self._score(both)
-        return None if scores is None else (int(scores[0]) - int(scores[1]) + GRID) >> 1
-
-    def _measured(self, prepared: NDArray[Any] | None) -> NDArray[np.int64] | None:
-        """Score as the policy measures it; None if the model or the metric failed."""
-        scores = None if prepared is None else self._score(prepared[None])
-        return None if scores is None else scores[0]
 
     def _ask(
         self,

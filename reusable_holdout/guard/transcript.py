@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.errors import BudgetError, Halted, ModelError
-from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.kinds import Outcome, State, Terms
-from reusable_holdout.guard.released import failed, history_frame
+from reusable_holdout.guard.recorded import Recorded, answer_of
+from reusable_holdout.guard.released import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.validity import COUNTS
@@ -22,77 +20,29 @@ from reusable_holdout.validity import COUNTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds import (
         Check,
         Choose,
         Final,
         GuardedGate,
-        HaltReason,
         Kind,
+        Outcome,
         Rail,
         Reveal,
+        State,
+        Terms,
         Ways,
     )
-    from reusable_holdout.ledger import Ledger, Row, Transaction
+    from reusable_holdout.ledger import Row
 
 __all__ = ["Transcript"]
 
-_HALTED = {
-    "charges": "all {charges} charges are spent",
-    "queries": "all {queries} declared queries are asked",
-    "final": "a final was given, and ends what can be asked of these rows",
-}
 
-
-class Transcript:
-    """The released answers of one guard, in its ledger.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Keeps what was released.
-    charges, queries : int
-        The plan's.
-    metric : str
-        Name of the guard's own.
-    """
-
-    def __init__(self, ledger: Ledger, *, charges: int, queries: int, metric: str) -> None:
-        self._ledger = ledger
-        self._metric = metric
-        self._charges = charges
-        self._queries = queries
-
-    @property
-    def state(self) -> State:
-        """What has been asked and told."""
-        tail = self._ledger.tail()
-        return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final")
-
-    def charges_left(self, charges: int) -> int:
-        """Charges that are left after so many; a promise, whatever was told."""
-        return max(0, min(self._charges, self._queries) - charges)
-
-    def length_of(self, kind: Kind, query: int) -> float:
-        """Description length of an answered question."""
-        row = self._ledger.rows(after=query - 1)[0]
-        before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
-        return kind.length(before)
-
-    def needs_rows(self, kind: Kind, question: bytes, refuse: Callable[[State], None] | None = None) -> bool:
-        """Whether an answer needs the rows: not one that was given before, and none after a halt, which is for good.
-
-        What `refuse` raises by public numbers it raises here, too, before the rows are read; the transaction decides.
-        """
-        state = self.state
-        if kind.halt_reason(state) is not None or self._ledger.find(question) is not None:
-            return False
-        if refuse is not None:
-            refuse(state)
-        return True
+class Transcript(Recorded):
+    """Questions of a set of rows, each looked up, decided, certified and committed in one transaction."""
 
     # ---- views
 
@@ -273,9 +223,9 @@ class Transcript:
     # ---- the final
 
     def final(
-        self, kind: Final, scores: Sequence[int | None], questions: Sequence[Query]
+        self, kinds: Sequence[Final], scores: Sequence[int | None], questions: Sequence[Query]
     ) -> list[Answer | None]:
-        """Tell values as they are, once, durably.
+        """Tell values as they are, once, durably; each may be of another metric.
 
         Raises
         ------
@@ -285,12 +235,12 @@ class Transcript:
         digests = [question.digest for question in questions]
         with self._ledger.transaction() as transaction:
             known = transaction.find(digests)
-            state = self._state(transaction, kind)
-            reason = None if len(known) == len(set(digests)) else kind.halt_reason(state)
+            state = self._state(transaction, kinds[0])
+            reason = None if len(known) == len(set(digests)) else kinds[0].halt_reason(state)
             rows: list[Row] = []
             if reason is None and not known:
-                length, after = kind.length(state, len(questions)), state
-                for question, score in zip(questions, scores, strict=True):
+                length, after = kinds[0].length(state, len(questions)), state
+                for kind, question, score in zip(kinds, questions, scores, strict=True):
                     outcome = kind.decide(score)
                     terms = kind.terms(outcome)
                     interval = kind.interval(outcome, terms, length)
@@ -385,7 +335,7 @@ class Transcript:
     def _fresh_answers(self, rows: list[Row]) -> list[Answer]:
         """Answers of a batch in which nothing is repeated and nothing failed."""
         left = {charges: self.charges_left(charges) for charges in {row.charges for row in rows}}
-        return [_answer_of(row, left[row.charges], replayed=False) for row in rows]
+        return [answer_of(row, left[row.charges], replayed=False) for row in rows]
 
     def _mixed_answers(
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
@@ -404,80 +354,3 @@ class Transcript:
             else:
                 break
         return answers
-
-    # ---- what all share
-
-    def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
-        """Build the exception that says what was spent on what, and what to do now."""
-        history = self.history()
-        spent = _HALTED[reason].format(charges=int(history["charged"].sum()), queries=self._queries)
-        paid = ", ".join(str(query) for query in history.loc[history["charged"], "query"].head(20))
-        unanswered = (
-            "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
-        )
-        todo = (
-            "Guard fresh rows to go on (Plan says how many, rotate keeps the ledger)."
-            if reason == "final"
-            else "guard.final(model) still certifies the end of the project, once; to go on, guard fresh rows (Plan "
-            "says how many, rotate keeps the ledger)."
-        )
-        return Halted(
-            f"the guard has halted: {spent}"
-            + (f" (on queries {paid}{', ...' if history['charged'].sum() > 20 else ''})" if paid else "")
-            + f"; {unanswered}. What was released stays valid: see .history; questions already asked replay free. "
-            + todo,
-            reason=reason,
-            history=history,
-            answers=answers,
-        )
-
-    def history(self) -> pd.DataFrame:
-        """Everything released, in order."""
-        return history_frame(self._ledger.rows(), self.charges_left, self._metric)
-
-    def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
-        tail = transaction.tail
-        value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
-        return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final", value)
-
-    def check_room(self, asked: int, state: State) -> None:
-        """Refuse more new questions than are left.
-
-        Raises
-        ------
-        BudgetError
-        """
-        left = self._queries - state.asked
-        if asked > left:
-            raise BudgetError(
-                f"{asked} new questions asked, {left} left of {self._queries}; "
-                "nothing was answered and nothing was charged; ask fewer"
-            )
-
-    def _answer(self, row: Row, charges: int, *, replayed: bool) -> Answer:
-        if failed(row):
-            took = "one charge" if row.charged else f"{row.nats:.1f} nats"
-            raise ModelError(
-                f"the model or metric failed on the holdout; its words are withheld, for they may quote the holdout; "
-                f"that it failed is a fact about the holdout and took {took} (query {row.query}), "
-                f"{self.charges_left(charges)} charges are left; try it on training rows with the same columns"
-            )
-        return _answer_of(row, self.charges_left(charges), replayed=replayed)
-
-
-def _answer_of(row: Row, charges_left: int, *, replayed: bool) -> Answer:
-    return Answer(
-        row.value,
-        row.charged == 1,
-        row.low,
-        row.high,
-        row.prior,
-        row.query,
-        charges_left,
-        replayed,
-        row.threshold,
-        row.name,
-        row.kind,
-        row.nats,
-        row.told,
-    )

@@ -269,7 +269,8 @@ def _content_problems(
     yield from different("value", np.array([one.value for one in outcomes]), "value")
     yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
     yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
-    low, high = _intervals(kind, mine, outcomes, began)
+    finals = sum(row.kind == Final.name for row in rows)
+    low, high = _intervals(kind, mine, outcomes, began, finals)
     yield from different("lower end", low, "low")
     yield from different("upper end", high, "high")
 
@@ -291,11 +292,11 @@ def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State]) -> NDA
 
 
 def _intervals(
-    kind: Kind, rows: Sequence[Row], outcomes: Sequence[Outcome], began: Sequence[State]
+    kind: Kind, rows: Sequence[Row], outcomes: Sequence[Outcome], began: Sequence[State], finals: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Interval of each answer; those that agree at once."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
-    answers = len(rows) if isinstance(kind, Final) else 1
+    answers = finals if isinstance(kind, Final) else 1
     for start, end in _runs([(state.charges, state.nats) for state in began]):
         length = kind.length(began[start], answers)
         here = np.arange(start, end)

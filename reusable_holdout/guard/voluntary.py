@@ -1,16 +1,14 @@
-"""What is asked for, not compared: a reveal, a choice, the final."""
+"""What is asked for, not compared: a reveal, a choice."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from reusable_holdout.errors import InputError, LedgerError, ModelError
+from reusable_holdout.errors import LedgerError
 from reusable_holdout.guard.answer import Answer, Choice
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.inputs import checked_names, checked_priors
+from reusable_holdout.guard.inputs import checked_names, checked_priors, listed
 from reusable_holdout.guard.kinds import Terms, Winner
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
@@ -19,6 +17,7 @@ from reusable_holdout.slips import checked_call
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.kinds import State
@@ -165,7 +164,7 @@ class Voluntary(Asking):
             If all models fail on the holdout; one that fails is the worst of all.
         """
         self._check_features("choose_predictions")
-        candidates = _listed(models, "models")
+        candidates = listed(models, "models")
         return self._choose_models([fitted(model, None, None) for model in candidates], priors, name)
 
     @sealed
@@ -247,113 +246,3 @@ class Voluntary(Asking):
         terms = Terms(answer.prior, answer.threshold)
         outcome = self._choices.outcome(answer.told, terms)
         return self._choices.others(outcome, terms, self._transcript.length_of(self._choices, answer.query))
-
-    @checked_call
-    def final(self, model: Any, *, name: str | None = None) -> Any:
-        """Ask for the certified end of a project: the holdout's own value, with the narrowest interval.
-
-        Once: nothing new is answered afterwards, though what was asked replays free. Allowed after a halt.
-
-        Parameters
-        ----------
-        model : estimator, or list or tuple of estimators
-            Fitted. Several are certified together, each a little wider.
-        name : str, optional
-            What history calls it; by default the model's type.
-
-        Returns
-        -------
-        Answer, or list of Answer
-            Of one model, or of several.
-
-        Raises
-        ------
-        Halted
-            If a final was given before.
-        InputError
-            If the input does not fit; nothing was told.
-        ModelError
-            If a model fails on the holdout: the final was given, and tells that.
-        """
-        self._check_features("final_predictions")
-        several = isinstance(model, list | tuple)
-        models = [fitted(one, None, None) for one in _listed(model if several else [model], "models")]
-        names = [type(one).__name__ if name is None else name for one in models]
-        answers = self._final_models(models, names)
-        return answers if several else answers[0]
-
-    @sealed
-    def _final_models(self, models: list[Any], names: list[str]) -> list[Answer]:
-        digests = [self._model_question(model, 0, b"final") for model in models]
-        return self._finished(map(self._holdout.predicted, models), digests, names)
-
-    @sealed
-    def final_predictions(self, predictions: Any, *, name: str = "") -> Any:
-        """Ask for the certified end of a project with predictions for the holdout's rows; as :meth:`final`.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (rows,) or (rows, classes), or list or tuple of such arrays
-            Several are certified together.
-        name : str
-            What history calls it.
-
-        Returns
-        -------
-        Answer, or list of Answer
-
-        Raises
-        ------
-        Halted, InputError
-            As for :meth:`final`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from reusable_holdout import ReusableHoldout
-        >>> labels = np.arange(10_000) % 2
-        >>> guard = ReusableHoldout(None, labels, queries=100, charges=2, seed=1)
-        >>> last = guard.final_predictions(np.where(np.arange(10_000) % 10, labels, 1 - labels))
-        >>> last.value, last.kind, round((last.high - last.low) / 2, 3)
-        (0.9, 'final', 0.008)
-        """
-        bound = self._holdout.bound
-        several = (
-            isinstance(predictions, list | tuple) and np.ndim(_listed(predictions, "predictions")[0]) > 0
-        )
-        prepared = bound.prepare_many(list(predictions)) if several else bound.prepare(predictions)[None]
-        digests = [self._content.question(one, 0, b"final") for one in prepared]
-        answers = self._finished(prepared, digests, [name] * len(digests))
-        return answers if several else answers[0]
-
-    def _finished(
-        self, prepared: Iterable[NDArray[Any] | None], digests: Sequence[bytes], names: Sequence[str]
-    ) -> list[Answer]:
-        """Tell the scores of predictions, which are made when they are taken: not after another final."""
-        labels = checked_names(list(names), len(digests))
-        questions = [Query(digest, label) for digest, label in zip(digests, labels, strict=True)]
-        if len(set(digests)) < len(digests):
-            raise InputError(
-                "a final is of different models; two are the same; nothing was told; name each once"
-            )
-        ended = self._finals.halt_reason(self._transcript.state) is not None
-        scores = [None] * len(digests) if ended else self._scores_of(prepared)
-        answers = self._transcript.final(self._finals, scores, questions)
-        given = [answer for answer in answers if answer is not None]
-        self._tell([answer for answer in given if not answer.replayed])
-        if len(given) < len(answers):
-            raise ModelError(
-                f"{len(answers) - len(given)} of {len(answers)} models or metrics failed on the holdout; their words "
-                "are withheld, for they may quote the holdout; the final was given, and tells that; what it tells of "
-                "the others is in history(), or replay them alone"
-            )
-        return given
-
-
-def _listed(several: Any, what: str) -> list[Any]:
-    """A list of at least one."""
-    if isinstance(several, list | tuple) and several:
-        return list(several)
-    raise InputError(
-        f"{what} must be a list of at least one; got {type(several).__name__}; nothing was asked"
-    )

@@ -62,7 +62,9 @@ class PublicNumbers(NamedTuple):
 
 def rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
     """Which public numbers of a metric depend on how many rows each class has, whatever the labels are."""
-    if bound.classes is None:
+    metric = bound.metric
+    own = metric.loss is not None or (metric.differences is not None and not callable(metric.differences))
+    if bound.classes is None or own:  # a user's own loss is a mean, and differences that are named are named
         return (False, False, False)
     count = len(bound.classes)
     even, uneven = np.full(count, _TRIED), np.full(count, _TRIED)

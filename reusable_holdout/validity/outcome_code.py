@@ -214,9 +214,9 @@ class FactorCode:
 
     Notes
     -----
-    The middle cell reaches from ``exp(-e_1)`` to ``exp(e_1)``, the k-th above it from ``exp(e_k)`` to ``exp(e_(k + 1))``,
-    and below it likewise, with ``e_k = 0.04 k + 0.012 k^2``. In order of their distance the r-th has half of
-    ``1/(r (r + 1))``, and all share the other half.
+    The middle cell reaches from ``exp(-e_1)`` to ``exp(e_1)``, the k-th above it from ``exp(e_k)`` to
+    ``exp(e_(k + 1))``, and below it likewise, with ``e_k = 0.04 k + 0.012 k^2``. In order of their
+    distance the r-th has half of ``1/(r (r + 1))``, and all share the other half.
 
     Examples
     --------

@@ -24,6 +24,8 @@ BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 
 HISTORY = [
     "query",
+    "view",
+    "metric",
     "name",
     "series",
     "prior",
@@ -94,7 +96,7 @@ def test_the_nearness_of_a_deviation_to_the_threshold_decides_to_the_last_row(ma
 def test_the_types_of_an_answer_are_plain(make_guard, scoring):
     answer = make_guard().evaluate_predictions(scoring(0.7), prior=np.float32(0.25))
     batch = make_guard().evaluate_many([scoring(0.7)], np.array([0.25], dtype=np.float32))[0]
-    kinds = [float, bool, float, float, float, int, int, bool, float, str, str, float, str]
+    kinds = [float, bool, float, float, float, int, int, bool, float, str, str, float, str, tuple]
     assert [type(field) for field in answer] == kinds
     assert [type(field) for field in batch] == kinds
     assert type(answer.paired) is bool
@@ -256,7 +258,7 @@ def test_history_is_what_was_released_in_order(make_guard, place, scoring):
     assert list(history.columns) == HISTORY
     assert history["series"].tolist() == ["", "", ""]
     assert history["asked"].tolist() == [1, 2, 3]
-    for column in set(HISTORY) - {"series", "asked", "asked_at"}:
+    for column in set(HISTORY) - {"view", "metric", "series", "asked", "asked_at"}:
         assert history[column].tolist() == [getattr(answer, column) for answer in answers]
     assert history["charged"].dtype == bool
     assert str(history["asked_at"].dt.tz) == "UTC"

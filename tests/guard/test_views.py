@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import for_each
 from guard.forging import rewrite
+from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import (
@@ -330,3 +331,37 @@ def test_no_row_tells_more_of_the_counts_than_their_cell(guard, tmp_path):
     exact = guard.metric.bind(LABELS)
     assert repr(1 / positives + 1 / (ROWS - positives)) not in told
     assert exact.rows == ROWS
+
+
+# ---- one final for all
+
+
+def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_path):
+    women, brier = guard.on(sample_weight=GROUP), guard.on("brier")
+    sure = np.where(predictions(0.9) == 1, 0.9, 0.1)
+    answers = guard.final_predictions(predictions(0.9), also=[women, (brier, sure)])
+    assert [answer.kind for answer in answers] == ["final"] * 3
+    assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
+    certificate = guard._finals.certificate
+    state = guard._state()
+    length = certificate.final_length(charges=0, nats=state.nats, answers=3)
+    slack = certificate.grid_slack
+    low, _ = certificate.around(answers[0].value - slack, answers[0].value + slack, length=length, share=0.5)
+    assert answers[0].low == pytest.approx(low, abs=1e-12)
+    assert verify(tmp_path / "guard.db").problems == []
+    with pytest.raises(Halted):
+        women.final_predictions(predictions(0.8))
+
+
+def test_a_final_of_models_by_several_metrics_goes_model_by_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 3))
+    y = (X[:, 0] + rng.normal(size=2_000) > 0).astype(int)
+    models = [LogisticRegression(C=c).fit(X[:500], y[:500]) for c in (1.0, 0.001)]
+    made = ReusableHoldout(X, y, queries=20, charges=2, reveals=2, seed=1)
+    auc = made.on("roc_auc")
+    answers = made.final(models, also=[auc])
+    assert made.history()["metric"].tolist()[-4:] == ["accuracy", "roc_auc"] * 2
+    assert [made.final(models[0]).value, made.final(models[1]).value] == [answers[0].value, answers[2].value]
+    with pytest.raises(InputError, match="also= must be a list"):
+        made.final(models, also=auc)

@@ -5,8 +5,8 @@ from reusable_holdout.guard.kinds.choose import Choose, Winner
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
-from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
+from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, HaltReason, Kind, Outcome, State, Terms
 from reusable_holdout.guard.kinds.ladder import Ladder
 from reusable_holdout.guard.kinds.parameter_free_ladder import (
@@ -26,10 +26,10 @@ __all__ = [
     "Final",
     "Gate",
     "GateCompare",
-    "GuessAndCheck",
-    "GuessAndCompare",
     "GuardedCompare",
     "GuardedGate",
+    "GuessAndCheck",
+    "GuessAndCompare",
     "HaltReason",
     "Kind",
     "Ladder",

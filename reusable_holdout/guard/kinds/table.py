@@ -10,8 +10,8 @@ from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
-from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
+from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from reusable_holdout.guard.kinds.ladder import Ladder
 from reusable_holdout.guard.kinds.parameter_free_ladder import ParameterFreeLadder
 from reusable_holdout.guard.kinds.reveal import Reveal

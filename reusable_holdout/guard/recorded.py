@@ -1,0 +1,155 @@
+"""What was released of a set of rows, and what is left: the ledger as a guard reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.guard.answer import Answer
+from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.released import failed, history_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
+
+    from reusable_holdout.guard.kinds import (
+        HaltReason,
+        Kind,
+    )
+    from reusable_holdout.ledger import Ledger, Row, Transaction
+
+__all__ = ["Recorded", "answer_of"]
+
+_HALTED = {
+    "charges": "all {charges} charges are spent",
+    "queries": "all {queries} declared queries are asked",
+    "final": "a final was given, and ends what can be asked of these rows",
+}
+
+
+class Recorded:
+    """The released answers of one guard, in its ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Keeps what was released.
+    charges, queries : int
+        The plan's.
+    metric : str
+        Name of the guard's own.
+    """
+
+    def __init__(self, ledger: Ledger, *, charges: int, queries: int, metric: str) -> None:
+        self._ledger = ledger
+        self._metric = metric
+        self._charges = charges
+        self._queries = queries
+
+    @property
+    def state(self) -> State:
+        """What has been asked and told."""
+        tail = self._ledger.tail()
+        return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final")
+
+    def charges_left(self, charges: int) -> int:
+        """Charges that are left after so many; a promise, whatever was told."""
+        return max(0, min(self._charges, self._queries) - charges)
+
+    def length_of(self, kind: Kind, query: int) -> float:
+        """Description length of an answered question."""
+        row = self._ledger.rows(after=query - 1)[0]
+        before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
+        return kind.length(before)
+
+    def needs_rows(self, kind: Kind, question: bytes, refuse: Callable[[State], None] | None = None) -> bool:
+        """Whether an answer needs the rows: not one that was given before, and none after a halt, which is for good.
+
+        What `refuse` raises by public numbers it raises here, too, before the rows are read; the transaction decides.
+        """
+        state = self.state
+        if kind.halt_reason(state) is not None or self._ledger.find(question) is not None:
+            return False
+        if refuse is not None:
+            refuse(state)
+        return True
+
+    # ---- what all share
+
+    def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
+        """Build the exception that says what was spent on what, and what to do now."""
+        history = self.history()
+        spent = _HALTED[reason].format(charges=int(history["charged"].sum()), queries=self._queries)
+        paid = ", ".join(str(query) for query in history.loc[history["charged"], "query"].head(20))
+        unanswered = (
+            "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
+        )
+        todo = (
+            "Guard fresh rows to go on (Plan says how many, rotate keeps the ledger)."
+            if reason == "final"
+            else "guard.final(model) still certifies the end of the project, once; to go on, guard fresh rows (Plan "
+            "says how many, rotate keeps the ledger)."
+        )
+        return Halted(
+            f"the guard has halted: {spent}"
+            + (f" (on queries {paid}{', ...' if history['charged'].sum() > 20 else ''})" if paid else "")
+            + f"; {unanswered}. What was released stays valid: see .history; questions already asked replay free. "
+            + todo,
+            reason=reason,
+            history=history,
+            answers=answers,
+        )
+
+    def history(self) -> pd.DataFrame:
+        """Everything released, in order."""
+        return history_frame(self._ledger.rows(), self.charges_left, self._metric)
+
+    def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
+        tail = transaction.tail
+        value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
+        return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final", value)
+
+    def check_room(self, asked: int, state: State) -> None:
+        """Refuse more new questions than are left.
+
+        Raises
+        ------
+        BudgetError
+        """
+        left = self._queries - state.asked
+        if asked > left:
+            raise BudgetError(
+                f"{asked} new questions asked, {left} left of {self._queries}; "
+                "nothing was answered and nothing was charged; ask fewer"
+            )
+
+    def _answer(self, row: Row, charges: int, *, replayed: bool) -> Answer:
+        if failed(row):
+            took = "one charge" if row.charged else f"{row.nats:.1f} nats"
+            raise ModelError(
+                f"the model or metric failed on the holdout; its words are withheld, for they may quote the holdout; "
+                f"that it failed is a fact about the holdout and took {took} (query {row.query}), "
+                f"{self.charges_left(charges)} charges are left; try it on training rows with the same columns"
+            )
+        return answer_of(row, self.charges_left(charges), replayed=replayed)
+
+
+def answer_of(row: Row, charges_left: int, *, replayed: bool) -> Answer:
+    """Answer of a row."""
+    return Answer(
+        row.value,
+        row.charged == 1,
+        row.low,
+        row.high,
+        row.prior,
+        row.query,
+        charges_left,
+        replayed,
+        row.threshold,
+        row.name,
+        row.kind,
+        row.nats,
+        row.told,
+    )

@@ -1,0 +1,131 @@
+"""Other metrics, slices and policies of the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from reusable_holdout.guard.asking import Asking
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.opening import Opening
+from reusable_holdout.queries import Metric, resolve_metric
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import ArrayLike
+
+    from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.views import View
+    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.plan import Plan
+    from reusable_holdout.validity import Policy
+
+__all__ = ["Sharing"]
+
+
+class Sharing(Asking):
+    """Several guards of the same rows, on one budget."""
+
+    digest: str
+    _root: Self
+    _view: View
+    _ledger: Ledger
+    _key: tuple[bytes, Path | None]
+
+    def _stand(
+        self,
+        holdout: PrivateData,
+        view: View,
+        plan: Plan,
+        ledger: Ledger,
+        key: tuple[bytes, Path | None],
+        root: Self | None = None,
+    ) -> None:
+        """Take the place of one view."""
+        raise NotImplementedError
+
+    @sealed
+    def on(
+        self,
+        metric: str | Metric | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        tolerance: float | None = None,
+        policy: Policy | None = None,
+        estimate: float | None = None,
+        prior_error: float | None = None,
+        prevalence: Any = None,
+        name: str | None = None,
+    ) -> Self:
+        """Ask about another metric of the same rows, a slice of them, or by another policy, on the same budget.
+
+        Queries, charges and confidence are the guard's, and all that is told anywhere widens everything. What is not
+        named is as here. The same metric, weights and policy give the same guard again, in all processes.
+
+        Parameters
+        ----------
+        metric : str or Metric, optional
+        sample_weight : array-like of shape (rows,), optional
+            Public weights; those of 0 and 1 make a slice, such as ``group == "A"``.
+        tolerance : float, optional
+            In the metric's unit; by default the smallest one that can be kept, whatever the guard's plan allows to be
+            told.
+        policy : {"thresholdout", "ladder", "guess-and-check", "gate"}, optional
+        estimate, prior_error : float, optional
+            As for :class:`Plan`; of another metric, nothing is known of them by default.
+        prevalence : float, sequence of float or dict, optional
+            As for :class:`ReusableHoldout`. Class counts that a metric rests on are told when it is first asked for,
+            and cost up to 5 nats.
+        name : str, optional
+            What history calls it.
+
+        Returns
+        -------
+        ReusableHoldout
+            With all ways to ask; its `plan`, `metric`, `policy` and listeners are its own.
+
+        Raises
+        ------
+        PlanError
+            If the tolerance cannot be kept; `nearest` says which can.
+        InputError
+            If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
+        LedgerMismatchError
+            If it was opened before with another tolerance.
+        Halted
+            If a final was given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> labels = np.arange(10_000) % 2
+        >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
+        >>> first_half = guard.on(sample_weight=np.arange(10_000) < 5_000)
+        >>> first_half.evaluate_predictions(labels, prior=0.99).charges_left
+        5
+        >>> guard.queries_asked
+        1
+        """
+        root, chosen = self._root, self.metric if metric is None else resolve_metric(metric)
+        same = chosen == self.metric
+        opening = Opening(
+            metric=chosen,
+            sample_weight=self._holdout.sample_weight if sample_weight is None else sample_weight,
+            policy=self.policy if policy is None else policy,
+            tolerance=tolerance,
+            estimate=self.plan.estimate if same and estimate is None else estimate,
+            prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
+            prevalence=prevalence,
+            name=name,
+            root=root.plan,
+        )
+        opened = opening.open(
+            root._view, root._holdout, self._transcript, ContentKey(self._key[0]), root._ways
+        )
+        if opened.view.number == 0:
+            return root
+        guard = type(self).__new__(type(self))
+        guard.digest, guard._transcript = self.digest, self._transcript
+        guard._stand(opened.holdout, opened.view, opened.plan, self._ledger, self._key, root)
+        return guard
