@@ -223,7 +223,8 @@ TAMPERINGS = {
     ],
     "a sealed row is added before the first": [
         "INSERT INTO answers SELECT 1, -3, -3, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, asked, asked_at, view, kind, told, name, series, zeroblob(32) FROM answers WHERE query = 11"
+        "charges, spent_nats, asked, asked_at, view, kind, told, name, series, zeroblob(32) FROM answers "
+        "WHERE query = 11"
     ],
     "a row of invalid text": ["UPDATE answers SET name = CAST(x'ff' AS TEXT) WHERE query = 4"],
     "the configuration is gone": ["DELETE FROM configuration"],
