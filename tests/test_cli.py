@@ -74,7 +74,7 @@ def test_reveals_and_choices_are_set_aside(capsys):
 def test_an_impossible_plan_ends_with_status_1_and_says_what_would_do(capsys):
     status, text = run(capsys, "plan", "--rows", 1_000, "--queries", 1_000, "--tolerance", 0.05)
     assert status == 1
-    assert "9,497 rows or a tolerance of 0.153" in text.err
+    assert "3,216 rows or a tolerance of 0.0895" in text.err
     assert text.out == ""
 
 
