@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import Halted, Plan, ReusableHoldout
 from reusable_holdout.cli import main
 
 
@@ -61,10 +61,20 @@ def test_better_priors_keep_a_search_going_with_a_smaller_tolerance(capsys):
     assert found[0]["tolerance"] < found[1]["tolerance"]
 
 
+def test_reveals_and_choices_are_set_aside(capsys):
+    stated = ("plan", "--rows", 10_000, "--queries", 1_000, "--tolerance", 0.05, "--estimate", 0.9)
+    for reserved in ({}, {"reveals": 2}, {"choices": [100, 20]}, {"reveals": 2, "choices": [100, 20]}):
+        named = [part for name, value in reserved.items() for part in (f"--{name}", *np.ravel(value))]
+        _, text = run(capsys, *stated, *named, "--json")
+        plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, estimate=0.9, **reserved)
+        found = json.loads(text.out)
+        assert {name: found[name] for name in plan.record()} == plan.record() | {"threshold": plan.threshold}
+
+
 def test_an_impossible_plan_ends_with_status_1_and_says_what_would_do(capsys):
     status, text = run(capsys, "plan", "--rows", 1_000, "--queries", 1_000, "--tolerance", 0.05)
     assert status == 1
-    assert "9,497 rows or a tolerance of 0.153" in text.err
+    assert "3,216 rows or a tolerance of 0.0895" in text.err
     assert text.out == ""
 
 

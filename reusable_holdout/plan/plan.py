@@ -19,7 +19,15 @@ from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
-from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, Family, MechanismChoice, Wish, round_up
+from reusable_holdout.plan.wish import (
+    MOST_QUERIES,
+    MOST_ROWS,
+    MOST_TOLERANCE,
+    Family,
+    MechanismChoice,
+    Wish,
+    round_up,
+)
 from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import REVEAL, Certificate, PairedBound, Policy, worst_choice_nats
 
@@ -189,7 +197,7 @@ class Plan(Outlook, Privacy):
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
-        stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=2.0 * span)
+        stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
         stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
             rows=whole_or_none("rows", rows, MOST_ROWS),

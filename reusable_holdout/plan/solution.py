@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.plan.wish import round_up
+from reusable_holdout.plan.wish import MOST_ROWS, MOST_TOLERANCE, largest, round_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,29 +63,70 @@ def solved(wish: Wish, *, span: float) -> Solution:
 
 
 def _refuse(wish: Wish, span: float) -> NoReturn:
-    """Say which single number would have to change, and to what."""
-    charges = wish.charges or 1
-    nearest: dict[str, float] = {}
-    if wish.queries is not None and charges > wish.queries:
-        message = f"charges must not exceed queries; got {charges} charges and {wish.queries} queries"
-        raise PlanError(message + "; declare more queries", {"queries": charges})
-    if wish.queries and wish.tolerance:
-        rows = wish.least_rows(queries=wish.queries, charges=charges, tolerance=wish.tolerance)
-        nearest["rows"] = rows or math.inf
-    if wish.rows and wish.queries:
-        tolerance = wish.least_tolerance(rows=wish.rows, queries=wish.queries, charges=charges)
-        nearest["tolerance"] = math.inf if tolerance is None else round_up(tolerance * span)
-    if wish.rows and wish.queries and wish.tolerance and wish.charges:
-        fewer = wish.most_kept_charges(rows=wish.rows, queries=wish.queries, tolerance=wish.tolerance)
-        nearest["charges"] = math.inf if fewer is None else fewer
-    nearest = {name: value for name, value in nearest.items() if math.isfinite(value)}
-    words = {
-        "rows": "{:,.0f} rows",
-        "tolerance": "a tolerance of {:g}",
-        "charges": "at most {:,.0f} charges",
-    }
-    needs = " or ".join(words[name].format(value) for name, value in nearest.items())
-    raise PlanError(f"no plan keeps {_stated(wish, span)}; it needs {needs or 'other numbers'}", nearest)
+    """Say which single number would have to change, and to what: with any of them the wish can be met."""
+    nearest = {name: find(wish, span) for name, find in _NEAREST.items() if getattr(wish, name) is not None}
+    found = {name: value for name, value in nearest.items() if value is not None}
+    needs = " or ".join(_WORDS[name].format(value) for name, value in found.items())
+    problem = f"no plan keeps {_stated(wish, span)}"
+    if wish.charges and wish.queries and wish.charges > wish.queries:
+        problem = (
+            f"charges must not exceed queries; got {wish.charges:,} charges and {wish.queries:,} queries"
+        )
+    raise PlanError(f"{problem}; it needs {needs or 'other numbers'}", found)
+
+
+def _possible(wish: Wish, **changes: float) -> bool:
+    """Whether a wish can be met, with some of its numbers changed; what it leaves open may be whatever is best."""
+    stated = {name: getattr(wish, name) for name in Solution._fields} | changes
+    missing = [name for name, value in stated.items() if value is None]
+    best = {"rows": MOST_ROWS, "queries": stated["charges"], "charges": 1, "tolerance": MOST_TOLERANCE}
+    numbers = {name: best[name] if value is None else value for name, value in stated.items()}
+    return wish.holds(**numbers) if missing in ([], ["charges"]) else wish.serves(**numbers)
+
+
+def _more_rows(wish: Wish, span: float) -> int | None:
+    refused = largest(lambda rows: not _possible(wish, rows=rows), MOST_ROWS, least=cast("int", wish.rows))
+    return refused + 1 if refused is not None and refused < MOST_ROWS else None
+
+
+def _wider_tolerance(wish: Wish, span: float) -> float | None:
+    """In the metric's unit."""
+    if not _possible(wish, tolerance=MOST_TOLERANCE):
+        return None
+    refused, kept = cast("float", wish.tolerance), MOST_TOLERANCE
+    while kept - refused > 1e-5 * kept:
+        middle = (refused + kept) / 2.0
+        if _possible(wish, tolerance=middle):
+            kept = middle
+        else:
+            refused = middle
+    while not _possible(wish, tolerance=round_up(kept * span) / span):
+        kept = round_up(kept * span) / span * (1.0 + 1e-4)  # counts of rows are whole
+    return round_up(kept * span)
+
+
+def _fewer_charges(wish: Wish, span: float) -> int | None:
+    return largest(lambda charges: _possible(wish, charges=charges), cast("int", wish.charges))
+
+
+def _other_queries(wish: Wish, span: float) -> int | None:
+    """As many as there are charges, where they are fewer; else fewer of them."""
+    least, stated = wish.charges or 1, cast("int", wish.queries)
+    return largest(lambda queries: _possible(wish, queries=queries), max(stated, least), least=least)
+
+
+_NEAREST: dict[str, Callable[[Wish, float], float | None]] = {
+    "rows": _more_rows,
+    "tolerance": _wider_tolerance,
+    "charges": _fewer_charges,
+    "queries": _other_queries,
+}
+_WORDS = {
+    "rows": "{:,.0f} rows",
+    "tolerance": "a tolerance of {:g}",
+    "charges": "at most {:,.0f} charges",
+    "queries": "{:,.0f} queries",
+}
 
 
 def _stated(wish: Wish, span: float) -> str:

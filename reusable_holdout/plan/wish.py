@@ -30,10 +30,20 @@ if TYPE_CHECKING:
 
     from reusable_holdout.mechanisms.calibration import GuardMechanism
 
-__all__ = ["MOST_QUERIES", "MOST_ROWS", "Family", "MechanismChoice", "Wish", "round_up"]
+__all__ = [
+    "MOST_QUERIES",
+    "MOST_ROWS",
+    "MOST_TOLERANCE",
+    "Family",
+    "MechanismChoice",
+    "Wish",
+    "largest",
+    "round_up",
+]
 
 MOST_ROWS = 10**12
 MOST_QUERIES = 10**12
+MOST_TOLERANCE = 2.0  # of the range
 
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
@@ -218,7 +228,7 @@ class Wish:
 
     def most_kept_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
         """Largest number of charges that holds, or None."""
-        return _largest(
+        return largest(
             lambda charges: self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
             queries,
         )
@@ -241,7 +251,7 @@ class Wish:
 
     def most_queries(self, *, rows: int, charges: int, tolerance: float) -> int | None:
         """Largest number of queries that serves, or None."""
-        return _largest(
+        return largest(
             lambda queries: self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
             MOST_QUERIES,
             least=charges,
@@ -249,7 +259,7 @@ class Wish:
 
     def least_rows(self, *, queries: int, charges: int, tolerance: float) -> int | None:
         """Smallest number of rows that serves, or None."""
-        refused = _largest(
+        refused = largest(
             lambda rows: not self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
             MOST_ROWS,
         )
@@ -261,9 +271,9 @@ class Wish:
         """Smallest tolerance that serves, rounded up to three digits, or None if not even the whole range does."""
         if charges > queries:
             return None
-        if not self.serves(rows=rows, queries=queries, charges=charges, tolerance=2.0):
+        if not self.serves(rows=rows, queries=queries, charges=charges, tolerance=MOST_TOLERANCE):
             return None
-        refused, kept = 0.0, 2.0
+        refused, kept = 0.0, MOST_TOLERANCE
         while kept - refused > 1e-5 * kept:
             middle = (refused + kept) / 2.0
             if self.serves(rows=rows, queries=queries, charges=charges, tolerance=middle):
@@ -304,7 +314,7 @@ def round_up(value: float, digits: int = 3) -> float:
     return float(f"{math.ceil(value / step - 1e-9) * step:.12g}")
 
 
-def _largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
+def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
     """Largest whole number in [least, most] at which a condition holds that fails from some number on."""
     if least > most or not holds(least):
         return None

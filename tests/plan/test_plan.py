@@ -162,9 +162,11 @@ def test_a_stated_threshold_stays_and_the_tolerance_follows():
         ({"rows": 1_000, "queries": 1_000, "tolerance": 0.05, "charges": 5}, {"rows", "tolerance"}),
         (
             {"rows": 10_000, "queries": 1_000, "tolerance": 0.05, "charges": 5},
-            {"rows", "tolerance", "charges"},
+            {"rows", "tolerance", "charges", "queries"},
         ),
-        ({"rows": 10_000, "queries": 2, "tolerance": 0.05, "charges": 5}, {"queries"}),
+        ({"rows": 10_000, "queries": 2, "tolerance": 0.05, "charges": 5}, {"queries", "charges"}),
+        ({"queries": 100, "charges": 5, "tolerance": 0.01, "prior_error": 0.1}, {"tolerance"}),
+        ({"rows": 100, "charges": 5, "tolerance": 0.05}, {"rows", "tolerance"}),
     ],
 )
 def test_an_impossible_wish_names_the_nearest_possible_ones(wish, nearest):
@@ -173,8 +175,54 @@ def test_an_impossible_wish_names_the_nearest_possible_ones(wish, nearest):
     assert set(caught.value.nearest) == nearest
     for name, value in caught.value.nearest.items():
         assert Plan(**{**wish, name: value}).rows
-        if name != "queries":
-            assert (f"{value:,.0f}" if name != "tolerance" else f"{value:g}") in str(caught.value)
+        assert (f"{value:,.0f}" if name != "tolerance" else f"{value:g}") in str(caught.value)
+
+
+NUMBERS = [
+    {"rows": rows, "queries": queries, "charges": charges, "tolerance": tolerance}
+    for rows in (None, 100, 20_000)
+    for queries in (None, 4, 300)
+    for charges in (None, 6)
+    for tolerance in (None, 0.05)
+    if (rows, queries, charges, tolerance).count(None) <= 1
+]
+MANNERS = [
+    {},
+    {"estimate": 0.97, "confidence": 0.8},
+    {"prior_error": 0.1},
+    {"reveals": 3, "choices": [4]},
+    {"noise_scale": 0.004},
+    {"threshold": 0.02},
+    {"mechanism": "tightest"},
+    {"bounds": (-1.0, 6.0), "family": "bounded", "estimate": 0.0},
+    {"family": "bounded-difference", "variation": 4.0, "influence": 2.5},
+    {"family": "paired", "bounds": (-1.0, 1.0), "disagreement": 0.1, "estimate": 0.0},
+    *({"policy": policy} for policy in get_args(Policy)),
+]
+
+
+@pytest.mark.long("reusable_holdout/plan", "reusable_holdout/validity")
+@for_each("manner", MANNERS)
+def test_whatever_a_refusal_suggests_is_accepted_and_little_less_is_not(manner):
+    refused = followed = 0
+    for numbers in NUMBERS:
+        wish = {**numbers, **manner}
+        try:
+            Plan(**wish)
+        except PlanError as error:
+            refused += 1
+            nearest = error.nearest
+        else:
+            continue
+        for name, value in nearest.items():
+            followed += 1
+            assert Plan(**wish | {name: value}).rows, (wish, name, value)
+            less = {"rows": value - 1, "tolerance": 0.95 * value, "charges": value + 1, "queries": value + 1}
+            if less[name] > 0 and name != "queries":
+                with pytest.raises(PlanError):
+                    Plan(**wish | {name: less[name]})
+    assert refused >= 5
+    assert followed >= refused / 2
 
 
 def test_noise_alone_is_predicted_to_charge_what_simulation_charges():

@@ -1,0 +1,67 @@
+"""The command line: ``reusable-holdout demo|plan|gate-init|gate|history|plot|verify``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from reusable_holdout.cli.command import PROGRAM
+from reusable_holdout.cli.demo import add_demo
+from reusable_holdout.cli.gates import add_gate, add_gate_init
+from reusable_holdout.cli.ledgers import add_history, add_plot, add_verify
+from reusable_holdout.cli.planning import add_plan
+from reusable_holdout.errors import HoldoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+
+    Returns
+    -------
+    int
+        0 if all is well, 1 if something is wrong with the input or a ledger, 2 for a wrong command line; a gate has
+        statuses of its own, which its help names.
+    """
+    options, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except HoldoutError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        sys.stderr.close()
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Keep a test set alive: plan a budget, watch a guarded search, inspect and verify ledgers.",
+        epilog=f"Start with '{PROGRAM} demo'. A ledger is a SQLite file or a SQLAlchemy URL.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
+    add_demo(commands)
+    add_plan(commands)
+    add_gate_init(commands)
+    add_gate(commands)
+    add_history(commands)
+    add_plot(commands)
+    add_verify(commands)
+    from reusable_holdout_leaderboard.commands import add_commands
+
+    add_commands(commands)
+    return parser

@@ -1,0 +1,108 @@
+"""``reusable-holdout history``, ``plot`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.cli.command import add, tell
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["add_history", "add_plot", "add_verify"]
+
+
+def add_history(commands: Any) -> None:
+    """Add ``history``."""
+    parser = add(
+        commands,
+        "history",
+        _history,
+        "Show everything a guard has released, in order. The holdout and its key are not needed.",
+        "history guard.db --json",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+    _add_epoch(parser)
+
+
+def _add_epoch(parser: Any) -> None:
+    parser.add_argument("--epoch", type=int, help="of the ledger's holdouts, from 1 (default the last)")
+
+
+def _history(options: argparse.Namespace) -> int:
+    from reusable_holdout.guard import released
+
+    history = released(options.ledger, epoch=options.epoch).history
+    if options.json:
+        tell(json.loads(history.to_json(orient="records", date_format="iso")), as_json=True)
+    else:
+        print(
+            history.to_string(index=False, float_format="{:.4f}".format)
+            if len(history)
+            else "nothing was asked yet"
+        )
+    return 0
+
+
+def add_plot(commands: Any) -> None:
+    """Add ``plot``."""
+    parser = add(
+        commands,
+        "plot",
+        _plot,
+        "Draw what a guard has released: priors, answers, intervals, charges, budget left. Needs the 'plot' extra.",
+        "plot guard.db --out guard.png",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+    _add_epoch(parser)
+    parser.add_argument(
+        "--out", type=Path, default=Path("guard.png"), help="picture to write (default guard.png)"
+    )
+
+
+def _plot(options: argparse.Namespace) -> int:
+    from reusable_holdout.guard import released
+    from reusable_holdout.plotting import plot_history, save_picture
+
+    found = released(options.ledger, epoch=options.epoch)
+    axes = plot_history(found.history, charges=found.charges, metric=found.metric)
+    save_picture(axes, options.out)
+    tell({"picture": str(options.out)} if options.json else f"wrote {options.out}", as_json=options.json)
+    return 0
+
+
+def add_verify(commands: Any) -> None:
+    """Add ``verify``."""
+    parser = add(
+        commands,
+        "verify",
+        _verify,
+        "Recompute a ledger's hash chain, budget, thresholds and intervals. Offline, without the holdout or its key. "
+        "The exit status is 1 if anything is wrong.",
+        "verify guard.db",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+    parser.add_argument("--expected-head", help="seal noted earlier: finds rows that were cut off since")
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from reusable_holdout.guard import verify
+
+    found = verify(options.ledger, expected_head=options.expected_head)
+    if options.json:
+        tell(
+            {
+                "sound": found.sound,
+                "queries": found.queries,
+                "charges": found.charges,
+                "head": found.head,
+                "problems": found.problems,
+            },
+            as_json=True,
+        )
+    else:
+        print("\n".join(found.problems) or f"sound: {found.queries} answers, {found.charges} charged")
+        print(f"head {found.head}")
+    return 0 if found.sound else 1

@@ -1,0 +1,72 @@
+"""``reusable-holdout plan``."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.cli.command import add, tell
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["add_plan"]
+
+
+def add_plan(commands: Any) -> None:
+    """Add ``plan``."""
+    parser = add(
+        commands,
+        "plan",
+        _plan,
+        "Say what a holdout can promise. Give three of rows, queries, charges and tolerance; the fourth is derived.",
+        "plan --rows 10000 --queries 1000 --tolerance 0.05 --estimate 0.9 --reveals 2 --choices 100",
+    )
+    whole = {
+        "rows": "holdout rows",
+        "queries": "questions that will be asked",
+        "charges": "deviations to pay for",
+        "reveals": "reveals whose dearest outcomes are set aside beside the charges (default 0)",
+    }
+    for name, text in whole.items():
+        parser.add_argument(f"--{name}", type=int, help=text)
+    parser.add_argument(
+        "--choices",
+        type=int,
+        nargs="+",
+        metavar="CANDIDATES",
+        help="candidates of each choice that is set aside, such as 100 20 (default: one among 100, where the tolerance "
+        "leaves a charge beside it and neither charges nor reveals are named)",
+    )
+    real = {
+        "tolerance": "how far an answer may be from the population value",
+        "threshold": "deviation that is always charged (default: derived)",
+        "noise-scale": "Thresholdout's s (default: derived)",
+        "prior-error": "how far honest priors are off (default: one public standard error)",
+        "confidence": "that every interval holds (default 0.95)",
+        "estimate": "score near which the plan must hold (default: the worst case); naming 0.9 buys several times the "
+        "charges",
+        "delta": "of differential privacy (default: 1 / rows^2)",
+    }
+    for name, text in real.items():
+        parser.add_argument(f"--{name}", type=float, help=text)
+    parser.add_argument("--mechanism", help="what the guard runs on (default numeric-sparse; or tightest)")
+    parser.add_argument("--policy", help="what a question is compared with (default thresholdout)")
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from reusable_holdout.plan import Plan
+
+    names = inspect.signature(Plan).parameters
+    stated = {name: value for name, value in vars(options).items() if name in names and value is not None}
+    plan = Plan(**stated)
+    record = plan.record() | {
+        "threshold": plan.threshold,
+        "epsilon": plan.epsilon,
+        "epsilons": plan.epsilons,
+        "expected_null_charges": plan.expected_null_charges,
+        "vacuous": plan.vacuous,
+        "privacy_is_vacuous": plan.privacy_is_vacuous,
+    }
+    tell(record if options.json else str(plan), as_json=options.json)
+    return 0
