@@ -1,7 +1,7 @@
 """Mutation run: does a test fail when the code is wrong?
 
 ``./check --mutants`` makes a sample of wrong programs, each the package with one small change, and runs the tests that
-call the changed function until one fails. It fails itself if more than 3% of the mutants survive, or one that is not
+reach the changed code until one fails. It fails itself if more than 3% of the mutants survive, or one that is not
 named in ``survivors.toml``. :mod:`mutation.operators` has the changes, :mod:`mutation.project` the places.
 
 The working tree is not touched. Results are kept in ``.mutation``: a run that was interrupted goes on where it stopped,
@@ -17,8 +17,8 @@ import time
 from typing import TYPE_CHECKING
 
 from mutation import survivors
-from mutation.calls import calls_of_tests
 from mutation.project import OURS, Project
+from mutation.reach import reach_of_tests
 from mutation.report import Tried, change_of, report
 from mutation.sample import sample
 from mutation.trial import Result, Results, try_mutant, turns
@@ -27,8 +27,8 @@ from mutation.workers import Worker, in_parallel, workers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mutation.calls import Test
     from mutation.operators import Mutant
+    from mutation.reach import Test
 
 
 def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
@@ -50,11 +50,11 @@ def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
 
 def _try_all(project: Project, room_of: dict[Mutant, str], count: int) -> list[Tried]:
     """Mutants with their results, in the same order: results of runs before, or new ones."""
-    calls = calls_of_tests(project, count=count, say=_say)
-    for test in calls.failed:
+    reach = reach_of_tests(project, count=count, say=_say)
+    for test in reach.failed:
         _say(f"fails on the original, so it is left out: {test}")
     planned = {
-        mutant: turns(mutant, project.rooms[room], calls.callers(mutant, project.source(mutant.file)))
+        mutant: turns(mutant, project.rooms[room], reach.tests(mutant, project.source(mutant.file)))
         for mutant, room in room_of.items()
     }
     results = Results(project)
@@ -91,6 +91,8 @@ def _try_new(
             )
             _say(f"  {result.outcome} after {result.ran} tests{by}")
             yield mutant, result
+    seconds = time.monotonic() - began
+    _say(f"{len(planned)} tried in {seconds:.0f} s with {len(started)} workers")
 
 
 def _say(text: str) -> None:

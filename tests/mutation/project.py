@@ -66,7 +66,7 @@ class Project:
     libraries: tuple[str, ...]
     passed_over: tuple[PassedOver, ...]
     known: Path
-    grace_seconds: float = 10.0
+    grace_seconds: float = 5.0
 
     @property
     def kept(self) -> Path:

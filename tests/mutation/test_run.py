@@ -4,9 +4,9 @@ import re
 
 import pytest
 from mutation.__main__ import main
-from mutation.calls import Test
 from mutation.operators import mutants_of
 from mutation.project import PassedOver, Project, Room
+from mutation.reach import Test
 from mutation.report import Tried, report
 from mutation.sample import sample
 from mutation.survivors import read
@@ -218,7 +218,17 @@ def test_tests_of_the_room_come_first_and_the_fastest_of_them():
     room = Room("toy", ("tests/toy",))
     slow, fast = _test("tests/toy/test_a.py::a", 2.0), _test("tests/toy/test_b.py::b", 1.0)
     doctest, far = _test("toy/order.py::c", 1.5), _test("tests/other/test_d.py::d", 0.1)
-    assert turns(mutant, room, [slow, far, doctest, fast]) == [[fast, doctest, slow], [far]]
+    assert turns(mutant, room, [slow, far, doctest, fast]) == [[fast], [doctest, slow], [far]]
+
+
+def test_tests_of_one_file_stay_together():
+    [mutant] = mutants_of("a = 1", "toy/order.py")
+    room = Room("toy", ("tests/toy",))
+    first, second, third = (
+        _test(f"tests/toy/test_{file}.py::t{seconds}", seconds)
+        for file, seconds in (("a", 0.1), ("b", 0.2), ("a", 0.3))
+    )
+    assert turns(mutant, room, [third, second, first]) == [[first, third, second]]
 
 
 def test_what_takes_too_long_is_left_out_unless_it_is_all_there_is():
@@ -227,7 +237,7 @@ def test_what_takes_too_long_is_left_out_unless_it_is_all_there_is():
     long, short = _test("tests/toy/test_a.py::a", 100.0), _test("tests/toy/test_a.py::b", 1.0)
     assert turns(mutant, room, [long, short]) == [[short]]
     assert turns(mutant, room, [long]) == [[long]]
-    shared = _test("tests/toy/test_b.py::c", 1.0, shared=43.5)
+    shared = _test("tests/toy/test_b.py::c", 1.0, shared=60.0)
     assert turns(mutant, room, [short, shared]) == [[short]]
 
 
