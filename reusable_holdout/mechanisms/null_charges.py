@@ -81,7 +81,7 @@ def expected_null_charges(
             f"got threshold {threshold}, deviation_sd {deviation_sd}, noise_scale {noise_scale}, "
             f"queries {queries}"
         )
-    if noise_scale == 0 or queries == 0:
+    if noise_scale == 0:
         return queries * math.erfc(threshold / (deviation_sd * math.sqrt(2.0)))
     nodes, weights = _laplace_quadrature(threshold, deviation_sd, 2 * noise_scale)
     charged = _charge_probability(threshold + nodes, deviation_sd, 4 * noise_scale)
@@ -203,7 +203,7 @@ def _laplace_quadrature(
     points, masses = np.polynomial.legendre.leggauss(_NODES)
     half = np.diff(ends)[:, None] / 2
     units = (ends[:-1, None] + half * (points + 1)).ravel()
-    weights = (half * masses).ravel() * np.exp(-np.abs(units)) / 2
+    weights = (half * masses).ravel() * np.exp(-np.abs(units))
     return units * scale, weights / weights.sum()
 
 

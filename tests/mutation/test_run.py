@@ -1,5 +1,6 @@
 """A whole run, on a small package, and its parts."""
 
+import dataclasses
 import re
 
 import pytest
@@ -96,7 +97,7 @@ def project(tmp_path):
         tests_left_out=(),
         servers=(),
         libraries=(),
-        passed_over=(PassedOver("number", "^_FAST", "how fast"),),
+        passed_over=(PassedOver(("number",), "^_FAST", "how fast"),),
         known=tmp_path / "survivors.toml",
         grace_seconds=3.0,
     )
@@ -122,6 +123,15 @@ def test_a_run_tells_the_killed_from_the_survivors_and_goes_on_where_it_stopped(
     assert "2 of them have been tried before" in err
     assert "finding out" not in err
     assert again == out
+
+
+def test_some_functions_may_be_passed_over(project):
+    passed_over = PassedOver(("not", "returned"), "", "why", function="^uncalled$")
+    changed = dataclasses.replace(project, passed_over=(*project.passed_over, passed_over))
+    functions = [
+        {mutant.function for mutant in one.candidates(one.rooms["order"])} for one in (project, changed)
+    ]
+    assert functions == [{"larger", "smaller", "uncalled"}, {"larger", "smaller"}]
 
 
 @pytest.fixture

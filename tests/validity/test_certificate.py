@@ -428,3 +428,15 @@ def test_half_widths_rise_with_charges_and_with_what_they_tell():
     finals = [guard.final_half_width(charges=j, nats=0.0, estimate=0.8) for j in range(11)]
     assert all(a < b for a, b in pairwise(finals))
     assert all(final < width for final, width in zip(finals, widths, strict=False))
+
+
+@for_each("span", [0.3, 1.0, 2.0, 3.2, 1000.0])
+def test_a_value_is_told_coarser_than_the_noise_grid_and_within_its_slack(span):
+    """Finer, the last digits of what is told would name the grid step; coarser, an interval would not hold it."""
+    guard = certificate(lower=-span / 4, upper=span * 3 / 4)
+    scores = [guard.lower + span * (0.3 + step / GRID) for step in range(1000)]
+    told = [guard.tidy(score) for score in scores]
+    assert len(set(told)) < 800
+    assert max(abs(value - score) for value, score in zip(told, scores, strict=True)) <= guard.grid_slack
+    assert guard.tidy(guard.lower - 1.0) == guard.lower
+    assert guard.tidy(guard.upper + 1.0) == guard.upper

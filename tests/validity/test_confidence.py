@@ -396,7 +396,7 @@ def test_the_half_widths_of_the_design_are_met(rows, charges, level, promised):
     assert (upper - lower) / 2 <= promised, charges
 
 
-@for_each("log_level", [0.0, 0.05, math.log(0.51), math.nan, -math.inf])
+@for_each("log_level", [0.0, 0.05, math.log(0.51), math.nan, -math.inf, -1e100])
 @for_each("call", [binomial_lower, chernoff_upper, binomial_reach_low, chernoff_reach_high])
 def test_a_level_that_is_not_the_log_of_one_is_refused(call, log_level):
     with pytest.raises(InputError, match="natural log of a level"):
