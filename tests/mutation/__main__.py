@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mutation.operators import Mutant
-    from mutation.reach import Test
+    from mutation.reach import Reach, Test
 
 
 def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
@@ -38,7 +38,10 @@ def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
     room_of = {mutant: name for name, room in rooms.items() for mutant in project.candidates(room)}
     chosen = sample(list(room_of), settings.sample or len(room_of), settings.seed)
     _say(f"{len(chosen)} mutants of {len(room_of)}")
-    tried = _try_all(project, {mutant: room_of[mutant] for mutant in chosen}, settings.workers)
+    reach = reach_of_tests(project, count=settings.workers, say=_say, trusting=settings.trust)
+    for test in reach.failed:
+        _say(f"fails on the original, so it is left out: {test}")
+    tried = _try_all(project, {mutant: room_of[mutant] for mutant in chosen}, reach, settings.workers)
     elsewhere = [room for name, room in project.rooms.items() if name not in rooms]
     known = survivors.read(project.known, but_not_of=elsewhere)
     text, problems = report(tried, known, {mutant.identity for mutant in room_of})
@@ -48,11 +51,8 @@ def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
     return 1 if problems else 0
 
 
-def _try_all(project: Project, room_of: dict[Mutant, str], count: int) -> list[Tried]:
+def _try_all(project: Project, room_of: dict[Mutant, str], reach: Reach, count: int) -> list[Tried]:
     """Mutants with their results, in the same order: results of runs before, or new ones."""
-    reach = reach_of_tests(project, count=count, say=_say)
-    for test in reach.failed:
-        _say(f"fails on the original, so it is left out: {test}")
     planned = {
         mutant: turns(mutant, project.rooms[room], reach.tests(mutant, project.source(mutant.file)))
         for mutant, room in room_of.items()
@@ -105,6 +105,11 @@ def _parser(rooms: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("--rooms", type=_names(rooms), help=f"some of {','.join(rooms)} (default all)")
     parser.add_argument("--seed", type=int, default=0, help="which sample (default 0)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default 2)")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="what tests reached before sources changed need not be found again",
+    )
     return parser
 
 

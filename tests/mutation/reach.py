@@ -92,9 +92,11 @@ class Reach:
         return set().union(*(self.tests_of.get(f"{file}:{block.name}", ()) for block in blocks))
 
 
-def reach_of_tests(project: Project, *, count: int, say: Callable[[str], None]) -> Reach:
-    """Make what is missing with so many workers, and read the rest."""
-    kept = _Kept(project)
+def reach_of_tests(
+    project: Project, *, count: int, say: Callable[[str], None], trusting: bool = False
+) -> Reach:
+    """Make what is missing with so many workers, and read the rest; see :class:`_Kept` for `trusting`."""
+    kept = _Kept(project, trusting=trusting)
     found = {name: kept.read(name) for name in kept.units}
     missing = kept.longest_first([name for name, unit in found.items() if unit is None])
     if missing:
@@ -117,9 +119,14 @@ def reach_of_tests(project: Project, *, count: int, say: Callable[[str], None]) 
 
 
 class _Kept:
-    """Files of tests that are run together, each for itself or the doctests of a folder, and what was found then."""
+    """Files of tests that are run together, each for itself or the doctests of a folder, and what was found then.
 
-    def __init__(self, project: Project) -> None:
+    One that is `trusting` believes what was found with the same tests, though the sources have changed since. A test
+    that reaches a mutant only now is then not tried, which can let the mutant survive, never kill it.
+    """
+
+    def __init__(self, project: Project, *, trusting: bool) -> None:
+        self._trusting = trusting
         self._folder = project.kept / "reached"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._helpers = _digest_of_helpers(project)
@@ -133,7 +140,9 @@ class _Kept:
     def read(self, name: str) -> dict[str, Any] | None:
         """What was found; None if that was never, or with other texts."""
         found = self._last(name)
-        if found is None or found["needs"] != self._needs(name, found):
+        if found is None or found["own"] != self._own(name):
+            return None
+        if not self._trusting and found["sources"] != self._sources(found["blocks"]):
             return None
         blocks = found["blocks"]
         found["reached"] = {
@@ -146,8 +155,8 @@ class _Kept:
         blocks = sorted(set().union(*unit["reached"].values()))
         number = {block: place for place, block in enumerate(blocks)}
         reached = {test: [number[block] for block in found] for test, found in unit["reached"].items()}
-        content = unit | {"name": name, "blocks": blocks, "reached": reached}
-        content["needs"] = self._needs(name, content)
+        digests = {"own": self._own(name), "sources": self._sources(blocks)}
+        content = unit | {"name": name, "blocks": blocks, "reached": reached} | digests
         place = self._place(name)
         place.with_suffix(".new").write_text(json.dumps(content))
         place.with_suffix(".new").replace(place)
@@ -170,10 +179,12 @@ class _Kept:
     def _place(self, name: str) -> Path:
         return self._folder / f"{digest(name)}.json"
 
-    def _needs(self, name: str, unit: dict[str, Any]) -> str:
-        reached = sorted({block.split(":")[0] for block in unit["blocks"]})
-        texts = [self._digests.get(file, "") for file in [*self.units[name], *reached]]
-        return digest(self._helpers, *self.units[name], *texts)
+    def _own(self, name: str) -> str:
+        return digest(self._helpers, *self.units[name], *(self._digests[file] for file in self.units[name]))
+
+    def _sources(self, blocks: list[str]) -> str:
+        files = sorted({block.split(":")[0] for block in blocks})
+        return digest(*(self._digests.get(file, "") for file in files))
 
 
 def _sources(project: Project) -> list[str]:

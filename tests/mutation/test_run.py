@@ -7,7 +7,7 @@ import pytest
 from mutation.__main__ import main
 from mutation.operators import mutants_of
 from mutation.project import PassedOver, Project, Room
-from mutation.reach import Test
+from mutation.reach import Test, reach_of_tests
 from mutation.report import Tried, report
 from mutation.sample import sample
 from mutation.survivors import read
@@ -132,6 +132,18 @@ def test_some_functions_may_be_passed_over(project):
         {mutant.function for mutant in one.candidates(one.rooms["order"])} for one in (project, changed)
     ]
     assert functions == [{"larger", "smaller", "uncalled"}, {"larger", "smaller"}]
+
+
+def test_what_tests_reach_is_found_again_after_a_change_unless_it_is_to_be_trusted(project):
+    said = []
+    for source, trusting in ((_ORDER, False), (_ORDER + "\n", True), (_ORDER + "\n", False), (_ORDER, True)):
+        (project.top / "toy/order.py").write_text(source)
+        reach = reach_of_tests(project, count=1, say=said.append, trusting=trusting)
+        assert {test.name for test in reach.tests_of["toy/order.py:smaller#0"]} == {
+            "tests/test_order.py::test_the_smaller_of_equals_is_the_second"
+        }
+    began = [text for text in said if "finding out" in text]
+    assert [re.findall(r"\d+", text) for text in began] == [["2", "2"], ["1", "2"]]
 
 
 @pytest.fixture
