@@ -146,7 +146,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_?(BINS|HELD_BINS|NODES|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
+            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
         ),
         PassedOver(
@@ -174,6 +174,17 @@ OURS = Project(
             "",
             "constants of a start for Newton's method, which ends at the same root from anywhere",
             function=r"^(_near_(log_odds|failures)|_saddlepoint_exponent|_score_log_odds)$",
+        ),
+        PassedOver(
+            ("arithmetic",),
+            r"^(return f\.least\(f\.most\(moved,|p = v \* v)",
+            "a start of a start, and its limits; how many looks the others save is tested",
+            function=r"^(_near_failures|_score_log_odds)$",
+        ),
+        PassedOver(
+            ("number",),
+            r"\bEPS\b|^return 2e-15 \* ",
+            "allowance for rounding, which a larger number makes larger; its direction is mutated all the same",
         ),
     ),
     known=_HERE.with_name("survivors.toml"),
