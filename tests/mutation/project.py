@@ -161,6 +161,11 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
+            r"^_STIRLING_FROM = |^h = ",
+            "where one formula takes over from another that is as exact, and the step of a difference quotient",
+        ),
+        PassedOver(
+            ("number",),
             r"^for _ in range\(\d\d+\):",
             "rounds of a method that has converged long before the last, or gives up after it",
         ),

@@ -162,7 +162,7 @@ def test_arrays_are_answered_as_their_elements_are(family):
     guard = certificate(family=family, lower=-1.0, upper=3.0, tolerance=0.3)
     priors = np.linspace(-1.0, 3.0, 41)
     thresholds = guard.threshold(priors, charges=3, nats=9.5)
-    lengths = guard.code.lengths(first=500, count=41, charges=3, nats=9.5)
+    lengths = np.linspace(9.5, 30.0, 41)
     around = guard.around(priors - thresholds, priors + thresholds, length=lengths, share=0.2)
     for i, prior in enumerate(priors.tolist()):
         assert guard.threshold(prior, charges=3, nats=9.5) == pytest.approx(thresholds[i], abs=1e-10)
