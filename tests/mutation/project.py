@@ -48,7 +48,7 @@ class Project:
     tests_left_out : tuple of str
         Folders of tests that are never run.
     servers : tuple of str
-        Fixtures that start a server: a test with one is run against a mutant if no other test can be.
+        Fixtures that start a server: a test with one is run against a mutant that all others let live.
     libraries : tuple of str
         What tests import beside the package, and is imported once for all mutants.
     passed_over : tuple of PassedOver

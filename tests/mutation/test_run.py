@@ -263,9 +263,9 @@ def test_what_takes_too_long_is_left_out_unless_it_is_all_there_is():
     assert turns(mutant, room, [short, shared]) == [[short]]
 
 
-def test_servers_are_started_for_a_mutant_only_if_no_other_test_calls_it():
+def test_servers_are_started_for_a_mutant_only_after_all_other_tests_passed():
     [mutant] = mutants_of("a = 1", "toy/order.py")
     room = Room("toy", ("tests/toy",))
     server, plain = _test("tests/toy/test_a.py::a", 1.0, server=True), _test("tests/toy/test_a.py::b", 2.0)
-    assert turns(mutant, room, [server, plain]) == [[plain]]
+    assert turns(mutant, room, [server, plain]) == [[plain], [server]]
     assert turns(mutant, room, [server]) == [[server]]

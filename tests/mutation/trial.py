@@ -23,6 +23,7 @@ __all__ = ["Result", "Results", "try_mutant", "turns"]
 _SECONDS = 60.0  # of tests for one mutant
 _NEAR = (2.0, 8.0, 35.0)  # of them, in each turn for those of its own room
 _FIRST_FAR = 5.0  # in the first turn for others
+_WITH_SERVER = 20.0  # beside the others
 _COLLECTING = 0.2  # to read a file of tests
 
 
@@ -58,16 +59,17 @@ def turns(mutant: Mutant, room: Room, callers: Iterable[Test]) -> list[list[Test
     """Tests to run against a mutant, in turns that grow: those about its room, then others, each the fastest first.
 
     A turn is a process, which reads the files of its tests only; those of one file stay together, for they share
-    fixtures. Tests that need a server are left to mutants for which there are no others.
+    fixtures. Those that need a server come last.
     """
-    found = sorted(callers, key=lambda test: (test.seconds, test.name))
-    found = [test for test in found if not test.server] or found
+    every = sorted(callers, key=lambda test: (test.seconds, test.name))
+    found = [test for test in every if not test.server]
     folders = tuple(f"{folder}/" for folder in room.tests)
     near = [test for test in found if test.file.startswith(folders) or test.file == mutant.file]
     far = [test for test in found if test not in set(near)]
     first, spent = _in_turns(near, _NEAR)
     second, _ = _in_turns(far, (_FIRST_FAR, _SECONDS - _FIRST_FAR - spent))
-    return first + second or [found[:1]]
+    third, _ = _in_turns([test for test in every if test.server], (_WITH_SERVER,))
+    return first + second + third or [every[:1]]
 
 
 def _in_turns(tests: list[Test], limits: Iterable[float]) -> tuple[list[list[Test]], float]:
