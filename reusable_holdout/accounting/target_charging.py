@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from dataclasses import dataclass
@@ -84,18 +85,16 @@ def _miss(calls: int, charges: int, q: float) -> float:
 
 def _fewest_calls(*, charges: int, q: float, failure: float) -> int:
     """Smallest number of calls whose miss is at most `failure`."""
-    low, high = charges - 1, charges
+    high = charges
     while _miss(high, charges, q) > failure:
-        low, high = high, 2 * high
-        if low > _MOST_CALLS:
+        high *= 2
+        if high > _MOST_CALLS:
             raise InputError(
                 f"an interaction has at most {_MOST_CALLS} calls that read the data; {charges} charges with q {q} may "
                 f"take more; use fewer charges, a target with a larger q, or a larger delta"
             )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _miss(middle, charges, q) <= failure else (middle, high)
-    return high
+    found = bisect.bisect_left(range(charges, high), -failure, key=lambda calls: -_miss(calls, charges, q))
+    return charges + found
 
 
 def _composed(*, epsilon: float, calls: int, slack: float) -> float:
@@ -255,7 +254,8 @@ def target_charging_epsilon_each(
         )
         return bound.epsilon / epsilon - 1
 
-    low = math.log(min(1.0, epsilon / (4 * charges)))
+    start = math.log(min(1.0, epsilon / (4 * charges)))
+    low = start
     while excess(low) > 0:
         low -= _BRACKET
     high = low + _BRACKET

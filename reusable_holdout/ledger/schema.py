@@ -30,7 +30,7 @@ _ANSWERS = sa.Table(
     sa.Column("epoch", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("query", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("batch", sa.BigInteger, nullable=False),
-    sa.Column("digest", sa.LargeBinary(32), nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
     sa.Column("charged", sa.Integer, nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
@@ -43,7 +43,7 @@ _ANSWERS = sa.Table(
     sa.Column("told", sa.Text, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("series", sa.Text, nullable=False),
-    sa.Column("seal", sa.LargeBinary(32)),
+    sa.Column("seal", sa.LargeBinary),
     sa.UniqueConstraint("epoch", "digest"),
     sqlite_with_rowid=False,  # rows lie in the order of their key, and need no second index
 )

@@ -325,14 +325,13 @@ def _settle(connection: Any, _: Any) -> None:
         "lock_timeout": milliseconds,
         "idle_in_transaction_session_timeout": milliseconds,
     }
-    cursor = connection.cursor()
-    for name, value in settings.items():
-        cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
-    cursor.execute(
-        "SELECT set_config('synchronous_commit', 'on', false) "
-        "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
-    )
-    cursor.close()
+    with contextlib.closing(connection.cursor()) as cursor:
+        for name, value in settings.items():
+            cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+        cursor.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+        )
     connection.commit()
 
 

@@ -23,6 +23,8 @@ _REACH = 40.0  # threshold noise beyond 40 of its scales has probability exp(-40
 _BINS = 4096  # of the time axis in `expected_charges_of_stages`; each charge is late by half of one at most
 _HELD_BINS = 512  # the same where there is one time axis for each value of a threshold noise that is held
 _NEVER = 1e-9  # a charge less likely to come in time, and all that follow, count for nothing
+_BENDS = np.array([0.0, 2.0, 4.0, 8.0])  # deviations in whose neighbourhood the chance of a charge bends
+_PANELS = np.array([4.0, 10.0, 20.0, 40.0])  # scales of the threshold noise, on both sides of 0
 _NODES = 20  # Gauss-Legendre nodes per panel; doubling them changes no result by more than 1e-8 of it
 
 
@@ -81,7 +83,7 @@ def expected_null_charges(
             f"got threshold {threshold}, deviation_sd {deviation_sd}, noise_scale {noise_scale}, "
             f"queries {queries}"
         )
-    if noise_scale == 0 or queries == 0:
+    if noise_scale == 0:
         return queries * math.erfc(threshold / (deviation_sd * math.sqrt(2.0)))
     nodes, weights = _laplace_quadrature(threshold, deviation_sd, 2 * noise_scale)
     charged = _charge_probability(threshold + nodes, deviation_sd, 4 * noise_scale)
@@ -198,12 +200,12 @@ def _laplace_quadrature(
     threshold: float, deviation_sd: float, scale: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Nodes and probabilities for Laplace noise; panels end where the charge probability bends."""
-    bends = (np.array([0.0, 2.0, 4.0, 8.0]) * deviation_sd - threshold) / scale
-    ends = np.unique(np.clip(np.concatenate([bends, [-40, -20, -10, -4, 0, 4, 10, 20, 40]]), -_REACH, _REACH))
+    bends = (_BENDS * deviation_sd - threshold) / scale
+    ends = np.unique(np.clip(np.concatenate([bends, -_PANELS, [0.0], _PANELS]), -_REACH, _REACH))
     points, masses = np.polynomial.legendre.leggauss(_NODES)
     half = np.diff(ends)[:, None] / 2
     units = (ends[:-1, None] + half * (points + 1)).ravel()
-    weights = (half * masses).ravel() * np.exp(-np.abs(units)) / 2
+    weights = (half * masses).ravel() * np.exp(-np.abs(units))
     return units * scale, weights / weights.sum()
 
 

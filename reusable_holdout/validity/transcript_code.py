@@ -11,14 +11,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from reusable_holdout.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["FINAL_SHARE", "TranscriptCode"]
 
@@ -96,15 +90,6 @@ class TranscriptCode:
         else:
             place = _log_choose(self.queries, charges + 1)
         return place + self._number_of_charges(charges, followed=False) + nats - math.log1p(-FINAL_SHARE)
-
-    def lengths(self, *, first: int, count: int, charges: int, nats: float = 0.0) -> NDArray[np.float64]:
-        """Nats of ``count`` questions of one batch that starts at question ``first``; shape (count,)."""
-        self._check(first, charges)  # refuses more charges than there were questions before
-        last = self.length(query=first + count - 1, charges=charges, nats=nats)
-        if self.queries is not None:
-            return np.full(count, last)
-        each = [self.length(query=query, charges=charges, nats=nats) for query in range(first, first + count)]
-        return np.array(each, dtype=np.float64)
 
     def final_length(
         self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int = 0

@@ -118,7 +118,10 @@ def test_what_no_ledger_writes_is_a_problem_and_not_a_crash(ledger, column, wron
     if wrong == "text" and column == "name":
         wrong = "b' OR 1"
     changed = rows[1]._replace(**{column: wrong})
-    assert chain_problems("{}", [rows[0], changed, *rows[2:]], seals)
+    problems = chain_problems("{}", [rows[0], changed, *rows[2:]], seals)
+    assert problems
+    if type(wrong) is not type(getattr(rows[1], column)):
+        assert any(f"its {column} must be of another type" in problem for problem in problems)
 
 
 @for_each("wrong", ["text", None, 5, b"short"])

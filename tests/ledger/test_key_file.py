@@ -1,5 +1,8 @@
 """The noise key's file."""
 
+import os
+import stat
+
 import pytest
 from children import Child
 
@@ -14,6 +17,20 @@ def test_a_key_is_private_and_comes_back(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
     assert read_key_file(path) == key
     assert [file.name for file in tmp_path.iterdir()] == ["guard.db.key"]
+
+
+def test_a_key_and_its_name_are_on_the_disk_before_anything_is_asked(tmp_path, monkeypatch):
+    """Power that fails just then would else leave answers whose noise nobody can draw again."""
+    path, synced = tmp_path / "guard.db.key", []
+
+    def sync(descriptor):
+        found = os.fstat(descriptor)
+        synced.append("folder" if stat.S_ISDIR(found.st_mode) else found.st_size)
+        assert path.exists() == (synced[-1] == "folder")
+
+    monkeypatch.setattr(os, "fsync", sync)
+    create_key_file(path)
+    assert synced == [2 * 32 + 1, "folder"]
 
 
 def test_a_key_in_use_is_never_replaced(tmp_path):

@@ -337,6 +337,17 @@ def test_a_newer_schema_is_refused(tmp_path):
         SqlLedger(path)
 
 
+def test_a_ledger_whose_file_is_gone_has_no_last_epoch_and_is_not_made_anew(tmp_path):
+    """An empty one in its place would have the whole budget again."""
+    ledger = SqlLedger(tmp_path / "guard.db")
+    ledger.create("{}")
+    ledger.close()
+    (tmp_path / "guard.db").unlink()
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        ledger.latest()
+    assert not (tmp_path / "guard.db").exists()
+
+
 def test_a_ledger_that_must_exist_is_not_made(tmp_path):
     with pytest.raises(LedgerError, match="there is no ledger"):
         SqlLedger(tmp_path / "guard.db", must_exist=True)

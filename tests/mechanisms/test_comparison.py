@@ -66,6 +66,17 @@ def test_rows_are_sorted_and_scale_with_the_sensitivity() -> None:
         assert second.answer_sd == pytest.approx(3 * first.answer_sd)
 
 
+@for_each("answers", [True, False])
+def test_a_comparison_has_the_standard_deviation_of_both_its_noises(answers: bool) -> None:
+    """A Laplace variable's is sqrt(2) scales, an exponential's one: mixed up, the order of the table is wrong."""
+    rows = compare_mechanisms(epsilon=0.7, delta=1e-6, charges=7, sensitivity=3.0, answers=answers)
+    assert len(rows) >= 7
+    for row in rows:
+        sd = 1.0 if "exponential" in row.mechanism else math.sqrt(2.0)
+        assert row.comparison_sd == pytest.approx(sd * math.hypot(row.threshold, row.query))
+        assert row.answer_sd == pytest.approx(math.sqrt(2.0) * row.answer)
+
+
 def test_without_delta_only_pure_mechanisms_are_compared() -> None:
     names = {row.mechanism for row in compare_mechanisms(epsilon=1.0, delta=0.0, charges=5)}
     assert names == {"NumericSparse, basic composition", "StandardSVT", "StandardSVT, exponential noise"}

@@ -155,3 +155,22 @@ def test_without_noise_all_mechanisms_expect_the_same_charges():
         for name in ("numeric-sparse", "standard-svt", "target-charging", "noiseless")
     ]
     assert len(set(counts)) == 1
+
+
+@for_each("noise_scale", [0.0005, 0.003])
+def test_one_query_whose_noise_is_released_is_charged_by_deviation_and_noise_together(
+    noise_scale: float,
+) -> None:
+    threshold, sd = 0.02, 0.01
+    scale = Calibration("target-charging", 1).scales[1] * noise_scale
+    x = np.linspace(-12 * sd, 12 * sd, 200_001)
+    outside = stats.laplace.sf(threshold - x, scale=scale) + stats.laplace.cdf(-threshold - x, scale=scale)
+    expected = float(np.trapezoid(stats.norm.pdf(x, scale=sd) * outside, x))
+    settings = {"deviation_sd": sd, "queries": 1, "noise_scale": noise_scale}
+    staged = expected_charges_of_stages([threshold], mechanism="target-charging", **settings)
+    assert staged == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_threshold_that_every_query_reaches_is_charged_every_time():
+    certain = expected_charges_of_stages([1e-300] * 3, deviation_sd=1.0, queries=10, noise_scale=0.0)
+    assert certain == pytest.approx(3.0, abs=1e-9)

@@ -1,7 +1,7 @@
 """Mutation run: does a test fail when the code is wrong?
 
 ``./check --mutants`` makes a sample of wrong programs, each the package with one small change, and runs the tests that
-call the changed function until one fails. It fails itself if more than 3% of the mutants survive, or one that is not
+reach the changed code until one fails. It fails itself if more than 3% of the mutants survive, or one that is not
 named in ``survivors.toml``. :mod:`mutation.operators` has the changes, :mod:`mutation.project` the places.
 
 The working tree is not touched. Results are kept in ``.mutation``: a run that was interrupted goes on where it stopped,
@@ -17,8 +17,8 @@ import time
 from typing import TYPE_CHECKING
 
 from mutation import survivors
-from mutation.calls import calls_of_tests
 from mutation.project import OURS, Project
+from mutation.reach import reach_of_tests
 from mutation.report import Tried, change_of, report
 from mutation.sample import sample
 from mutation.trial import Result, Results, try_mutant, turns
@@ -27,8 +27,8 @@ from mutation.workers import Worker, in_parallel, workers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mutation.calls import Test
     from mutation.operators import Mutant
+    from mutation.reach import Reach, Test
 
 
 def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
@@ -38,7 +38,10 @@ def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
     room_of = {mutant: name for name, room in rooms.items() for mutant in project.candidates(room)}
     chosen = sample(list(room_of), settings.sample or len(room_of), settings.seed)
     _say(f"{len(chosen)} mutants of {len(room_of)}")
-    tried = _try_all(project, {mutant: room_of[mutant] for mutant in chosen}, settings.workers)
+    reach = reach_of_tests(project, count=settings.workers, say=_say, trusting=settings.trust)
+    for test in reach.failed:
+        _say(f"fails on the original, so it is left out: {test}")
+    tried = _try_all(project, {mutant: room_of[mutant] for mutant in chosen}, reach, settings.workers)
     elsewhere = [room for name, room in project.rooms.items() if name not in rooms]
     known = survivors.read(project.known, but_not_of=elsewhere)
     text, problems = report(tried, known, {mutant.identity for mutant in room_of})
@@ -48,13 +51,10 @@ def main(arguments: list[str] | None = None, project: Project = OURS) -> int:
     return 1 if problems else 0
 
 
-def _try_all(project: Project, room_of: dict[Mutant, str], count: int) -> list[Tried]:
+def _try_all(project: Project, room_of: dict[Mutant, str], reach: Reach, count: int) -> list[Tried]:
     """Mutants with their results, in the same order: results of runs before, or new ones."""
-    calls = calls_of_tests(project, count=count, say=_say)
-    for test in calls.failed:
-        _say(f"fails on the original, so it is left out: {test}")
     planned = {
-        mutant: turns(mutant, project.rooms[room], calls.callers(mutant, project.source(mutant.file)))
+        mutant: turns(mutant, project.rooms[room], reach.tests(mutant, project.source(mutant.file)))
         for mutant, room in room_of.items()
     }
     results = Results(project)
@@ -91,6 +91,8 @@ def _try_new(
             )
             _say(f"  {result.outcome} after {result.ran} tests{by}")
             yield mutant, result
+    seconds = time.monotonic() - began
+    _say(f"{len(planned)} tried in {seconds:.0f} s with {len(started)} workers")
 
 
 def _say(text: str) -> None:
@@ -103,6 +105,11 @@ def _parser(rooms: list[str]) -> argparse.ArgumentParser:
     parser.add_argument("--rooms", type=_names(rooms), help=f"some of {','.join(rooms)} (default all)")
     parser.add_argument("--seed", type=int, default=0, help="which sample (default 0)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default 2)")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="what tests reached before sources changed need not be found again",
+    )
     return parser
 
 

@@ -1,6 +1,6 @@
-"""Takes note of which functions a test calls, in its process and in those it starts.
+"""Takes note of which blocks of code a test reaches, in its process and in those it starts.
 
-The sources of a watched copy of the tree call :func:`called`. It writes each name once per process and test, at once,
+The sources of a watched copy of the tree call :func:`reached`. It writes each name once per process and test, at once,
 so that nothing is lost when a process is killed.
 """
 
@@ -8,27 +8,16 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["FILE", "TEST", "begin", "called"]
+__all__ = ["FILE", "TEST", "begin", "reached", "seen"]
 
-FILE, TEST = "MUTATION_CALLS", "MUTATION_TEST"  # of the environment, so that child processes know them
+FILE, TEST = "MUTATION_REACHED", "MUTATION_TEST"  # of the environment, so that child processes know them
 
-_seen: set[str] = set()
-
-
-def called(name: str) -> None:
-    """Take note that a function is called."""
-    if name not in _seen:
-        _write(name)
+seen: set[str] = set()
 
 
-def begin(test: str) -> None:
-    """Let the calls from now on be those of a test."""
-    _seen.clear()
-    os.environ[TEST] = test
-
-
-def _write(name: str) -> None:
-    _seen.add(name)
+def reached(name: str) -> None:
+    """Take note that a block is reached; what is in `seen` need not be told again."""
+    seen.add(name)
     if FILE in os.environ:
         line = f"{os.environ[TEST]}\t{name}\n".encode()
         file = os.open(os.environ[FILE], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -36,3 +25,9 @@ def _write(name: str) -> None:
             os.write(file, line)
         finally:
             os.close(file)
+
+
+def begin(test: str) -> None:
+    """Let what is reached from now on be reached by a test."""
+    seen.clear()
+    os.environ[TEST] = test

@@ -25,11 +25,12 @@ class Room:
 
 @dataclass(frozen=True)
 class PassedOver:
-    """Mutants that are not made: by an operator, on source lines in which `line` is found."""
+    """Mutants that are not made: by some operators, where `line` and `function` are found in the names of both."""
 
-    operator: str
+    operators: tuple[str, ...]
     line: str
     reason: str
+    function: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Project:
     tests_left_out : tuple of str
         Folders of tests that are never run.
     servers : tuple of str
-        Fixtures that start a server: a test with one is run against a mutant if no other test can be.
+        Fixtures that start a server: a test with one is run against a mutant that all others let live.
     libraries : tuple of str
         What tests import beside the package, and is imported once for all mutants.
     passed_over : tuple of PassedOver
@@ -66,7 +67,7 @@ class Project:
     libraries: tuple[str, ...]
     passed_over: tuple[PassedOver, ...]
     known: Path
-    grace_seconds: float = 10.0
+    grace_seconds: float = 5.0
 
     @property
     def kept(self) -> Path:
@@ -99,7 +100,9 @@ class Project:
 
     def _passes_over(self, mutant: Mutant) -> bool:
         return any(
-            mutant.operator == entry.operator and re.search(entry.line, mutant.line)
+            mutant.operator in entry.operators
+            and re.search(entry.line, mutant.line)
+            and re.search(entry.function, mutant.function)
             for entry in self.passed_over
         )
 
@@ -137,24 +140,56 @@ OURS = Project(
     ),
     passed_over=(
         PassedOver(
-            "number",
+            ("number",),
             r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS) = ",
             "how fast an answer comes, not which",
         ),
         PassedOver(
-            "number",
-            r"^_?(BINS|HELD_BINS|NODES|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
+            ("number",),
+            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
         ),
         PassedOver(
-            "number",
-            r"^_?(MOST_[A-Z]+|PATIENCE_SECONDS) = ",
+            ("number",),
+            r"^_?(MOST_[A-Z]+|PATIENCE_SECONDS) = |\"maxiter\": ",
             "when to give up: a limit somewhat further out is as good",
         ),
         PassedOver(
-            "number",
+            ("number",),
             r"^_?(DOUBT|EPS|[A-Z_]*ROUND(ING|_UP|_DOWN)|PRECISION|[A-Z_]*SLACK|OUTWARDS|NEVER|REACH|FAR) = ",
             "allowance for rounding, several times what is needed; its direction is mutated all the same",
+        ),
+        PassedOver(
+            ("number",),
+            r"^_STIRLING_FROM = |^h = ",
+            "where one formula takes over from another that is as exact, and the step of a difference quotient",
+        ),
+        PassedOver(
+            ("number",),
+            r"^for _ in range\(\d\d+\):",
+            "rounds of a method that has converged long before the last, or gives up after it",
+        ),
+        PassedOver(
+            ("number", "arithmetic", "sign", "function"),
+            r"^(starts? = |return _lowest\()",
+            "where a search starts, not where it ends",
+        ),
+        PassedOver(
+            ("number",),
+            "",
+            "constants of a start for Newton's method, which ends at the same root from anywhere",
+            function=r"^(_near_(log_odds|failures)|_saddlepoint_exponent|_score_log_odds)$",
+        ),
+        PassedOver(
+            ("arithmetic",),
+            r"^(return f\.least\(f\.most\(moved,|p = v \* v)",
+            "a start of a start, and its limits; how many looks the others save is tested",
+            function=r"^(_near_failures|_score_log_odds)$",
+        ),
+        PassedOver(
+            ("number",),
+            r"\bEPS\b|^return 2e-15 \* ",
+            "allowance for rounding, which a larger number makes larger; its direction is mutated all the same",
         ),
     ),
     known=_HERE.with_name("survivors.toml"),

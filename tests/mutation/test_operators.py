@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from mutation.operators import apply, mutants_of
-from mutation.tree import watched
+from mutation.tree import blocks_of, watched
 
 _PACKAGE = Path(__file__).parents[2] / "reusable_holdout"
 
@@ -125,19 +125,68 @@ def test_every_mutant_of_a_source_is_another_program(path):
         assert mutated.count("\n") == source.count("\n")
 
 
-def test_a_watched_source_takes_note_first_thing_in_every_function():
-    source = (
-        '"""Text."""\n\nfrom __future__ import annotations\n\n\n'
-        'class A:\n    def f(self):\n        """Text."""\n        return 1\n\n'
-        "    @staticmethod\n    def g(): return 2\n\n"
-        "def h():\n    @cache\n    def k():\n        return 3\n\n    return k()\n"
+_WATCHED = '''"""Text."""
+
+from __future__ import annotations
+
+
+class A:
+    def f(self, x):
+        """Text."""
+        if x > 1:
+            return 1
+        elif x > 0:
+            y = 2
+        else:
+            y = 3
+        return y
+
+    @staticmethod
+    def g(): return 2
+
+def h():
+    @cache
+    def k():
+        for _ in range(2):
+            pass
+        return 3
+
+    return k()
+'''
+
+
+def test_a_watched_source_takes_note_first_thing_in_every_block():
+    found, seen = [], set()
+    text = watched("a.py", _WATCHED).replace(
+        "from mutation.noting import reached as __reached__, seen as __seen__", ""
     )
-    found = []
-    text = watched("a.py", source).replace("from mutation.noting import called as __called__", "")
-    names = {"__called__": found.append, "cache": lambda function: function}
+    names = {"__reached__": found.append, "__seen__": seen, "cache": lambda function: function}
     exec(compile(text, "a.py", "exec"), names)
-    assert (names["A"]().f(), names["A"].g(), names["h"]()) == (1, 2, 3)
-    assert found == ["a.py:A.f", "a.py:A.g", "a.py:h", "a.py:h.k"]
+    instance = names["A"]()
+    assert (instance.f(2), names["A"].g(), names["h"]()) == (1, 2, 3)
+    assert found == ["a.py:A.f#0", "a.py:A.f#1", "a.py:A.g#0", "a.py:h#0", "a.py:h.k#0", *2 * ["a.py:h.k#1"]]
+    found.clear()
+    assert (instance.f(1), instance.f(0)) == (2, 3)
+    assert found == [f"a.py:A.f#{number}" for number in (0, 2, 4, 0, 3, 4)]
+    seen.add("a.py:A.g#0")
+    found.clear()
+    assert names["A"].g() == 2
+    assert found == []
+
+
+def test_a_block_is_a_body_or_what_follows_a_statement_that_may_leave_it():
+    spans = [(block.name, block.first, block.last) for block in blocks_of(_WATCHED)]
+    assert spans == [
+        ("A.f#0", 9, 14),
+        ("A.f#1", 10, 10),
+        ("A.f#2", 12, 12),
+        ("A.f#3", 14, 14),
+        ("A.f#4", 15, 15),
+        ("A.g#0", 18, 18),
+        ("h#0", 21, 27),
+        ("h.k#0", 23, 25),
+        ("h.k#1", 24, 24),
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(_PACKAGE.rglob("*.py")), ids=lambda path: path.stem)

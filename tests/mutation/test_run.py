@@ -1,12 +1,13 @@
 """A whole run, on a small package, and its parts."""
 
+import dataclasses
 import re
 
 import pytest
 from mutation.__main__ import main
-from mutation.calls import Test
 from mutation.operators import mutants_of
 from mutation.project import PassedOver, Project, Room
+from mutation.reach import Test, reach_of_tests
 from mutation.report import Tried, report
 from mutation.sample import sample
 from mutation.survivors import read
@@ -96,7 +97,7 @@ def project(tmp_path):
         tests_left_out=(),
         servers=(),
         libraries=(),
-        passed_over=(PassedOver("number", "^_FAST", "how fast"),),
+        passed_over=(PassedOver(("number",), "^_FAST", "how fast"),),
         known=tmp_path / "survivors.toml",
         grace_seconds=3.0,
     )
@@ -122,6 +123,27 @@ def test_a_run_tells_the_killed_from_the_survivors_and_goes_on_where_it_stopped(
     assert "2 of them have been tried before" in err
     assert "finding out" not in err
     assert again == out
+
+
+def test_some_functions_may_be_passed_over(project):
+    passed_over = PassedOver(("not", "returned"), "", "why", function="^uncalled$")
+    changed = dataclasses.replace(project, passed_over=(*project.passed_over, passed_over))
+    functions = [
+        {mutant.function for mutant in one.candidates(one.rooms["order"])} for one in (project, changed)
+    ]
+    assert functions == [{"larger", "smaller", "uncalled"}, {"larger", "smaller"}]
+
+
+def test_what_tests_reach_is_found_again_after_a_change_unless_it_is_to_be_trusted(project):
+    said = []
+    for source, trusting in ((_ORDER, False), (_ORDER + "\n", True), (_ORDER + "\n", False), (_ORDER, True)):
+        (project.top / "toy/order.py").write_text(source)
+        reach = reach_of_tests(project, count=1, say=said.append, trusting=trusting)
+        assert {test.name for test in reach.tests_of["toy/order.py:smaller#0"]} == {
+            "tests/test_order.py::test_the_smaller_of_equals_is_the_second"
+        }
+    began = [text for text in said if "finding out" in text]
+    assert [re.findall(r"\d+", text) for text in began] == [["2", "2"], ["1", "2"]]
 
 
 @pytest.fixture
@@ -218,7 +240,17 @@ def test_tests_of_the_room_come_first_and_the_fastest_of_them():
     room = Room("toy", ("tests/toy",))
     slow, fast = _test("tests/toy/test_a.py::a", 2.0), _test("tests/toy/test_b.py::b", 1.0)
     doctest, far = _test("toy/order.py::c", 1.5), _test("tests/other/test_d.py::d", 0.1)
-    assert turns(mutant, room, [slow, far, doctest, fast]) == [[fast, doctest, slow], [far]]
+    assert turns(mutant, room, [slow, far, doctest, fast]) == [[fast], [doctest, slow], [far]]
+
+
+def test_tests_of_one_file_stay_together():
+    [mutant] = mutants_of("a = 1", "toy/order.py")
+    room = Room("toy", ("tests/toy",))
+    first, second, third = (
+        _test(f"tests/toy/test_{file}.py::t{seconds}", seconds)
+        for file, seconds in (("a", 0.1), ("b", 0.2), ("a", 0.3))
+    )
+    assert turns(mutant, room, [third, second, first]) == [[first, third, second]]
 
 
 def test_what_takes_too_long_is_left_out_unless_it_is_all_there_is():
@@ -227,13 +259,13 @@ def test_what_takes_too_long_is_left_out_unless_it_is_all_there_is():
     long, short = _test("tests/toy/test_a.py::a", 100.0), _test("tests/toy/test_a.py::b", 1.0)
     assert turns(mutant, room, [long, short]) == [[short]]
     assert turns(mutant, room, [long]) == [[long]]
-    shared = _test("tests/toy/test_b.py::c", 1.0, shared=43.5)
+    shared = _test("tests/toy/test_b.py::c", 1.0, shared=60.0)
     assert turns(mutant, room, [short, shared]) == [[short]]
 
 
-def test_servers_are_started_for_a_mutant_only_if_no_other_test_calls_it():
+def test_servers_are_started_for_a_mutant_only_after_all_other_tests_passed():
     [mutant] = mutants_of("a = 1", "toy/order.py")
     room = Room("toy", ("tests/toy",))
     server, plain = _test("tests/toy/test_a.py::a", 1.0, server=True), _test("tests/toy/test_a.py::b", 2.0)
-    assert turns(mutant, room, [server, plain]) == [[plain]]
+    assert turns(mutant, room, [server, plain]) == [[plain], [server]]
     assert turns(mutant, room, [server]) == [[server]]

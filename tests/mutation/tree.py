@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import compileall
+import functools
 import hashlib
 import py_compile
 import shutil
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["copy_tree", "digest", "functions_of", "watched"]
+__all__ = ["Block", "blocks_of", "copy_tree", "digest", "watched"]
 
 _LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.pyc", "*.egg-info", "build", "dist")
 _NOTING = "mutation.noting"
@@ -44,12 +46,76 @@ def copy_tree(
     compileall.compile_dir(target / package, quiet=1, invalidation_mode=mode)
 
 
-# ---- sources that take note of which functions are called
+# ---- sources that take note of which blocks are reached
 
 
-def functions_of(source: str) -> list[tuple[str, ast.stmt]]:
-    """Qualified name of each function, with the first statement of its body that is no docstring."""
-    found: list[tuple[str, ast.stmt]] = []
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements of a function that are reached together, but for exceptions.
+
+    Attributes
+    ----------
+    function : str
+        Qualified name.
+    number : int
+        Counts the blocks of functions of that name from 0; the first is reached by every call.
+    statement : ast.stmt
+        The first.
+    first, last : int
+        Lines; blocks inside it, which begin later, are others.
+    """
+
+    function: str
+    number: int
+    statement: ast.stmt
+    first: int
+    last: int
+
+    @property
+    def name(self) -> str:
+        """Its name in its file."""
+        return f"{self.function}#{self.number}"
+
+
+@functools.lru_cache(maxsize=256)
+def blocks_of(source: str) -> tuple[Block, ...]:
+    """Blocks of all functions, in the order of the text of each function.
+
+    One begins with every body, and after every statement that may leave the body it stands in.
+    """
+    found: list[Block] = []
+    counts: dict[str, int] = {}
+
+    def take(function: str, statements: list[ast.stmt]) -> None:
+        while statements:
+            size = next(
+                (place for place, one in enumerate(statements, 1) if _may_leave(one)), len(statements)
+            )
+            first = min(
+                node.lineno for node in [statements[0], *getattr(statements[0], "decorator_list", [])]
+            )
+            number = counts[function] = counts.get(function, -1) + 1
+            last = statements[size - 1].end_lineno or first
+            found.append(Block(function, number, statements[0], first, last))
+            for statement in statements[:size]:
+                look_inside(function, statement)
+            statements = statements[size:]
+
+    def look_inside(function: str, statement: ast.stmt) -> None:
+        for body in _bodies(statement):
+            if isinstance(statement, ast.If) and body is statement.orelse and _is_elif(statement):
+                look_inside(function, body[0])
+            else:
+                take(function, body)
+
+    for name, body in functions_of(source):
+        take(name, body)
+    return tuple(found)
+
+
+def functions_of(source: str) -> list[tuple[str, list[ast.stmt]]]:
+    """Qualified name of each function, with its body less the docstring; not those that have no other body."""
+    found: list[tuple[str, list[ast.stmt]]] = []
 
     def look(node: ast.AST, names: tuple[str, ...]) -> None:
         for child in ast.iter_child_nodes(node):
@@ -58,7 +124,7 @@ def functions_of(source: str) -> list[tuple[str, ast.stmt]]:
                 if not isinstance(child, ast.ClassDef):
                     rest = child.body[1:] if ast.get_docstring(child, clean=False) is not None else child.body
                     if rest:
-                        found.append((".".join(inner), rest[0]))
+                        found.append((".".join(inner), rest))
                 look(child, inner)
             else:
                 look(child, names)
@@ -67,19 +133,42 @@ def functions_of(source: str) -> list[tuple[str, ast.stmt]]:
     return found
 
 
+def _bodies(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """Those inside a statement; not those of a function or class, which are others' or run at once."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
+    inner = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+    inner += [part.body for part in getattr(statement, "handlers", []) + getattr(statement, "cases", [])]
+    return [body for body in inner if body]
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    leaving = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+    return any(
+        isinstance(inner, leaving) or _may_leave(inner) for body in _bodies(statement) for inner in body
+    )
+
+
+def _is_elif(statement: ast.If) -> bool:
+    """Whether what comes otherwise is an elif, before which nothing can stand."""
+    first = statement.orelse[0]
+    return isinstance(first, ast.If) and first.col_offset == statement.col_offset
+
+
 def watched(file: str, source: str) -> str:
-    """Source whose functions first take note that they are called."""
+    """Source whose blocks first take note that they are reached."""
     lines = source.encode().splitlines(keepends=True)
-    for name, statement in sorted(functions_of(source), key=lambda found: -found[1].lineno):
-        note = f"__called__({f'{file}:{name}'!r})"
-        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]) - 1
-        line, column = lines[first], statement.col_offset
+    for block in sorted(blocks_of(source), key=lambda block: -block.first):
+        name = f"{file}:{block.name}"
+        note = f"{name!r} in __seen__ or __reached__({name!r})"
+        column = block.statement.col_offset
+        line = lines[block.first - 1]
         if line[:column].strip():  # def f(): return 1
-            lines[first] = line[:column] + f"{note}; ".encode() + line[column:]
+            lines[block.first - 1] = line[:column] + f"{note}; ".encode() + line[column:]
         else:
-            lines.insert(first, line[:column] + f"{note}\n".encode())
+            lines.insert(block.first - 1, line[:column] + f"{note}\n".encode())
     place = max((node.end_lineno or 0 for node in _preamble(ast.parse(source))), default=0)
-    lines.insert(place, f"from {_NOTING} import called as __called__\n".encode())
+    lines.insert(place, f"from {_NOTING} import reached as __reached__, seen as __seen__\n".encode())
     return b"".join(lines).decode()
 
 

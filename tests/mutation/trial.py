@@ -13,15 +13,18 @@ from mutation.tree import digest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mutation.calls import Test
     from mutation.operators import Mutant
     from mutation.project import Project, Room
+    from mutation.reach import Test
     from mutation.workers import Worker
 
 __all__ = ["Result", "Results", "try_mutant", "turns"]
 
 _SECONDS = 60.0  # of tests for one mutant
-_SECONDS_NEAR = 45.0  # of them, for those of its own room
+_NEAR = (2.0, 8.0, 35.0)  # of them, in each turn for those of its own room
+_FIRST_FAR = 5.0  # in the first turn for others
+_WITH_SERVER = 20.0  # beside the others
+_COLLECTING = 0.2  # to read a file of tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +56,44 @@ class Result:
 
 
 def turns(mutant: Mutant, room: Room, callers: Iterable[Test]) -> list[list[Test]]:
-    """Tests to run against a mutant: first those about its room, then others, each the fastest first.
+    """Tests to run against a mutant, in turns that grow: those about its room, then others, each the fastest first.
 
-    Those that need a server are left to mutants for which there are no others.
+    A turn is a process, which reads the files of its tests only; those of one file stay together, for they share
+    fixtures. Those that need a server come last.
     """
-    found = sorted(callers, key=lambda test: (test.seconds, test.name))
-    found = [test for test in found if not test.server] or found
+    every = sorted(callers, key=lambda test: (test.seconds, test.name))
+    found = [test for test in every if not test.server]
     folders = tuple(f"{folder}/" for folder in room.tests)
     near = [test for test in found if test.file.startswith(folders) or test.file == mutant.file]
     far = [test for test in found if test not in set(near)]
-    first, spent = _within(near, _SECONDS_NEAR)
-    second, _ = _within(far, _SECONDS - spent)
-    return [turn for turn in (first, second) if turn] or [found[:1]]
+    first, spent = _in_turns(near, _NEAR)
+    second, _ = _in_turns(far, (_FIRST_FAR, _SECONDS - _FIRST_FAR - spent))
+    third, _ = _in_turns([test for test in every if test.server], (_WITH_SERVER,))
+    return first + second + third or [every[:1]]
+
+
+def _in_turns(tests: list[Test], limits: Iterable[float]) -> tuple[list[list[Test]], float]:
+    """Turns of at most so many seconds each, without those for which nothing is left; and what all take."""
+    chosen, spent = [], 0.0
+    for limit in limits:
+        turn, seconds = _within(tests, limit)
+        if turn:
+            chosen.append(turn)
+            spent += seconds
+            tests = [test for test in tests if test not in set(turn)]
+    return chosen, spent
 
 
 def _within(tests: list[Test], seconds: float) -> tuple[list[Test], float]:
-    chosen, spent = [], 0.0
-    files: set[str] = set()
+    """As many of the first tests as there is time for, file by file."""
+    by_file: dict[str, list[Test]] = {}
+    spent = 0.0
     for test in tests:
-        cost = test.seconds + (0.0 if test.file in files else test.shared)
+        cost = test.seconds + (0.0 if test.file in by_file else test.shared + _COLLECTING)
         if spent + cost <= seconds:
-            chosen.append(test)
-            files.add(test.file)
+            by_file.setdefault(test.file, []).append(test)
             spent += cost
-    return chosen, spent
+    return [test for found in by_file.values() for test in found], spent
 
 
 def try_mutant(worker: Worker, mutant: Mutant, planned: list[list[Test]], project: Project) -> Result:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _OPTIONS = ["-q", "--tb=native", "-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist"]
 _OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis has been imported
 _FINE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-_COLLECTING_SECONDS = 60.0
+_COLLECTING_SECONDS = 30.0
 _MOST_BYTES = 8 << 30  # a mutant that never stops to collect is ended before the machine is
 
 
@@ -62,11 +62,13 @@ def _settle_hypothesis() -> None:
 
 
 def _watch(job: dict[str, Any]) -> dict[str, Any]:
-    """Run files of tests; how long each test takes, and which functions it calls."""
-    notes = Path(tempfile.gettempdir()) / "calls"
+    """Run files of tests; how long each test takes, and which blocks of code it reaches."""
+    notes = Path(tempfile.gettempdir()) / "reached"
+    notes.touch()
+    notes.chmod(0o666)  # a test may start a process that runs as somebody else
     os.environ[noting.FILE] = str(notes)
     noting.begin("")
-    found: dict[str, Any] = {"tests": [], "shared": [], "servers": [], "calls": []}
+    found: dict[str, Any] = {"tests": [], "shared": [], "servers": [], "reached": {}}
 
     def work(say: Callable[[dict[str, Any]], None]) -> None:
         plugin = Watching(say, job["package"], job["servers"])
@@ -83,8 +85,9 @@ def _watch(job: dict[str, Any]) -> dict[str, Any]:
             raise RuntimeError(
                 f"pytest must run {job['files']}; it does not: {_output().read_text()[-4000:]}"
             )
-    if notes.exists():
-        found["calls"] = sorted({tuple(line.split("\t")) for line in notes.read_text().splitlines()})
+    for line in sorted(set(notes.read_text().splitlines())):
+        test, block = line.split("\t")
+        found["reached"].setdefault(test, []).append(block)
     _clean()
     return found
 

@@ -39,6 +39,7 @@ class Worker:
             | {
                 "PYTHONPATH": os.pathsep.join(map(str, folders)),
                 "PYTHONHASHSEED": "0",
+                "PYTHONDONTWRITEBYTECODE": "",  # tests are compiled once
                 "TMPDIR": str(temporary),
                 "OMP_NUM_THREADS": "1",
                 "MPLBACKEND": "agg",

@@ -162,7 +162,7 @@ def test_arrays_are_answered_as_their_elements_are(family):
     guard = certificate(family=family, lower=-1.0, upper=3.0, tolerance=0.3)
     priors = np.linspace(-1.0, 3.0, 41)
     thresholds = guard.threshold(priors, charges=3, nats=9.5)
-    lengths = guard.code.lengths(first=500, count=41, charges=3, nats=9.5)
+    lengths = np.linspace(9.5, 30.0, 41)
     around = guard.around(priors - thresholds, priors + thresholds, length=lengths, share=0.2)
     for i, prior in enumerate(priors.tolist()):
         assert guard.threshold(prior, charges=3, nats=9.5) == pytest.approx(thresholds[i], abs=1e-10)
@@ -428,3 +428,15 @@ def test_half_widths_rise_with_charges_and_with_what_they_tell():
     finals = [guard.final_half_width(charges=j, nats=0.0, estimate=0.8) for j in range(11)]
     assert all(a < b for a, b in pairwise(finals))
     assert all(final < width for final, width in zip(finals, widths, strict=False))
+
+
+@for_each("span", [0.3, 1.0, 2.0, 3.2, 1000.0])
+def test_a_value_is_told_coarser_than_the_noise_grid_and_within_its_slack(span):
+    """Finer, the last digits of what is told would name the grid step; coarser, an interval would not hold it."""
+    guard = certificate(lower=-span / 4, upper=span * 3 / 4)
+    scores = [guard.lower + span * (0.3 + step / GRID) for step in range(1000)]
+    told = [guard.tidy(score) for score in scores]
+    assert len(set(told)) < 800
+    assert max(abs(value - score) for value, score in zip(told, scores, strict=True)) <= guard.grid_slack
+    assert guard.tidy(guard.lower - 1.0) == guard.lower
+    assert guard.tidy(guard.upper + 1.0) == guard.upper

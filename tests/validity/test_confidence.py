@@ -373,6 +373,28 @@ def test_a_fraction_that_needs_many_terms_is_not_cut_short_in_an_array():
     np.testing.assert_allclose(lower, stats.beta.median(successes, 10**6 - successes + 1), rtol=1e-10)
 
 
+def test_good_starts_save_looks_at_the_tail(monkeypatch):
+    """From a million rows on one look is enough: a start that is worse makes every answer slower, and none wrong."""
+    looks = []
+
+    def counted(tail):
+        return lambda *given: looks.append(given) or tail(*given)
+
+    for name in ("tail_in_odds", "tail_in_failures"):
+        monkeypatch.setattr(inversion, name, counted(getattr(inversion, name)))
+    counts = {}
+    for rows in (5_000.0, 20_000.0, 1e6):
+        looks.clear()
+        for p, level in itertools.product((0.02, 0.1, 0.5, 0.9, 0.99), (-1.0, -5.0, -20.0, -100.0)):
+            successes = round(p * rows)
+            inversion.solve_binomial(successes, rows - successes, level)
+            if rows * math.log(p) < level:
+                inversion.solve_binomial_reach(p, rows, level)
+        counts[rows] = len(looks)
+    assert counts[1e6] == 2 * 20
+    assert sum(counts.values()) <= 164  # 159 at the time of writing, for 114 solutions
+
+
 def test_newtons_method_that_does_not_settle_ends_at_a_vacuous_bound():
     def never(position):
         return position * 0.0, 1.0 + 0.0 * position, 0.0 * position
@@ -396,7 +418,7 @@ def test_the_half_widths_of_the_design_are_met(rows, charges, level, promised):
     assert (upper - lower) / 2 <= promised, charges
 
 
-@for_each("log_level", [0.0, 0.05, math.log(0.51), math.nan, -math.inf])
+@for_each("log_level", [0.0, 0.05, math.log(0.51), math.nan, -math.inf, -1e100])
 @for_each("call", [binomial_lower, chernoff_upper, binomial_reach_low, chernoff_reach_high])
 def test_a_level_that_is_not_the_log_of_one_is_refused(call, log_level):
     with pytest.raises(InputError, match="natural log of a level"):

@@ -60,6 +60,11 @@ def test_both_sides_miss_no_more_often_than_they_say(up: float, down: float, lev
     assert law[bound.upper(values, log_level=levels) < truth].sum() <= level
 
 
+def test_where_all_rows_differ_and_all_one_way_the_rate_is_that_of_one_outcome() -> None:
+    assert paired_rate(1.0, 0.2, disagreement=1.0) == pytest.approx(-math.log(0.6))
+    assert paired_rate(-1.0, 0.2, disagreement=1.0) == pytest.approx(-math.log(0.4))
+
+
 @settings(deadline=None, max_examples=50)
 @given(disagreements, st.floats(0.0, 1.0), st.floats(-300.0, -0.7), st.integers(1, 10**6))
 def test_bounds_contain_the_value_and_the_reach_is_their_inverse(

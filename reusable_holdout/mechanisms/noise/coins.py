@@ -39,8 +39,7 @@ def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
     bits : int
         Number of digits.
     """
-    if exponent > bits:  # exp(-x) < 2**-bits
-        return 0
+    exponent = min(exponent, Fraction(bits))  # from there on all these digits are 0
     precision = bits // 3 + 24
     while True:
         # A context of our own: the caller's may round or trap otherwise.

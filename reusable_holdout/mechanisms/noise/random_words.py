@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.coins import WORD_BITS, flip
+from reusable_holdout.mechanisms.noise.coins import flip
 from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
 
 if TYPE_CHECKING:
@@ -238,11 +238,14 @@ class RandomWords:
             raise InputError("an exponent is at least 0; got a negative one")
         if exponent == 0:
             return True
-        return flip((exponent, "quotient"), self._parts(word), known=0)
+        return flip((exponent, "quotient"), itertools.chain(_quarters(word), self.sixteen_bits()), known=0)
 
-    def _parts(self, word: int) -> Iterator[int]:
-        """Split a word into 16-bit words, leading first, and go on with fresh ones."""
+    def sixteen_bits(self) -> Iterator[int]:
+        """Give 16-bit words without end; each word is taken when its first quarter is asked for."""
         while True:
-            for shift in (48, 32, 16, 0):
-                yield word >> shift & (1 << WORD_BITS) - 1
-            word = int(self.take(1)[0])
+            yield from _quarters(int(self.take(1)[0]))
+
+
+def _quarters(word: int) -> list[int]:
+    """Split a word into 16-bit words, leading first."""
+    return [word >> shift & 0xFFFF for shift in (48, 32, 16, 0)]

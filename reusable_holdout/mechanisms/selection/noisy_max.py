@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from reusable_holdout.mechanisms.selection.exponential import (
     exponential_mechanism,
     selection_rate,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "NoisyMax",
@@ -276,15 +273,7 @@ def draw_noise(
     """
     size = count * law.stream_bytes
     stream = words.take(-(-size // 8)).astype("<u8").tobytes()[:size]
-    return law.decode_many(stream, lambda draw, position: _sixteen_bits(words))
-
-
-def _sixteen_bits(words: RandomWords) -> Iterator[int]:
-    """Endless 16-bit words, for a tie."""
-    while True:
-        word = int(words.take(1)[0])
-        for shift in (48, 32, 16, 0):
-            yield word >> shift & 0xFFFF
+    return law.decode_many(stream, lambda draw, position: words.sixteen_bits())
 
 
 class Ranking:

@@ -206,10 +206,7 @@ def _check_size(size: int, question: _Question) -> int:
         raise InputError(f"size is at least 1; got {size}")
     cells, rows = question.counts.size, int(question.counts.sum())
     log_candidates = math.lgamma(cells + size) - math.lgamma(size + 1) - math.lgamma(cells)
-    if (
-        log_candidates > 2 * math.log(_MOST_CANDIDATES)
-        or math.comb(cells + size - 1, size) > _MOST_CANDIDATES
-    ):
+    if log_candidates > math.log(_MOST_CANDIDATES):
         raise InputError(
             f"at most {_MOST_CANDIDATES:,} synthetic databases can be enumerated; {size} rows over {cells} cells are "
             f"about {_rounded(log_candidates)}; take a smaller size, a larger accuracy, or a coarser domain"

@@ -97,10 +97,6 @@ def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delt
     """
     if not 1 <= k <= candidates:
         raise InputError(f"k lies between 1 and the number of candidates, {candidates}; got {k}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta lies in [0, 1); got {delta}")
     if delta == 0:
         return optimal_epsilon_each(epsilon=epsilon, count=candidates, delta=0.0)
     revised = target_charging_epsilon_each(epsilon=epsilon, delta=delta, charges=k, q=not_prior_q)

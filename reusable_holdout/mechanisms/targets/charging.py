@@ -277,7 +277,7 @@ class TargetCharging(TargetInteraction):
         """
         steps = self._steps(value)
         region = self._region(low, high)
-        if name is not None and name in self._names:
+        if name in self._names:
             raise InputError(f"each name is used once; got {name!r} again; use revise, or another name")
         self._admit(not_prior_q(self._epsilon_each))
         noisy = steps + self._draw(self._law if name is None else self._revisable)

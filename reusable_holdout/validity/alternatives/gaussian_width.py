@@ -157,7 +157,7 @@ def gaussian_delta(*, privacy: float, epsilon: float) -> float:
         raise InputError(f"privacy is above 0 and epsilon at least 0, both finite; got {privacy}, {epsilon}")
     above = float(special.log_ndtr(privacy / 2.0 - epsilon / privacy))
     below = epsilon + float(special.log_ndtr(-privacy / 2.0 - epsilon / privacy))
-    return max(0.0, -math.exp(above) * math.expm1(min(0.0, below - above)))
+    return math.exp(above) * -math.expm1(min(0.0, below - above))
 
 
 def _quantile(log_p: float) -> float:
@@ -180,8 +180,8 @@ def _by_privacy(theorem: Callable[..., float], rows: int, queries: int, beta: fl
             beta=beta,
         )
 
-    typical = 0.25 * math.log(queries) - 0.5 * math.log(rows)
-    starts = [(typical + shift, 5.0, math.log(beta) - 8.0) for shift in (-1.0, 0.0)]
+    start = 0.25 * math.log(queries) - 0.5 * math.log(rows)
+    starts = [(start + shift, 5.0, math.log(beta) - 8.0) for shift in (-1.0, 0.0)]
     return _lowest(error, starts)
 
 
@@ -199,13 +199,11 @@ def _transfer_published(rows: int, queries: int, beta: float) -> tuple[float, fl
         rho = queries / 2.0 * math.exp(-2.0 * (math.log(rows) + log_noise))
         log_ratio = min(0.5 * math.log(math.pi * rho), 0.0) - log_delta  # Bun and Steinke (2016), Lemma 3.6
         epsilon = rho + 2.0 * math.sqrt(rho * max(log_ratio, 0.0))
-        if epsilon > 700.0:
-            return math.inf
         sample_error = math.exp(log_noise) * _quantile(log_delta - math.log(2.0 * queries))
-        return sample_error + math.expm1(epsilon) + 6.0 * math.exp(log_delta) / beta
+        return sample_error + math.expm1(min(epsilon, 700.0)) + 6.0 * math.exp(log_delta) / beta
 
-    typical = 0.25 * math.log(queries) - 0.5 * math.log(rows)
-    return _lowest(error, [(typical, math.log(beta) - 8.0)])
+    start = 0.25 * math.log(queries) - 0.5 * math.log(rows)
+    return _lowest(error, [(start, math.log(beta) - 8.0)])
 
 
 def _information(rows: int, queries: int, beta: float) -> tuple[float, float]:
@@ -218,8 +216,8 @@ def _information(rows: int, queries: int, beta: float) -> tuple[float, float]:
             answer
         )
 
-    typical = 0.25 * math.log(queries / beta) - 0.5 * math.log(rows)
-    return _lowest(error, [(typical - 1.0, 2.0)])
+    start = 0.25 * math.log(queries / beta) - 0.5 * math.log(rows)
+    return _lowest(error, [(start - 1.0, 2.0)])
 
 
 def _exponent(information: float, share: float) -> float:
@@ -244,8 +242,8 @@ def _information_published(rows: int, queries: int, beta: float) -> tuple[float,
         moment = (2.0 * information + float(special.log1p(math.exp(log_odds)))) / fraction
         return math.sqrt(moment / (4.0 * rows * half)) + math.exp(log_noise) * reach
 
-    typical = 0.25 * math.log(queries / beta) - 0.5 * math.log(rows)
-    return _lowest(error, [(typical - 1.0, 1.0)])
+    start = 0.25 * math.log(queries / beta) - 0.5 * math.log(rows)
+    return _lowest(error, [(start - 1.0, 1.0)])
 
 
 def _conditional(rows: int, queries: int, beta: float) -> tuple[float, float]:
@@ -262,8 +260,8 @@ def _conditional(rows: int, queries: int, beta: float) -> tuple[float, float]:
         density = math.exp(-z * z / 2.0 - _HALF_LOG_TWO_PI)
         return excess / side + math.exp(log_noise) * 2.0 * queries * density / failure
 
-    typical = 0.25 * math.log(queries) - 0.5 * math.log(rows)
-    return _lowest(error, [(typical, 0.0), (typical + 1.0, 2.0)])
+    start = 0.25 * math.log(queries) - 0.5 * math.log(rows)
+    return _lowest(error, [(start, 0.0), (start + 1.0, 2.0)])
 
 
 def _lowest(error: Callable[..., float], starts: Sequence[tuple[float, ...]]) -> tuple[float, float]:

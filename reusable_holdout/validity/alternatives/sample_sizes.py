@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from reusable_holdout.deferred import optimize
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity.log_tails import log_binomial_tail
 
@@ -34,6 +35,7 @@ __all__ = [
 GateFamily: TypeAlias = Literal["binomial", "bounded"]
 
 _MOST_ROWS = 10**9
+_MOST_TILT = 512.0  # any will do for a bound; beyond, exp has no float
 
 
 def histories(*, steps: int, passes: int | None = None) -> int:
@@ -373,16 +375,14 @@ def _difference_exponent(error: float, disagreement: float) -> float:
     def rate(t: float) -> float:
         spread, tilt = 1.0 + disagreement * (math.cosh(t) - 1.0), math.sinh(t)
         mean = min(max(1.0 / t - spread / tilt, -disagreement), disagreement)
-        return t * (error + mean) - math.log(spread + mean * tilt)
+        up, down = (disagreement + mean) / 2.0, (disagreement - mean) / 2.0
+        moment = 1.0 - disagreement + up * math.exp(t) + down * math.exp(-t)
+        return t * (error + mean) - math.log(moment)
 
-    low, high = 0.0, 1.0
-    while rate(2.0 * high) > rate(high) and high < 256.0:  # cosh still has a float
-        high *= 2.0
-    high *= 2.0
-    for _ in range(200):  # the rate is concave in t
-        left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-        low, high = (left, high) if rate(left) < rate(right) else (low, right)
-    return rate((low + high) / 2.0)
+    found = optimize.minimize_scalar(  # the rate is concave in t
+        lambda t: -rate(t), bounds=(0.0, _MOST_TILT), method="bounded", options={"xatol": 1e-9}
+    )
+    return -float(found.fun)
 
 
 def _least(holds: Callable[[int], bool]) -> int:

@@ -52,6 +52,18 @@ def test_every_coin_has_the_digits_of_its_probability(scale: Fraction) -> None:
                 assert leading_bits(exponent, coin, bits) == int(mpmath.floor(exact))
 
 
+@for_each("side", [-1, 1])
+@for_each(("coin", "inverse", "tie"), [("quotient", 2, 1 << 15), ("digit", 3, 1 << 14)])
+def test_a_probability_next_to_a_tie_is_not_rounded_across_it(
+    coin: str, inverse: int, tie: int, side: int
+) -> None:
+    """The first precision sees ``exp(-x)`` as 1/2 or 1/3 itself: both ends of the error interval must be looked at."""
+    with mpmath.workdps(120):
+        nearly = mpmath.log(inverse) - side * mpmath.mpf(10) ** -60
+        exponent = Fraction(int(mpmath.floor(nearly * mpmath.mpf(10) ** 100)), 10**100)
+    assert leading_bits(exponent, coin, 16) == (tie if side > 0 else tie - 1)  # type: ignore[arg-type]
+
+
 @for_each("scale", SCALES[:4])
 def test_the_coins_of_a_law_compose_to_a_geometric_variable(scale: Fraction) -> None:
     with mpmath.workdps(60):

@@ -134,3 +134,9 @@ def test_a_certain_coin_and_an_almost_impossible_one() -> None:
     assert RandomWords(seed=1).decay(Fraction(0))
     assert not RandomWords(seed=1).decay(Fraction(10**9))
     assert math.isfinite(float(RandomWords(seed=1).below(2)))
+
+
+def test_sixteen_bits_at_a_time_are_the_words_from_the_front_and_none_is_left_out() -> None:
+    quarters = RandomWords(seed=5).sixteen_bits()
+    first, second = (sum(next(quarters) << shift for shift in (48, 32, 16, 0)) for _ in range(2))
+    assert [first, second] == RandomWords(seed=5).take(2).tolist()

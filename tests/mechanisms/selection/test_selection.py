@@ -281,6 +281,25 @@ def test_noisy_max_follows_its_law_over_all_noises(monkeypatch: pytest.MonkeyPat
     assert observed == pytest.approx(noisy_max_law(scores, law, "uniform"), abs=3 * math.exp(-12))
 
 
+@for_each(
+    ("epsilon", "monotonic", "scale"),
+    [(2.0**17, False, 1), (2.0**16, False, 2), (2.0**16, True, 1), (2.0**12, False, 32)],
+)
+def test_a_gap_has_the_noise_that_its_epsilon_asks_for(
+    epsilon: float, monotonic: bool, scale: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice the sensitivity over epsilon, in steps of which 2**16 are the sensitivity; its inverse would tell all."""
+    laws = []
+
+    def none(law: DiscreteLaplace, count: int, words: RandomWords) -> np.ndarray:
+        laws.append(law)
+        return np.zeros(count, dtype=np.int64)
+
+    monkeypatch.setattr(noisy_max, "draw_noise", none)
+    report_noisy_max_gap([0.0, 1.0, 5.0], epsilon=epsilon, monotonic=monotonic, seed=0)
+    assert laws == [DiscreteLaplace(scale)]
+
+
 @pytest.mark.long(*MECHANISMS)
 def test_the_gap_follows_its_law_over_all_noises_and_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     law, scores, gaps = DiscreteLaplace(1), [0, 1, -1], 4

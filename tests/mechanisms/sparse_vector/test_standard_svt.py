@@ -190,6 +190,7 @@ def test_accuracy_is_the_union_bound() -> None:
     stream = StandardSVT(0.0, charges=4, epsilon=5.0)
     expected = 1 * math.log(2 / 0.05) + 2 * math.log(2 * 100 / 0.05)
     assert stream.accuracy(queries=100, beta=0.05) == pytest.approx(expected, rel=1e-4)
+    assert stream.accuracy(queries=1, beta=0.05) == pytest.approx(3 * math.log(2 / 0.05), rel=1e-4)
 
 
 def test_accuracy_with_values_is_the_union_bound_in_thirds() -> None:
@@ -320,3 +321,20 @@ def test_retraversal_refuses_what_is_out_of_range(bad: dict[str, float]) -> None
     given_ = {"charges": 2, "epsilon": 1.0} | bad
     with pytest.raises(InputError):
         retraversal([0.0, 1.0], 0.5, **given_)  # type: ignore[arg-type]
+
+
+def test_retraversal_raises_by_one_deviation_and_goes_round_a_hundred_times_unless_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[float]] = []
+
+    def nothing_is_above(self: StandardSVT, values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        asked.append(thresholds.tolist())
+        return np.zeros(len(values), dtype=bool)
+
+    monkeypatch.setattr(StandardSVT, "ask_many", nothing_is_above)
+    for noise, sd in (("laplace", math.sqrt(2.0)), ("exponential", 1.0)):
+        asked.clear()
+        retraversal([0.0, 0.0], 7.0, charges=2, epsilon=0.5, noise=noise)  # type: ignore[arg-type]
+        deviation = sd * float(standard_svt_scales(charges=2, epsilon=0.5, sensitivity=1).query)
+        assert asked == 100 * [2 * [pytest.approx(7.0 + deviation, rel=1e-6)]]

@@ -142,6 +142,8 @@ def test_accuracy_is_the_theorems() -> None:
 def test_accuracy_refuses_what_is_out_of_range(queries: int, beta: float) -> None:
     with pytest.raises(InputError, match="beta"):
         AboveThreshold(0.0, epsilon=E).accuracy(queries=queries, beta=beta)
+    with pytest.raises(InputError, match="beta"):
+        StandardSVT(0.0, charges=1, epsilon=E).accuracy(queries=queries, beta=beta)
 
 
 @for_each("seed", range(20))

@@ -42,6 +42,9 @@ def test_splitting_one_question_is_no_splitting_and_more_questions_than_rows_is_
     one = {**ASKED, "queries": 1}
     assert sample_splitting_half_width(EXACT, **one) == fixed_queries_half_width(EXACT, **one)
     assert sample_splitting_half_width(EXACT, queries=10_001, beta=0.05, estimate=0.9) == math.inf
+    row_each = {"queries": 10_000, "beta": 0.05, "estimate": 1.0}
+    single = ConfidenceBound("binomial", rows=1, sum_of_squares=1.0)
+    assert sample_splitting_half_width(EXACT, **row_each) == fixed_queries_half_width(single, **row_each)
 
 
 def test_more_questions_widen_both_and_splitting_more():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity.alternatives.gaussian_width import gaussian_delta, gaussian_width
+from reusable_holdout.validity.alternatives.gaussian_width import _exponent, gaussian_delta, gaussian_width
 from reusable_holdout.validity.alternatives.hoeffding_widths import (
     hoeffding_splitting_half_width,
     naive_union_half_width,
@@ -274,3 +274,23 @@ def test_widths_without_noise_are_monotone_and_refuse_wrong_input(width):
 def test_a_single_level_is_refused():
     with pytest.raises(InputError, match="levels"):
         rounded_answers_half_width(rows=100, queries=10, beta=0.05, levels=1)
+
+
+@for_each("width", [hoeffding_splitting_half_width, naive_union_half_width, rounded_answers_half_width])
+def test_one_query_on_one_row_is_the_least_that_is_answered(width):
+    assert width(rows=1, queries=1, beta=0.05) >= math.sqrt(math.log(40.0) / 2.0)
+    assert gaussian_width(rows=1, queries=1, beta=0.05).half_width == 1.0
+
+
+def test_two_levels_are_the_fewest():
+    two = rounded_answers_half_width(rows=1000, queries=1, beta=0.05, levels=2)
+    assert two == pytest.approx(math.sqrt(math.log(40.0) / 2000.0) + 0.25)
+
+
+@for_each(("information", "share"), [(0.1, 0.04), (0.5, 0.01), (20.0, 0.3)])
+def test_an_exponent_has_exactly_the_information_as_its_divergence(information, share):
+    exponent = _exponent(information, share)
+    rare = math.exp(-exponent)
+    divergence = share * (math.log(share) + exponent) + (1 - share) * (math.log1p(-share) - math.log1p(-rare))
+    assert divergence == pytest.approx(information, rel=1e-9)
+    assert _exponent(information, 0.0) == math.inf
