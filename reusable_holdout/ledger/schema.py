@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -11,7 +13,7 @@ from reusable_holdout.ledger.records import Row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "create_tables", "plain"]
+__all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "create_tables", "plain", "statements"]
 
 SCHEMA = 4
 CHUNK = 500  # digests looked up by one statement
@@ -70,13 +72,12 @@ class Statements:
 
     Parameters
     ----------
-    engine : sqlalchemy.Engine
+    dialect : sqlalchemy.Dialect
     epoch : int
         From 1.
     """
 
-    def __init__(self, engine: sa.Engine, epoch: int) -> None:
-        dialect = engine.dialect
+    def __init__(self, dialect: sa.Dialect, epoch: int) -> None:
         row = [_ANSWERS.c[name] for name in Row._fields]
         number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))
 
@@ -137,6 +138,26 @@ class Statements:
         else:
             locked = sa.select(configuration.epoch).where(configuration.epoch == number).with_for_update()
             self.begin = [compiled(locked)]
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """A dialect, equal to every other of its database and driver."""
+
+    database: str
+    driver: str
+    itself: sa.Dialect = field(compare=False)
+
+
+def statements(engine: sa.Engine, epoch: int) -> Statements:
+    """SQL of one epoch, compiled by the first ledger of a process that needs it: to open another takes less time."""
+    dialect = engine.dialect
+    return _statements(_Dialect(dialect.name, dialect.driver, dialect), epoch)
+
+
+@lru_cache(maxsize=64)
+def _statements(dialect: _Dialect, epoch: int) -> Statements:
+    return Statements(dialect.itself, epoch)
 
 
 def as_row(values: Sequence[Any]) -> Row:

@@ -14,12 +14,14 @@ from reusable_holdout.ledger import forks
 from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
 from reusable_holdout.ledger.location import check_file, resolved, shown
 from reusable_holdout.ledger.records import Row, Tail
-from reusable_holdout.ledger.schema import METADATA, SCHEMA, Statements, as_row, create_tables, plain
+from reusable_holdout.ledger.schema import METADATA, SCHEMA, as_row, create_tables, plain, statements
 from reusable_holdout.ledger.transaction import SqlTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from reusable_holdout.ledger.schema import Statements
 
 __all__ = ["SqlLedger"]
 
@@ -63,7 +65,7 @@ class SqlLedger:
         self._acquire()
         try:
             self._engine = _engine(self.url, is_sqlite=self.path is not None)
-            self._sql = Statements(self._engine, 1)
+            self._sql = statements(self._engine, 1)
             self._prepare()
         except BaseException as error:
             self.drop()
@@ -165,7 +167,7 @@ class SqlLedger:
         return SqlLedger(self.url if self.path is None else self.path, must_exist=True)
 
     def _sql_of(self, epoch: int | None) -> Statements:
-        return self._sql if epoch is None or epoch == self.epoch else Statements(self._engine, epoch)
+        return self._sql if epoch is None or epoch == self.epoch else statements(self._engine, epoch)
 
     # ---- connections
 
@@ -239,7 +241,7 @@ class SqlLedger:
         cursor.close()
         self._connection.rollback()
         if latest not in {None, 1}:
-            self._sql = Statements(self._engine, int(latest))
+            self._sql = statements(self._engine, int(latest))
 
     def _make_tables(self) -> None:
         """Make them once, also if several processes try at the same moment."""

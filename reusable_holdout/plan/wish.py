@@ -186,14 +186,7 @@ class Wish:
 
     def holds(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:
         """Whether these four numbers can be kept together."""
-        if not 1 <= charges <= queries or tolerance <= 0.0:
-            return False
-        if self.fixed_threshold(rows) is not None:
-            reach = self.reach(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
-            return reach <= tolerance + _SLACK
-        certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
-        threshold = certificate.threshold_of_length(self.estimate, certificate.affordable_length)
-        return bool(threshold >= self.deviation_sd(rows))
+        return _holds(self, rows, queries, charges, tolerance)
 
     def spare_nats(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
         """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
@@ -283,6 +276,18 @@ class Wish:
         while not self.serves(rows=rows, queries=queries, charges=charges, tolerance=round_up(kept)):
             kept = round_up(kept) * (1.0 + 1e-4)  # noise follows the tolerance, and counts of rows are whole
         return round_up(kept)
+
+
+@lru_cache(maxsize=4096)
+def _holds(wish: Wish, rows: int, queries: int, charges: int, tolerance: float) -> bool:
+    if not 1 <= charges <= queries or tolerance <= 0.0:
+        return False
+    if wish.fixed_threshold(rows) is not None:
+        reach = wish.reach(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+        return reach <= tolerance + _SLACK
+    certificate = wish.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+    threshold = certificate.threshold_of_length(wish.estimate, certificate.affordable_length)
+    return bool(threshold >= wish.deviation_sd(rows))
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,12 +42,7 @@ class ThresholdTable:
     def __init__(self, certificate: Certificate, *, charges: int, nats: float) -> None:
         self.charges, self.nats = charges, nats
         self._lower, self._cell = certificate.lower, certificate.span / _CELLS
-        nodes = np.asarray(certificate.lower + self._cell * np.arange(_CELLS + 1), dtype=np.float64)
-        exact = np.asarray(certificate.threshold(nodes, charges=charges, nats=nats))
-        cells = np.minimum(exact[:-1], exact[1:])
-        if certificate.fixed_threshold is None:
-            cells = np.maximum(cells - _SLACK * certificate.span, certificate.least_threshold)
-        self._cells: NDArray[np.float64] = cells
+        self._cells = _cells(certificate, charges, nats)
 
     def at(self, prior: float) -> float:
         """Threshold at one prior, in the metric's unit."""
@@ -57,3 +53,17 @@ class ThresholdTable:
         """Thresholds at many priors; the same numbers as :meth:`at`."""
         cells = ((priors - self._lower) / self._cell).astype(np.int64)
         return self._cells[np.clip(cells, 0, _CELLS - 1)]
+
+
+@lru_cache(maxsize=64)
+def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.float64]:
+    """Threshold of each cell; a process that opens or verifies a ledger again finds it here."""
+    nodes = np.asarray(
+        certificate.lower + certificate.span / _CELLS * np.arange(_CELLS + 1), dtype=np.float64
+    )
+    exact = np.asarray(certificate.threshold(nodes, charges=charges, nats=nats))
+    cells: NDArray[np.float64] = np.minimum(exact[:-1], exact[1:])
+    if certificate.fixed_threshold is None:
+        cells = np.maximum(cells - _SLACK * certificate.span, certificate.least_threshold)
+    cells.flags.writeable = False
+    return cells
