@@ -1,11 +1,14 @@
-"""Do the intervals hold? Every attack, on every policy and several metrics, a thousand times each.
+"""Do the intervals hold? Every attack, on every policy and several metrics, asked in two ways, a thousand times each.
 
 A run misses if one interval of one of its answers does not contain the population value, which is known exactly: labels
 are coins, or the models are linear and the features normal. At confidence 0.95 at most one run in twenty may miss.
 
-    python examples/coverage.py                        # 1,000 runs a cell; a few minutes on two cores
+    python examples/coverage.py                        # 1,000 runs a cell; about an hour of processor time
     python examples/coverage.py --quick                # 100 runs a cell
-    python examples/coverage.py --runs 10000 --policies thresholdout --metrics accuracy
+    python examples/coverage.py --runs 10000 --policies thresholdout --metrics accuracy --ways mixed
+
+The attacks ask by checks; in the other half of the cells their submissions are asked about by reveals and choices,
+too, as coins decide, and the run ends with a final (`ways_of_asking.py`).
 
 Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
 threshold is less than two standard deviations, it has next to no noise and many charges, so that an attacker learns as
@@ -23,15 +26,17 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from scipy.stats import beta, binom
 from tqdm import tqdm
+from ways_of_asking import WAYS
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.attacks import (
@@ -49,9 +54,12 @@ from reusable_holdout.attacks import (
 from reusable_holdout.plotting import INK, pyplot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from reusable_holdout.attacks import AttackResult, GuardLike
+    from numpy.typing import NDArray
+    from ways_of_asking import Way
+
+    from reusable_holdout.attacks import AttackResult
 
 TEXTBOOK = "none (textbook)"
 POLICIES = ("thresholdout", "ladder", "guess-and-check", TEXTBOOK)
@@ -91,10 +99,11 @@ class TextbookHoldout:
 
 
 class Setup(NamedTuple):
-    """One run: which guard is attacked, and how."""
+    """One run: which guard is attacked, and how it is asked."""
 
     policy: str
     metric: str
+    way: str
     seed: int
 
     @property
@@ -107,7 +116,7 @@ class Setup(NamedTuple):
         """Standard deviation of the score of random votes."""
         return DEVIATION[self.metric] / math.sqrt(ROWS)
 
-    def guard(self, labels: Any) -> GuardLike:
+    def guard(self, labels: Any) -> Any:
         """Guard of these labels; there are questions enough for all attacks."""
         if self.policy == TEXTBOOK:
             return TextbookHoldout(labels, self.metric)
@@ -125,23 +134,43 @@ class Setup(NamedTuple):
             seed=self.seed,
             classes=[0, 1],
             **chosen,
+            **WAYS[self.way].settings,
         )
 
+    def ask(self, labels: Any) -> Way:
+        """Way to ask a guard of these labels."""
+        return WAYS[self.way](self.guard(labels), seed=self.seed)
 
-def on_coins(attack: Callable[..., AttackResult]) -> Callable[[Setup], AttackResult]:
+
+class Run(NamedTuple):
+    """What came of one run."""
+
+    result: AttackResult
+    covered: bool
+    told: Mapping[str, int]
+
+    @classmethod
+    def of(cls, way: Way, result: AttackResult) -> Self:
+        """Run after its attack."""
+        return cls(result, way.covered(result), way.told)
+
+
+def on_coins(attack: Callable[..., AttackResult]) -> Callable[[Setup], Run]:
     """Run of an attack on a guard of coins; each seed has its own variant of the attack."""
 
-    def run(setup: Setup) -> AttackResult:
+    def run(setup: Setup) -> Run:
         labels = np.random.default_rng([2016, setup.seed]).integers(0, 2, ROWS)
         variant = VARIANTS[attack](setup) if attack in VARIANTS else {"questions": QUESTIONS}
-        return attack(
-            setup.guard(labels),
+        way = setup.ask(labels)
+        result = attack(
+            way.holdout,
             rows=ROWS,
             truth=coin_truth(ROWS, setup.metric),
             metric=setup.metric,
             seed=setup.seed,
             **variant,
         )
+        return Run.of(way, result)
 
     return run
 
@@ -175,18 +204,21 @@ VARIANTS: dict[Callable[..., AttackResult], Callable[[Setup], dict[str, Any]]] =
         "margin": (0.0, 0.5, 1.0, 1.5)[setup.seed // 2 % 4] * setup.deviation,
         "edge": (0.0, 0.9)[setup.seed // 8 % 2],
     },
+    budget_burning_attack: lambda _: {"questions": QUESTIONS, "others": 2},
     freedman_attack: lambda _: {"features": QUESTIONS},
     log_loss_attack: lambda _: {},
 }
 
 
-def search(setup: Setup) -> AttackResult:
+def search(setup: Setup) -> Run:
     """Run of the natural search."""
     problem = SearchProblem.draw(rows=ROWS, features=30, seed=setup.seed)
-    return hyperparameter_search(setup.guard(problem.y), problem, metric=setup.metric, questions=QUESTIONS)
+    way = setup.ask(problem.y)
+    result = hyperparameter_search(way.holdout, problem, metric=setup.metric, questions=QUESTIONS)
+    return Run.of(way, result)
 
 
-ATTACKS: dict[str, Callable[[Setup], AttackResult]] = {
+ATTACKS: dict[str, Callable[[Setup], Run]] = {
     "boosting": on_coins(boosting_attack),
     "flips": on_coins(flip_attack),
     "threshold probing": on_coins(threshold_probing_attack),
@@ -197,52 +229,55 @@ ATTACKS: dict[str, Callable[[Setup], AttackResult]] = {
 }
 
 
-def applies(attack: str, metric: str) -> bool:
-    """Whether an attack can be made on a metric."""
+def applies(attack: str, policy: str, metric: str, way: str) -> bool:
+    """Whether an attack can be made on a metric, and the holdout be asked so."""
+    if policy == TEXTBOOK and way != "checks":
+        return False
     if attack == "log-loss oracle":
         return metric == "log_loss"
     return not (attack == "hyperparameter search" and metric == "log_loss")
 
 
-def count(attack: str, policy: str, metric: str, seeds: range) -> tuple[int, int, int, int]:
-    """Runs that miss, answers, charges and halts of so many runs."""
-    results = [ATTACKS[attack](Setup(policy, metric, seed)) for seed in seeds]
-    return (
-        sum(result.covered is not True for result in results),
-        sum(result.questions for result in results),
-        sum(result.charges for result in results),
-        sum(result.halted is not None for result in results),
-    )
+COUNTED = ("missed", "answers", "charges", "halted", "reveal", "choose", "final")
 
 
-def table(cells: list[tuple[str, str, str]], runs: int, *, jobs: int) -> pd.DataFrame:
+def count(attack: str, policy: str, metric: str, way: str, seeds: range) -> NDArray[np.int64]:
+    """What is `COUNTED` of so many runs."""
+    total = np.zeros(len(COUNTED), dtype=np.int64)
+    for seed in seeds:
+        run = ATTACKS[attack](Setup(policy, metric, way, seed))
+        result, told = run.result, [run.told[kind] for kind in COUNTED[4:]]
+        total += [not run.covered, result.questions, result.charges, result.halted is not None, *told]
+    return total
+
+
+def table(cells: list[tuple[str, str, str, str]], runs: int, *, jobs: int) -> pd.DataFrame:
     """One row a cell: its coverage, and how surprising it would be if the promise held."""
     step = max(1, runs // 4)
     parts = [
         (cell, range(start, min(start + step, runs))) for cell in cells for start in range(0, runs, step)
     ]
     done = Parallel(n_jobs=jobs, return_as="generator")(delayed(count)(*cell, seeds) for cell, seeds in parts)
-    totals = {cell: np.zeros(4, dtype=np.int64) for cell in cells}
+    totals = {cell: np.zeros(len(COUNTED), dtype=np.int64) for cell in cells}
     for (cell, _), counted in zip(
         parts, tqdm(done, total=len(parts), leave=False, disable=None), strict=True
     ):
-        totals[cell] += np.array(counted)
+        totals[cell] += counted
     rows = []
-    for (attack, policy, metric), (missed, answers, charges, halts) in totals.items():
+    for (attack, policy, metric, way), (missed, *others) in totals.items():
         rows.append(
             {
                 "attack": attack,
                 "policy": policy,
                 "metric": metric,
+                "asked by": way,
                 "runs": runs,
                 "coverage": 1.0 - missed / runs,
                 "low": float(beta.ppf(0.005, runs - missed, missed + 1)) if missed < runs else 0.0,
                 "high": float(beta.ppf(0.995, runs - missed + 1, missed)) if missed else 1.0,
                 "chance": float(binom.sf(missed - 1, runs, 1.0 - CONFIDENCE)),
-                "answers": answers / runs,
-                "charges": charges / runs,
-                "halted": halts / runs,
             }
+            | {name: number / runs for name, number in zip(COUNTED[1:], others, strict=True)}
         )
     return pd.DataFrame(rows)
 
@@ -260,7 +295,7 @@ def picture(results: pd.DataFrame, path: Path) -> None:
     ax.hlines(places, results["low"], results["high"], color=INK["interval"], lw=4, label="99% interval")
     ax.plot(results["coverage"], places, ".", color=INK["answer"], label="coverage")
     ax.axvline(CONFIDENCE, color=INK["charge"], ls="--", label="promise")
-    names = results["attack"] + ", " + results["policy"] + ", " + results["metric"]
+    names = results[["attack", "policy", "metric", "asked by"]].agg(", ".join, axis=1)
     ax.set_yticks(places, names, fontsize=8)
     ax.set_xlim(min(0.94, float(results["low"].min()) - 0.005), 1.005)
     ax.set_xlabel("runs in which every interval contains the population value")
@@ -278,38 +313,32 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--attacks", nargs="+", choices=list(ATTACKS), default=list(ATTACKS))
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
     parser.add_argument("--metrics", nargs="+", choices=list(METRICS), default=list(METRICS))
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="how they ask")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("coverage.png"))
     options = parser.parse_args(argv)
     if options.runs < 1:
         parser.error("--runs must be at least 1")
-    cells = [
-        (attack, policy, metric)
-        for attack in options.attacks
-        for policy in options.policies
-        for metric in options.metrics
-        if applies(attack, metric)
-    ]
+    every = product(options.attacks, options.policies, options.metrics, options.ways)
+    cells = [cell for cell in every if applies(*cell)]
     if not cells:
         parser.error("no such attack can be made on such a guard")
     results = table(cells, min(100, options.runs) if options.quick else options.runs, jobs=options.jobs)
-    formats = {
-        "coverage": "{:.4f}",
-        "chance": "{:.3g}",
-        "answers": "{:.1f}",
-        "charges": "{:.1f}",
-        "halted": "{:.2f}",
-    }
+    formats = {"coverage": "{:.4f}", "chance": "{:.3g}", "halted": "{:.2f}"}
+    formats |= dict.fromkeys(("answers", "charges", "reveal", "choose", "final"), "{:.1f}")
     shown = results.drop(columns=["low", "high"])
     print(shown.to_string(index=False, formatters={name: form.format for name, form in formats.items()}))
+    results.to_csv(options.output.with_suffix(".csv"), index=False, float_format="%.6g")
     picture(results, options.output)
     broken = failures(results)
-    guards = results.loc[results["policy"] != TEXTBOOK, "coverage"]
-    if len(guards):
-        print(f"least coverage of a guard: {guards.min():.4f}, promised {CONFIDENCE}")
-    print(f"picture: {options.output}")
-    for row in broken.itertuples():
-        print(f"PROMISE BROKEN: {row.attack}, {row.policy}, {row.metric}: coverage {row.coverage:.4f}")
+    for way, guards in results[results["policy"] != TEXTBOOK].groupby("asked by"):
+        print(
+            f"least coverage of a guard asked by {way}: {guards['coverage'].min():.4f} in {len(guards)} cells of "
+            f"{guards['runs'].max():,} runs; promised {CONFIDENCE}"
+        )
+    print(f"picture: {options.output}, and a table beside it")
+    for row in broken.itertuples(index=False):
+        print(f"PROMISE BROKEN: {', '.join(row[:4])}: coverage {row[5]:.4f}")
     return 1 if len(broken) else 0
 
 

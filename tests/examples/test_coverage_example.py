@@ -8,7 +8,7 @@ import sys
 import pytest
 from examples.scripts import EXAMPLES, run
 
-long = pytest.mark.long("examples/coverage.py", "reusable_holdout")
+long = pytest.mark.long("examples/coverage.py", "examples/ways_of_asking.py", "reusable_holdout")
 
 
 @long
@@ -31,13 +31,14 @@ def test_guards_keep_their_promise_where_the_textbook_does_not(tmp_path):
         folder=tmp_path,
     )
     assert (tmp_path / "here.png").stat().st_size > 10_000
-    assert "least coverage of a guard" in text
+    for way in ("checks", "mixed"):
+        assert f"least coverage of a guard asked by {way}" in text
     textbook = [
         line for line in text.splitlines() if line.strip().startswith("boosting") and "textbook" in line
     ]
     assert len(textbook) == 2
     for line in textbook:
-        assert float(line.split("textbook)")[1].split()[2]) == 0.0  # metric, runs, coverage
+        assert float(line.split("textbook)")[1].split()[3]) == 0.0  # metric, asked by, runs, coverage
 
 
 @long
@@ -50,7 +51,7 @@ def test_a_broken_promise_ends_with_status_one(tmp_path):
         "textbook = lambda setup, labels: coverage.TextbookHoldout(labels, setup.metric)\n"
         "coverage.Setup.guard = textbook\n"
         "sys.exit(coverage.main(['--runs', '30', '--jobs', '1', '--metrics', 'accuracy', '--attacks', 'boosting',"
-        " '--policies', 'thresholdout']))\n"
+        " '--policies', 'thresholdout', '--ways', 'checks']))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -61,10 +62,11 @@ def test_a_broken_promise_ends_with_status_one(tmp_path):
         check=False,
     )
     assert done.returncode == 1, done.stderr[-2000:]
-    assert "PROMISE BROKEN: boosting, thresholdout, accuracy" in done.stdout
+    assert "PROMISE BROKEN: boosting, thresholdout, accuracy, checks" in done.stdout
 
 
-def test_cells_that_cannot_be_are_refused(capsys):
+def test_cells_that_cannot_be_are_refused(capsys, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
     coverage = runpy.run_path(str(EXAMPLES / "coverage.py"))
     with pytest.raises(SystemExit) as ended:
         coverage["main"](["--attacks", "log-loss oracle", "--metrics", "brier"])

@@ -1,5 +1,6 @@
 """The final: the holdout's own value, once, and nothing new afterwards; values and intervals by hand."""
 
+import itertools
 import math
 import pickle
 import signal
@@ -12,7 +13,7 @@ from guard.forging import recompute, seal_again, sql
 from guard.test_reveal import ASKING, Crashing, fragile
 from joblib import Parallel, delayed
 
-from reusable_holdout import Halted, InputError, ModelError, RotatedError, verify
+from reusable_holdout import Halted, InputError, ModelError, ReusableHoldout, RotatedError, verify
 from reusable_holdout.queries import mae
 from reusable_holdout.validity import ConfidenceBound
 
@@ -73,6 +74,28 @@ def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(m
     places = math.log(math.comb(40, 2))  # of two charges among 40 questions
     low, high = ends(0.7, places=places, number=math.log(2 * 3), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
+
+
+@pytest.mark.parametrize("rows", [1_000, 5_000, 20_000])
+@pytest.mark.parametrize("off", [-1.0, 0.0, 1.0])
+def test_after_three_choices_that_favourites_win_it_is_at_most_2_6_looks_wide(rows, off):
+    """Each among 33; the favourite's value is within a standard error of its prior."""
+    labels, number = np.ones(rows, np.int64), itertools.count()
+
+    def scoring(accuracy):
+        return np.roll(np.arange(rows) < round(accuracy * rows), next(number)).astype(np.int64)
+
+    guard = ReusableHoldout(
+        None, labels, queries=100, charges=1, choices=[33] * 3, estimate=0.87, classes=[0, 1], seed=0
+    )
+    for _ in range(3):
+        favourite = scoring(0.87 + off * math.sqrt(0.87 * 0.13 / rows))
+        priors = [0.87, *[0.82] * 32]
+        choice = guard.choose_predictions([favourite, *(scoring(0.6) for _ in range(32))], priors)
+        assert choice.index == 0
+        assert choice.answer.nats <= 3.0
+    last = guard.final_predictions(scoring(0.87))
+    assert last.high - last.low <= 2.6 * 2.0 * guard.plan.one_look
 
 
 def test_several_are_told_together_each_a_little_wider(make_guard, scoring):

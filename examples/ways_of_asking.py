@@ -1,0 +1,213 @@
+"""How the submissions of an attack are put to a guard: as checks alone, or with reveals, choices and a final mixed in.
+
+A way has the guard's settings that it needs, a `holdout` that an attack can ask, and after the attack it says whether
+every interval that was released holds. Another way to ask is another entry of `WAYS`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from reusable_holdout import Halted, ReusableHoldout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout import Answer
+    from reusable_holdout.attacks import AttackResult, GuardLike
+
+__all__ = ["WAYS", "Checks", "Mixed", "Way"]
+
+EXPECTED = {"accuracy": 0.5, "roc_auc": 0.5, "brier": 0.3125, "log_loss": 0.837}  # of votes on coins
+MOST_TOGETHER = 8  # submissions of one batch, or candidates of one choice
+FINALISTS = 3
+
+
+class Way(Protocol):
+    """One way to ask."""
+
+    settings: ClassVar[Mapping[str, Any]]
+
+    def __init__(self, guard: Any, *, seed: int) -> None: ...
+
+    @property
+    def holdout(self) -> GuardLike:
+        """What the attack asks."""
+        ...
+
+    def covered(self, result: AttackResult) -> bool:
+        """Ask what is asked after the attack, and say whether all intervals of the run hold."""
+        ...
+
+    @property
+    def told(self) -> Counter[str]:
+        """Reveals, choices and finals that were answered."""
+        ...
+
+
+class Checks:
+    """Nothing but what the attacks ask by themselves."""
+
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, guard: Any, *, seed: int) -> None:
+        del seed
+        self.holdout, self.told = guard, Counter[str]()
+
+    def covered(self, result: AttackResult) -> bool:
+        """Whether all intervals hold."""
+        return result.covered is True
+
+
+class Released(NamedTuple):
+    """An interval that was told of an earlier submission, by its place."""
+
+    submission: int
+    low: float
+    high: float
+
+
+class Mixed:
+    """Each submission is asked about by a check, a batch, a reveal or a choice, as coins decide; at the end a final.
+
+    A choice is among the submission and two earlier ones, or among several of those that come together. Of a submission
+    that it does not take the attack is told that it is no better than the winner. Reveals and choices that the guard's
+    price says it would refuse are asked as checks. The final is of the attack's last submission and two earlier ones.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    seed : int
+        Of the coins; it decides, too, whether every tenth, third or second submission is no check.
+    """
+
+    settings: ClassVar[Mapping[str, Any]] = {"reveals": 8, "choices": (MOST_TOGETHER,) * 6}
+
+    def __init__(self, guard: ReusableHoldout, *, seed: int) -> None:
+        self._guard, self._rng = guard, np.random.default_rng([72, seed])
+        self._rate = (0.1, 0.3, 0.5)[seed // 2 % 3]
+        self._asked: list[NDArray[Any]] = []
+        self._priors: list[float] = []  # what is believed of them now
+        self._released: list[Released] = []
+        self._threshold = 0.0  # of the last check: where an attack believes the boundary to be
+        self.policy, self.told = guard.policy, Counter[str]()
+
+    @property
+    def holdout(self) -> GuardLike:
+        """What an attack asks: itself."""
+        return self
+
+    def evaluate_predictions(self, predictions: Any, *, prior: float | None = None) -> Answer:
+        """Answer about one submission; without a prior, the best so far is believed of it."""
+        how = self._how(3)
+        stated = self._believed() if prior is None else prior
+        if how == "reveal":
+            answer = self._revealed(predictions, stated)
+        elif how == "choose" and self._asked:
+            earlier = list(range(max(0, len(self._asked) - 2), len(self._asked)))
+            return self._chosen([predictions], [stated], earlier)[0]
+        else:
+            answer = self._guard.evaluate_predictions(
+                predictions, **({} if prior is None else {"prior": prior})
+            )
+            self._threshold = answer.threshold
+        return self._record(predictions, answer)
+
+    def evaluate_many(self, predictions: Any, priors: Any = None) -> list[Answer]:
+        """Answer about submissions that do not depend on each other, some of them together."""
+        answers: list[Answer] = []
+        try:
+            while len(answers) < len(predictions):
+                count = int(self._rng.integers(1, MOST_TOGETHER + 1))
+                part = slice(len(answers), len(answers) + count)
+                answers += self._part(predictions[part], None if priors is None else priors[part])
+        except Halted as halt:
+            halt.answers = answers + [
+                self._record(one, answer)
+                for one, answer in zip(predictions[len(answers) :], halt.answers, strict=False)
+            ]
+            raise
+        return answers
+
+    def _part(self, predictions: Any, priors: Any) -> list[Answer]:
+        """Answer some together, or the first alone."""
+        how = self._how(len(predictions))
+        stated = [self._believed()] * len(predictions) if priors is None else list(priors)
+        if how == "reveal":
+            return [self._record(predictions[0], self._revealed(predictions[0], stated[0]))]
+        if how == "choose" and len(predictions) > 1:
+            return self._chosen(list(predictions), stated, [])
+        known = () if priors is None else (priors,)
+        answers = self._guard.evaluate_many(predictions, *known)
+        self._threshold = answers[-1].threshold
+        return [self._record(one, answer) for one, answer in zip(predictions, answers, strict=True)]
+
+    def _how(self, candidates: int) -> str:
+        """Draw how to ask; a check where nothing else would be answered."""
+        if self._rng.random() >= self._rate:
+            return "check"
+        how = "reveal" if self._rng.random() < 0.5 else "choose"
+        return how if self._guard.price(how, candidates=candidates).allowed else "check"
+
+    def _believed(self) -> float:
+        better = max if self._guard.metric.greater_is_better else min
+        return better(self._priors, default=EXPECTED[self._guard.metric.name])
+
+    def _record(self, predictions: Any, answer: Answer) -> Answer:
+        self._asked.append(predictions)
+        self._priors.append(answer.value)
+        return answer
+
+    def _revealed(self, predictions: Any, prior: float) -> Answer:
+        answer = self._guard.reveal_predictions(predictions, prior=prior)
+        self.told["reveal"] += 1
+        return answer._replace(threshold=self._threshold)
+
+    def _chosen(self, new: list[Any], priors: list[float], earlier: list[int]) -> list[Answer]:
+        """Choose among new submissions and earlier ones; what is told of the new."""
+        candidates = new + [self._asked[place] for place in earlier]
+        believed = priors + [self._priors[place] for place in earlier]
+        choice = self._guard.choose_predictions(candidates, believed)
+        self.told["choose"] += 1
+        metric, winner = self._guard.metric, choice.answer._replace(threshold=self._threshold)
+        worse = min if metric.greater_is_better else max
+        low, high = (
+            (metric.lower, choice.others) if metric.greater_is_better else (choice.others, metric.upper)
+        )
+        answers = [
+            winner
+            if place == choice.index
+            else winner._replace(value=worse(prior, winner.value), low=low, high=high, prior=prior)
+            for place, prior in enumerate(believed)
+        ]
+        for place, answer in zip(earlier, answers[len(new) :], strict=True):
+            self._priors[place] = answer.value
+            self._released.append(Released(place, answer.low, answer.high))
+        return [self._record(one, answer) for one, answer in zip(new, answers, strict=False)]
+
+    def covered(self, result: AttackResult) -> bool:
+        """Ask for the final; whether its intervals, all answers' and those told of earlier submissions hold."""
+        held = result.covered is True and all(
+            low <= result.truths[place] <= high for place, low, high in self._released
+        )
+        if result.final is None:
+            return held
+        finalists, truths = [result.final], [result.truth]
+        for place in self._rng.integers(0, len(self._asked), FINALISTS - 1).tolist() if self._asked else []:
+            if not any(np.array_equal(self._asked[place], other) for other in finalists):
+                finalists.append(self._asked[place])
+                truths.append(float(result.truths[place]))
+        count = int(self._rng.integers(1, len(finalists) + 1))
+        answers = self._guard.final_predictions(finalists[:count])
+        self.told["final"] += 1
+        return held and all(
+            answer.low <= truth <= answer.high for answer, truth in zip(answers, truths, strict=False)
+        )
+
+
+WAYS: dict[str, type[Way]] = {"checks": Checks, "mixed": Mixed}

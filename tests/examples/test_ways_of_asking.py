@@ -1,0 +1,84 @@
+"""Attacks that ask by reveals, choices and finals, too: what is asked, and that a miss of any of them is a miss."""
+
+import sys
+
+import numpy as np
+import pytest
+from examples.scripts import EXAMPLES
+
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.attacks import boosting_attack, coin_truth, flip_attack
+
+ROWS = 1_000
+
+
+@pytest.fixture
+def mixed(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import ways_of_asking
+
+    yield ways_of_asking.Mixed
+    sys.modules.pop("ways_of_asking")
+
+
+def guard_of(settings, metric="accuracy", policy="thresholdout"):
+    labels = np.random.default_rng(0).integers(0, 2, ROWS)
+    return ReusableHoldout(
+        None, labels, metric=metric, policy=policy, queries=120, charges=4, threshold=0.06, seed=0, **settings
+    )
+
+
+def attacked(way, attack, metric="accuracy"):
+    truth = coin_truth(ROWS, metric)
+    return attack(way.holdout, rows=ROWS, truth=truth, metric=metric, questions=60, seed=0)
+
+
+@pytest.mark.parametrize("policy", ["thresholdout", "ladder"])
+@pytest.mark.parametrize("attack", [boosting_attack, flip_attack])
+def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack, policy):
+    guard = guard_of(mixed.settings, policy=policy)
+    way = mixed(guard, seed=4)
+    result = attacked(way, attack)
+    assert len(result.answers) == len(result.truths) >= 60
+    assert way.covered(result)
+    assert way.told["reveal"] >= 3
+    assert way.told["choose"] >= 3
+    assert guard.halt_reason == "final"
+    kinds = set(guard.history()["kind"])
+    assert {"reveal", "choose", "final"} < kinds
+    assert len(kinds) == 4
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss"])
+def test_who_was_not_chosen_is_told_to_be_no_better_than_the_winner(mixed, metric):
+    guard = guard_of(mixed.settings, metric=metric)
+    answers = attacked(mixed(guard, seed=4), boosting_attack, metric).answers
+    losers = [
+        answer for answer in answers if answer.kind == "choose" and {answer.low, answer.high} & {0.0, 1.0}
+    ]
+    assert losers
+    for answer in losers:
+        assert answer.low <= answer.value <= answer.high
+        assert (answer.low == 0.0) == guard.metric.greater_is_better
+
+
+def miss(answer):
+    return answer._replace(low=0.9, high=1.0)
+
+
+def test_a_miss_of_the_final_is_a_miss(mixed, monkeypatch):
+    guard = guard_of(mixed.settings)
+    way = mixed(guard, seed=4)
+    result = attacked(way, flip_attack)
+    told = guard.final_predictions
+    monkeypatch.setattr(guard, "final_predictions", lambda several: list(map(miss, told(several))))
+    assert not way.covered(result)
+
+
+def test_a_miss_about_an_earlier_submission_is_a_miss(mixed):
+    way = mixed(guard_of(mixed.settings), seed=4)
+    result = attacked(way, flip_attack)
+    assert way._released
+    way._released[-1] = way._released[-1]._replace(low=0.9, high=1.0)
+    assert result.covered
+    assert not way.covered(result)
