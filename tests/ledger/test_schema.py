@@ -13,7 +13,7 @@ _SQLITE = [
     "digest BLOB NOT NULL, prior DOUBLE NOT NULL, value DOUBLE NOT NULL, charged INTEGER NOT NULL, "
     "threshold DOUBLE NOT NULL, low DOUBLE NOT NULL, high DOUBLE NOT NULL, nats DOUBLE NOT NULL, "
     "charges BIGINT NOT NULL, spent_nats DOUBLE NOT NULL, asked BIGINT NOT NULL, asked_at DOUBLE NOT NULL, "
-    "kind TEXT NOT NULL, told TEXT NOT NULL, name TEXT NOT NULL, series TEXT NOT NULL, seal BLOB, "
+    "view BIGINT NOT NULL, kind TEXT NOT NULL, told TEXT NOT NULL, name TEXT NOT NULL, series TEXT NOT NULL, seal BLOB, "
     "PRIMARY KEY (epoch, query), UNIQUE (epoch, digest) )",
     "CREATE TABLE configuration ( epoch INTEGER NOT NULL CHECK (epoch >= 1), schema_version INTEGER NOT NULL, "
     "text TEXT NOT NULL, PRIMARY KEY (epoch) )",
