@@ -131,8 +131,8 @@ class Metric:
     ) -> BoundMetric:
         """Bind to private labels.
 
-        The set of classes, and for class-conditional metrics the number of rows of each, are treated as
-        public; so are weights.
+        The set of classes is treated as public, and so are weights. Numbers that rest on how many rows each class has
+        are exact here; a guard tells them rounded, and prices them.
 
         Parameters
         ----------
