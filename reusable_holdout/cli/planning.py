@@ -42,6 +42,7 @@ def add_plan(commands: Any) -> None:
         "tolerance": "how far an answer may be from the population value",
         "threshold": "deviation that is always charged (default: derived)",
         "noise-scale": "Thresholdout's s (default: derived)",
+        "final-noise": "scale of Laplace noise on a final (default: none)",
         "prior-error": "how far honest priors are off (default: one public standard error)",
         "confidence": "that every interval holds (default 0.95)",
         "estimate": "score near which the plan must hold (default: the worst case); naming 0.9 buys several times the "

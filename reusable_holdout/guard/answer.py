@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     ----------
     value : float
         The answer, in the metric's unit: the prior if the holdout agrees; the middle of the cell that was told if it
-        does not, or if the value was asked for; of a final, the holdout's own.
+        does not, or if the value was asked for; of a final, the holdout's own, with noise if the plan names some.
     charged : bool
         Whether the prior deviated and a charge was paid.
     low, high : float
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
         Whether the same question had been answered before: then this is that answer, and it cost nothing.
     threshold : float
         Deviation beyond which this question would be charged, before noise; of a reveal or choice the unit of its
-        cells, of a final 0.
+        cells, of a final the reach of its noise: 0 without.
     name : str
         What the analyst called the question; may be empty.
     kind : str

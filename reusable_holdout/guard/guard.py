@@ -70,7 +70,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         for plain means and in memory only; it warns, for pair flips spend its charges fast.
     charges : int, optional
         Deviations to pay for, in place of `tolerance`.
-    threshold, noise_scale, confidence, estimate, prior_error, reveals, choices, delta, mechanism
+    threshold, noise_scale, confidence, estimate, prior_error, reveals, choices, final_noise, delta, mechanism
         As for :class:`Plan`. `estimate`, the score that is expected, buys the most; `prior_error`, how far honest
         priors are off, keeps an honest search going to its last question.
     disagreement : float
@@ -153,6 +153,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         prior_error: float | None = None,
         reveals: int | None = None,
         choices: Sequence[int] | None = None,
+        final_noise: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
@@ -179,6 +180,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
             prior_error=prior_error,
             reveals=reveals,
             choices=choices,
+            final_noise=final_noise,
             delta=delta,
             mechanism=mechanism,
             policy=policy,

@@ -241,8 +241,8 @@ class Transcript(Recorded):
             if reason is None and not known:
                 length, after = kinds[0].length(state, len(questions)), state
                 for kind, question, score in zip(kinds, questions, scores, strict=True):
-                    outcome = kind.decide(score)
-                    terms = kind.terms(outcome)
+                    outcome = kind.decide(score, question.digest)
+                    terms = kind.terms(outcome, len(questions))
                     interval = kind.interval(outcome, terms, length)
                     row = row_of(
                         kind, after, question, terms, outcome, interval, takes=0, batch=state.query + 1

@@ -279,7 +279,7 @@ def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State]) -> NDA
     """Threshold of each question, from the state it was asked in."""
     found = np.array([row.threshold for row in rows])
     if isinstance(kind, Final):
-        return np.zeros(len(rows))
+        return np.full(len(rows), kind.certificate.final_reach(len(rows)))
     if not isinstance(kind, Check):
         return found
     if isinstance(kind, GuessAndCheck):  # a question's own tolerance is not in the ledger

@@ -83,6 +83,9 @@ class Plan(Outlook, Privacy):
     choices : sequence of int, optional
         The same for choices: the number of candidates of each. If neither is stated and the charges are derived, one
         choice among 100 (or as many as there are queries) is set aside where the tolerance leaves a charge beside it.
+    final_noise : float, optional
+        Scale of Laplace noise on each value of a final, in the metric's unit. By default it has none, and `epsilon`
+        excludes it; with noise `epsilon` includes a final of one model, and its interval is wider by the noise's reach.
     confidence : float
         1 - beta, in (0, 1).
     estimate : float
@@ -109,7 +112,7 @@ class Plan(Outlook, Privacy):
     stated_prior_error : float or None
         `prior_error`, if it was stated.
     epsilon : float
-        Differential privacy of the holdout at `delta`.
+        Differential privacy of the holdout at `delta`; without the final, unless it has noise.
     epsilons : dict of str to float
         The same for each mechanism that adds noise, at the stated noise scale, or at noise of the same reach.
 
@@ -162,6 +165,7 @@ class Plan(Outlook, Privacy):
         prior_error: float | None = None,
         reveals: int | None = None,
         choices: Sequence[int] | None = None,
+        final_noise: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
@@ -197,6 +201,7 @@ class Plan(Outlook, Privacy):
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
+        self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
         stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
@@ -295,6 +300,7 @@ class Plan(Outlook, Privacy):
             fixed_threshold=None if fixed is None else fixed * self.span,
             least_threshold=self._least_threshold,
             reserved_nats=normalised.reserved_nats + self.spare_nats,
+            final_noise=self.final_noise,
             greater_is_better=greater_is_better,
         )
 
@@ -330,6 +336,7 @@ class Plan(Outlook, Privacy):
             "prior_error": self.stated_prior_error,
             "reveals": self.reveals,
             "choices": list(self.choices),
+            "final_noise": self.final_noise or None,
             "delta": self.delta,
             "mechanism": self.mechanism,
             "policy": self.policy,

@@ -29,6 +29,7 @@ class Privacy:
     mechanism: GuardMechanism
     reveals: int
     choices: tuple[int, ...]
+    final_noise: float
     _wish: Wish
 
     @property
@@ -40,9 +41,16 @@ class Privacy:
 
     @cached_property
     def epsilon(self) -> float:
-        """Differential privacy of the charges and of the reveals and choices set aside, at `delta`."""
-        calibration = Calibration(self.mechanism, self.charges)
-        return calibration.epsilon(each=self.epsilon_each, delta=self.delta, told=self._told)
+        """Differential privacy at `delta` of the charges, the reveals and choices set aside, and a final with noise."""
+        return self._epsilon_before_final(self.mechanism, self.epsilon_each) + self.final_epsilon
+
+    @property
+    def final_epsilon(self) -> float:
+        """What each model of a final adds to `epsilon`; 0 for a final without noise, which epsilon excludes."""
+        return self.influence / self.rows / (self.final_noise / self.span) if self.final_noise else 0.0
+
+    def _epsilon_before_final(self, mechanism: GuardMechanism, each: float) -> float:
+        return Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta, told=self._told)
 
     @property
     def _told(self) -> int:
@@ -60,12 +68,13 @@ class Privacy:
                 tolerance=self.tolerance / self.span, queries=self.queries, charges=self.charges
             )
             each = self.influence / self.rows / scale if scale else math.inf
-            calibration = Calibration(mechanism, self.charges)
-            epsilons[mechanism] = calibration.epsilon(each=each, delta=self.delta, told=self._told)
+            epsilons[mechanism] = self._epsilon_before_final(mechanism, each) + self.final_epsilon
         return epsilons
 
     def compare_mechanisms(self) -> tuple[MechanismNoise, ...]:
         """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
+
+        That of everything before the final.
 
         Raises
         ------
@@ -73,7 +82,7 @@ class Privacy:
             If the plan has no noise, hence no guarantee.
         """
         return compare_mechanisms(
-            epsilon=self.epsilon,
+            epsilon=self.epsilon - self.final_epsilon,
             delta=self.delta,
             charges=self.charges,
             sensitivity=self.influence / self.rows * self.span,

@@ -80,7 +80,10 @@ def _means(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
             f"{plan.half_width(query=plan.queries, charges=0):.4f} (confidence bound alone)",
         ),
         (f"half-width, {last} charges", f"{_half_width(plan, last)}"),
-        ("noise scale", f"{plan.noise_scale:.3g}"),
+        (
+            "noise scale",
+            f"{plan.noise_scale:.3g}" + (f"; of a final {plan.final_noise:.3g}" if plan.final_noise else ""),
+        ),
     ]
 
 
@@ -89,9 +92,10 @@ def _half_width(plan: Plan, charges: int) -> str:
 
 
 def _privacy(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
-    rows = [
-        ("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}; without the final")
-    ]
+    end = "without the final"
+    if plan.final_noise:
+        end = f"with a final of one model; each more adds {plan.final_epsilon:.3g}"
+    rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}; {end}")]
     others = [f"{name} {value:.3g}" for name, value in plan.epsilons.items() if name != plan.mechanism]
     if plan.noise_scale:
         rows.append(("epsilon of others", f"{', '.join(others)}, at noise of the same reach"))

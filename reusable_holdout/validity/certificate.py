@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.mechanisms.calibration import Calibration
-from reusable_holdout.validity.transcript_code import TranscriptCode
+from reusable_holdout.validity.transcript_code import FINAL_SHARE, TranscriptCode
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
@@ -26,6 +26,9 @@ __all__ = ["GRID_SLACK", "Certificate", "Interval", "NoiseTails", "Shares"]
 
 NOISE_BETA = 0.05
 """Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest."""
+
+FINAL_NOISE_SHARE = 0.02
+"""Share of a final's own failure probability that pays for its noise, if it has any."""
 
 _QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA, 0.1 * NOISE_BETA
 
@@ -143,6 +146,8 @@ class Certificate:
         Whether a larger metric is better.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
         What the guard runs on.
+    final_noise : float
+        Scale of the Laplace noise of a final, in the metric's unit; 0 for none.
 
     Notes
     -----
@@ -178,6 +183,7 @@ class Certificate:
     mechanism: GuardMechanism = "numeric-sparse"
     view: int = 0
     told_before: float = 0.0
+    final_noise: float = 0.0
 
     @property
     def span(self) -> float:
@@ -257,6 +263,16 @@ class Certificate:
         level = math.log((1.0 - noise) * self.beta * share) - length
         return np.minimum(level, _LOG_HALF) if isinstance(level, np.ndarray) else min(level, _LOG_HALF)
 
+    def final_reach(self, answers: int = 1) -> float:
+        """Reach of the noise of all answers of a final together, in the metric's unit.
+
+        None is farther off with probability at least 1 - 0.02 of the final's own share of the failure probability.
+        """
+        if not self.final_noise:
+            return 0.0
+        own = math.exp(self.log_level(0.0, FINAL_SHARE * FINAL_NOISE_SHARE))
+        return self.final_noise * math.log(answers / own)
+
     # ---- intervals
 
     def around(self, low: Numbers, high: Numbers, *, length: Numbers, share: float) -> Interval:
@@ -265,6 +281,11 @@ class Certificate:
         lowest = self.lower + self.bound.lower(self._unit(low), log_level=level) * self.span
         highest = self.lower + self.bound.upper(self._unit(high), log_level=level) * self.span
         return Interval(lowest, highest)
+
+    def final_interval(self, value: float, *, reach: float, length: float) -> Interval:
+        """Interval of the population value, if a final says that the holdout's is within reach of this value."""
+        told = 1.0 - FINAL_NOISE_SHARE if self.final_noise else 1.0
+        return self.around(value - reach, value + reach, length=length, share=0.5 * told)
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
@@ -275,7 +296,7 @@ class Certificate:
     def final_half_width(self, *, charges: int, nats: float, estimate: float, answers: int = 1) -> float:
         """Half-width of a final's interval around ``estimate``, in the metric's unit."""
         length = self.final_length(charges=charges, nats=nats, answers=answers)
-        low, high = self.around(estimate, estimate, length=length, share=0.5)
+        low, high = self.final_interval(estimate, reach=self.final_reach(answers), length=length)
         return float(high - low) / 2.0
 
     # ---- thresholds

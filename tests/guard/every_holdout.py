@@ -94,7 +94,7 @@ class Game:
         )
         self.ask = POLICIES[self.policy](self.certificate, NOISE)
         self.reveal, self.choose = Reveal(halves, NOISE), Choose(halves, NOISE)
-        self.final, self.compare = Final(halves), Compare(paired, NOISE)
+        self.final, self.compare = Final(halves, NOISE), Compare(paired, NOISE)
         self.stated = sorted(
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
         )
@@ -206,7 +206,7 @@ class Game:
         length = self.length(self.final, state, answers)
         missed = []
         for score in range(self.rows + 1):
-            outcome = self.final.decide(score * GRID // self.rows)
+            outcome = self.final.decide(score * GRID // self.rows, b"")
             if self.misses(self.final.interval(outcome, self.final.terms(outcome), length), truth):
                 missed.append(score)
         return tuple(missed)

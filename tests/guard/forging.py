@@ -74,7 +74,7 @@ def _fitting(kind, row, state, began, finals):
     terms = Terms(row.prior, threshold)
     outcome = kind.outcome(row.told, terms)
     if kind.name == "final":
-        terms = kind.terms(outcome)
+        terms = kind.terms(outcome, finals)
     low, high = kind.interval(outcome, terms, kind.length(began, finals))
     charged = int(outcome.charged)
     return row._replace(

@@ -154,9 +154,9 @@ def test_no_other_candidate_is_better_than_a_choice_says(mechanism, better):
 @pytest.mark.parametrize("span", [0.2, 0.5, 1.0, 1.3, 2.0, 4.0, 9.99, 10.0, 31.0])
 def test_a_final_holds_the_value_that_it_rounds(span):
     numbers = certificate("noiseless", 0.1, bounds=(0.0, span), better=True)
-    kind = Final(replace(numbers, bound=Nothing()))
+    kind = Final(replace(numbers, bound=Nothing()), KeyedNoise(bytes(32)))
     for score in (0, GRID, *(GRID * k // 997 for k in range(1, 997))):
-        outcome = kind.decide(score)
+        outcome = kind.decide(score, b"")
         low, high = kind.interval(outcome, kind.terms(outcome), 1.0)
         assert low <= score / GRID * span <= (score + 1) / GRID * span <= high or score == GRID
 

@@ -47,7 +47,7 @@ def kinds_of(guard):
     """The kinds that are asked: a check, a reveal, and a final."""
     told = replace(guard, shares=Shares(0.5, 0.5))
     noise = KeyedNoise(bytes(32))
-    return {"check": Check(guard, noise), "reveal": Reveal(told, noise), "final": Final(told)}
+    return {"check": Check(guard, noise), "reveal": Reveal(told, noise), "final": Final(told, noise)}
 
 
 @cache
@@ -55,7 +55,7 @@ def answered(guard, way, value, terms, length):
     """Outcome, and whether its interval misses the prior, which is the population's value."""
     kind = kinds_of(guard)[way]
     score = round(value * GRID)
-    outcome = kind.decide(score) if way == "final" else kind.decide(score, terms, b"", State())
+    outcome = kind.decide(score, b"") if way == "final" else kind.decide(score, terms, b"", State())
     interval = kind.interval(outcome, terms, length)
     return outcome, not interval.low <= terms.prior <= interval.high
 
@@ -81,7 +81,7 @@ def adaptive_misses(guard, counts, *, batch, length, reveals=False):
         if query <= cells and outcome.told != AGREED and outcome.value > truth:  # an agreed value is not told
             high.append(query - 1)
         misses.append(missed)
-    return [*misses, answered(guard, "final", value, terms, length(None, charges, nats))[1]]
+    return [*misses, answered(guard, "final", value, Terms(truth, 0.0), length(None, charges, nats))[1]]
 
 
 def by_the_code(guard):

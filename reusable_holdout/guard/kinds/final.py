@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
 
 from reusable_holdout.guard.kinds.kind import FAILED, HaltReason, Kind, Outcome, State, Terms
+from reusable_holdout.mechanisms import DiscreteLaplace
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
+
+if TYPE_CHECKING:
+    from reusable_holdout.mechanisms import KeyedNoise
+    from reusable_holdout.validity import Certificate
 
 __all__ = ["Final"]
 
@@ -21,12 +27,26 @@ class Final(Kind):
     Notes
     -----
     A final has a share of the failure probability of its own, and no place to pay for: given the places of the charges
-    and what was told, the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything. It has
-    no noise: the plan's epsilon excludes it.
+    and what was told, the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything.
+
+    It has no noise, and the plan's epsilon excludes it, unless the plan names `final_noise`: then each value carries
+    Laplace noise of its own, on the integer grid, and the interval its reach.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan.
+    noise : KeyedNoise
+        Source of its noise, if it has any.
     """
 
     name: ClassVar[str] = "final"
     voluntary: ClassVar[bool] = True
+
+    def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
+        super().__init__(certificate)
+        self._law = DiscreteLaplace(Fraction(certificate.final_noise) / Fraction(certificate.span) * GRID)
+        self._noise = noise
 
     def halt_reason(self, state: State) -> HaltReason | None:
         """A final is the one thing that is answered after a halt, and once."""
@@ -59,19 +79,20 @@ class Final(Kind):
         certificate = self.certificate
         if outcome.told == FAILED:
             return Interval(certificate.lower, certificate.upper)
-        slack = certificate.grid_slack
-        return certificate.around(outcome.value - slack, outcome.value + slack, length=length, share=0.5)
+        reach = terms.threshold + certificate.grid_slack
+        return certificate.final_interval(outcome.value, reach=reach, length=length)
 
-    def terms(self, outcome: Outcome) -> Terms:
-        """A final is compared with nothing: its prior is its value."""
-        return Terms(outcome.value, 0.0)
+    def terms(self, outcome: Outcome, answers: int = 1) -> Terms:
+        """A final is compared with nothing: its prior is its value, its unit how far the noise reaches."""
+        return Terms(outcome.value, self.certificate.final_reach(answers))
 
     # ---- rule
 
-    def decide(self, score: int | None) -> Outcome:
+    def decide(self, score: int | None, question: bytes) -> Outcome:
         """Tell a score on the grid; None if the model or metric failed on the holdout."""
         certificate = self.certificate
         if score is None:
             return self.outcome(FAILED, Terms(0.0, 0.0))
-        value = certificate.tidy(certificate.lower + score / GRID * certificate.span)
+        noisy = min(max(score + self._noise.draw(self._law, label="final", question=question), 0), GRID)
+        value = certificate.tidy(certificate.lower + noisy / GRID * certificate.span)
         return self.outcome(f"{_VALUE}{value!r}", Terms(0.0, 0.0))

@@ -83,7 +83,7 @@ def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = N
         None if compare is None else compare(differences, noise),
         Reveal(told, noise),
         Choose(told, noise),
-        Final(told),
+        Final(told, noise),
         GuardedGate(scores, noise) if gate else None,
         GuardedCompare(differences, noise) if gate else None,
     )

@@ -16,9 +16,11 @@ from within_reach import FAMILIES, GRID, certificate_of, certificates_of, certif
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import FAILED, Choose, Final, Reveal, State, Terms, Winner
+from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.validity import REVEAL, Shares, choice_nats
 
 SHARES = (0.5, 0.5)
+NOISE = KeyedNoise(bytes(32))
 CELLS = range(len(REVEAL.cells))
 
 
@@ -219,8 +221,8 @@ def test_what_cannot_have_been_chosen_is_refused(told):
 
 @given(plan=certificates_of("thresholdout"), score=units, length=st.floats(0.0, 500.0))
 def test_a_final_tells_the_value_itself_and_its_interval_has_no_noise(plan, score, length):
-    kind = Final(told_of(plan))
-    outcome = kind.decide(math.floor(score * GRID))
+    kind = Final(told_of(plan), NOISE)
+    outcome = kind.decide(math.floor(score * GRID), b"")
     assert (outcome.charged, outcome.nats) == (False, 0.0)
     assert outcome.value == pytest.approx(plan.lower + score * plan.span, abs=2e-9 * plan.span)
     assert kind.outcome(outcome.told, kind.terms(outcome)) == outcome
@@ -239,7 +241,7 @@ def test_a_final_tells_the_value_itself_and_its_interval_has_no_noise(plan, scor
 
 def test_a_final_has_its_own_length_and_follows_a_halt_once():
     plan = certificate_of("thresholdout")
-    kind = Final(told_of(plan))
+    kind = Final(told_of(plan), NOISE)
     spent = State(query=300, asked=300, charges=plan.charges, nats=11.0)
     assert kind.halt_reason(spent) is None
     assert kind.halt_reason(spent._replace(closed=True)) == "final"
@@ -250,11 +252,11 @@ def test_a_final_has_its_own_length_and_follows_a_halt_once():
 @for_each("told", ["value 1.5", "value nan", "value", "0.5", "cell 1", "value -0.1", "value x"])
 def test_what_cannot_have_been_told_in_a_final_is_refused(told):
     with pytest.raises(InputError, match="final has no outcome"):
-        Final(told_of(certificate_of("thresholdout"))).outcome(told, Terms(0.5, 0.0))
+        Final(told_of(certificate_of("thresholdout")), NOISE).outcome(told, Terms(0.5, 0.0))
 
 
 def test_a_final_that_failed_says_nothing():
-    kind = Final(told_of(certificate_of("thresholdout")))
-    outcome = kind.decide(None)
+    kind = Final(told_of(certificate_of("thresholdout")), NOISE)
+    outcome = kind.decide(None, b"")
     assert (outcome.told, outcome.nats) == (FAILED, 0.0)
     assert kind.interval(outcome, kind.terms(outcome), 3.0) == (0.0, 1.0)
