@@ -79,10 +79,10 @@ class GuessAndCheck(Check):
             return
         least = self.certificate.least_threshold
         for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
-            if self._exact(prior, state, tolerance) < least:
-                wider = tolerance
-                while self._exact(prior, state, wider) < least:
-                    wider = round_up(wider * 1.001)
+            wider = tolerance
+            while self._exact(prior, state, wider) < least:
+                wider = round_up(wider * 1.001)
+            if wider != tolerance:
                 raise InputError(
                     f"a tolerance must be at least {wider:g} at this prior after {state.charges} charges; got "
                     f"{tolerance:g}; nothing was asked and nothing was charged; widen it"
