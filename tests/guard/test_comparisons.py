@@ -84,6 +84,15 @@ def test_models_are_compared_with_cross_validated_priors(problem):
     assert not guard.compare(bad, good, prior=-answer.prior).replayed
 
 
+def test_a_gate_asks_about_the_improvement_that_is_named_and_never_about_an_estimate_of_it(problem):
+    X_train, y_train, X_holdout, y_holdout = problem
+    model = LogisticRegression().fit(X_train, y_train)
+    guard = ReusableHoldout(X_holdout, y_holdout, queries=20, charges=4, policy="gate", seed=1)
+    with pytest.raises(InputError, match="nothing was asked"):
+        guard.compare(model, DecisionTreeClassifier(max_depth=1), X_train, y_train)
+    assert guard.queries_asked == 0
+
+
 def test_a_ledger_of_both_kinds_resumes_and_verifies(make_guard, reopen, ledger, scoring):
     guard = make_guard(ledger, disagreement=0.2)
     guard.evaluate_predictions(scoring(0.7), prior=0.72)

@@ -8,7 +8,7 @@ import scipy.sparse
 from cases import for_each
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,7 +22,7 @@ from reusable_holdout import (
     verify,
 )
 from reusable_holdout.guard.models import check_model, fitted, predictions_of, training_estimate
-from reusable_holdout.queries import resolve_metric
+from reusable_holdout.queries import mae, resolve_metric
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 
@@ -284,6 +284,20 @@ def test_the_cross_validated_estimate_is_the_mean_of_the_folds(problem):
     for train, test in folds.split(X):
         scores.append(np.mean(model.fit(X[train], y[train]).predict(X[test]) == y[test]))
     assert estimate(model, X, y, cv=folds) == pytest.approx(np.mean(scores), abs=1e-12)
+
+
+def test_folds_hold_every_class_in_its_share_and_values_are_split_as_they_come(problem):
+    X, y = problem[0], np.repeat([0, 1], [560, 40])
+    for metric, classes, splitter in (
+        ("accuracy", TWO, StratifiedKFold),
+        (mae(lower=0.0, upper=1.0), None, KFold),
+    ):
+        model, scores = DecisionTreeClassifier(random_state=0), []
+        for train, test in splitter(3, shuffle=True, random_state=0).split(X, y):
+            right = (model.fit(X[train], y[train]).predict(X[test]) == y[test]).mean()
+            scores.append(right if metric == "accuracy" else 1.0 - right)
+        estimated = estimate(model, X, y, cv=3, metric=metric, classes=classes)
+        assert estimated == pytest.approx(np.mean(scores), abs=1e-12)
 
 
 def test_cross_validation_leaves_the_model_alone(problem):

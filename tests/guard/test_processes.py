@@ -28,6 +28,7 @@ from reusable_holdout import (
     ReusableHoldout,
     verify,
 )
+from reusable_holdout.guard.handle import read_private
 
 PLENTY = {"charges": 25, "queries": 200, "threshold": 0.1}
 
@@ -286,6 +287,14 @@ def test_a_holdout_that_others_can_read_is_refused(plenty, ledger):
     assert "LedgerKeyError" in done.stderr
     with pytest.raises(LedgerKeyError):
         pickle.loads(blob)
+
+
+def test_a_holdout_that_another_user_wrote_is_refused(plenty, ledger, monkeypatch):
+    """Reading it runs what its writer put there."""
+    pickle.dumps(plenty)
+    monkeypatch.setattr(os, "getuid", lambda: 12_345)
+    with pytest.raises(LedgerKeyError, match="only its owner"):
+        read_private(ledger.with_name("guard.db.holdout"))
 
 
 def test_the_parts_that_know_the_holdout_cannot_be_pickled(plenty):

@@ -11,7 +11,8 @@ from mutation.reach import Test, reach_of_tests
 from mutation.report import Tried, report
 from mutation.sample import sample
 from mutation.survivors import read
-from mutation.trial import Result, turns
+from mutation.tree import digest
+from mutation.trial import Result, try_mutant, turns
 
 _ORDER = '''"""Order."""
 
@@ -233,6 +234,45 @@ def test_a_sample_is_the_same_every_time_and_in_proportion():
 
 def _test(name, seconds, *, shared=0.0, server=False):
     return Test(name, seconds, shared, server)
+
+
+class _Answers:
+    """A worker that fails these tests of any mutant, and those of the original too."""
+
+    def __init__(self, of_mutants, of_the_original=()):
+        self.failing = {True: set(of_mutants), False: set(of_the_original)}
+        self.passed, self.doubted, self.asked = set(), set(), []
+
+    def ask(self, job):
+        names = [name for name, _ in job["tests"]]
+        mutated = digest(job["source"]) != job["of"]
+        self.asked.append((mutated, names))
+        for place, name in enumerate(names, 1):
+            if name in self.failing[mutated]:
+                return {"outcome": "timed out", "ran": place, "by": name, "why": ""}
+        return {"outcome": "survived", "ran": len(names), "by": "", "why": ""}
+
+
+def test_a_test_that_the_original_fails_alone_kills_no_mutant(project):
+    """Such as one for which an earlier test had started a pool of processes when it was timed."""
+    mutant = project.candidates(project.rooms["order"])[0]
+    names = [f"tests/test_order.py::{letter}" for letter in "abc"]
+    planned = [[_test(name, 1.0) for name in names]]
+    worker = _Answers(names[1:2], names[1:2])
+    result = try_mutant(worker, mutant, planned, project)
+    assert (result.outcome, result.by, result.ran) == ("survived", "", 3)
+    assert worker.asked == [(True, names), (False, names[1:2]), (True, names[2:])]
+    assert try_mutant(worker, mutant, planned, project).outcome == "survived"
+    assert worker.asked[3:] == [(True, [names[0], names[2]])]
+
+
+def test_a_test_that_killed_is_run_alone_on_the_original_once(project):
+    mutant = project.candidates(project.rooms["order"])[0]
+    planned = [[_test("tests/test_order.py::a", 1.0)], [_test("tests/test_order.py::b", 1.0)]]
+    worker = _Answers(["tests/test_order.py::b"])
+    for _ in range(2):
+        assert try_mutant(worker, mutant, planned, project).by == "tests/test_order.py::b"
+    assert [mutated for mutated, _ in worker.asked] == [True, True, False, True, True]
 
 
 def test_tests_of_the_room_come_first_and_the_fastest_of_them():

@@ -97,25 +97,45 @@ def _within(tests: list[Test], seconds: float) -> tuple[list[Test], float]:
 
 
 def try_mutant(worker: Worker, mutant: Mutant, planned: list[list[Test]], project: Project) -> Result:
-    """Run the tests until one fails."""
+    """Run the tests until one fails that the original passes when it is run alone."""
     source = project.source(mutant.file)
     mutated = apply(mutant, source)
-    change = {"kind": "try", "file": mutant.file, "of": digest(source), "source": mutated}
+    job = {"kind": "try", "file": mutant.file, "of": digest(source)}
     ran = 0
     answer: dict[str, Any] = {"outcome": "survived", "by": "", "why": ""}
     for tests in filter(None, planned):
-        limits = [(test.name, project.grace_seconds + 3.0 * (test.seconds + test.shared)) for test in tests]
-        answer = worker.ask(change | {"tests": limits})
-        ran += answer["ran"]
+        left = [test for test in tests if test.name not in worker.doubted]
+        while left:
+            answer = worker.ask(job | {"source": mutated, "tests": _limits(left, project)})
+            ran += answer["ran"]
+            if answer["outcome"] == "survived":
+                if not answer["ran"]:
+                    raise RuntimeError(f"tests must be found again; none of {_limits(left, project)} was")
+                break
+            killer = next((test for test in left if test.name == answer["by"]), left[0])
+            if _passes_alone(worker, killer, job | {"source": source}, project):
+                break
+            left = left[left.index(killer) + 1 :]
+            answer = {"outcome": "survived", "by": "", "why": ""}
         if answer["outcome"] != "survived":
             break
-        if not answer["ran"]:
-            raise RuntimeError(f"tests must be found again; none of {[test.name for test in tests]} was")
     files = sorted({test.file for tests in planned for test in tests})
     if answer["by"].split("::")[0] in files:
         files = [answer["by"].split("::")[0]]
     key = _digest(mutated, files, project)
     return Result(mutant.name, answer["outcome"], answer["by"], answer["why"], ran, files, key)
+
+
+def _limits(tests: list[Test], project: Project) -> list[tuple[str, float]]:
+    return [(test.name, project.grace_seconds + 3.0 * (test.seconds + test.shared)) for test in tests]
+
+
+def _passes_alone(worker: Worker, test: Test, job: dict[str, Any], project: Project) -> bool:
+    """Whether the original passes a test, in time; what it needs may have been ready when it was timed among others."""
+    if test.name not in worker.passed | worker.doubted:
+        answer = worker.ask(job | {"tests": _limits([test], project)})
+        (worker.passed if answer["outcome"] == "survived" else worker.doubted).add(test.name)
+    return test.name in worker.passed
 
 
 def _digest(mutated: str, files: list[str], project: Project) -> str:

@@ -28,9 +28,17 @@ _HERE = Path(__file__).resolve().parents[1]  # of the module "mutation"
 
 
 class Worker:
-    """One process, started in a copy; see :mod:`mutation.worker`."""
+    """One process, started in a copy; see :mod:`mutation.worker`.
+
+    Attributes
+    ----------
+    passed, doubted : set of str
+        Tests that the original passed alone, and that it did not, or not in time.
+    """
 
     def __init__(self, copy: Path, temporary: Path, libraries: Iterable[str]) -> None:
+        self.passed: set[str] = set()
+        self.doubted: set[str] = set()
         folders = [copy, copy / "integrations", _HERE]
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "mutation.worker", *libraries],

@@ -141,3 +141,24 @@ def test_a_failure_leaves_the_best_as_it_was(greater):
     outcome = kind.fail(terms_of(kind, 0.3), State())
     assert (outcome.told, outcome.charged, outcome.value) == (FAILED, True, 0.3)
     assert kind.interval(outcome, terms_of(kind, 0.3), 5.0) == (0.0, 1.0)
+
+
+@for_each(
+    ("gains", "places"),
+    [
+        ((10, 1, 0), 1),  # 121 > 101: a standard error with 1/(n - 2) would be too large for it
+        ((10, -1), 0),  # 81 < 101
+        ((8, 8, 0), 1),
+        ((12, -1, -1, -1), 0),
+        ((16, 0, 0, 0), 0),  # equal: one row alone is one standard error
+        ((16, 16, 0, 0), 2),
+        ((64, -31, 0, 0), 2),  # more than the public step, the largest that a standard error can be
+        ((64, -32, 0, 0), 0),
+    ],
+)
+def test_a_gain_counts_if_it_exceeds_the_standard_error_of_its_rows(gains, places):
+    """In sixteenths of a row's range: the sum of what rows gained, squared, must exceed the sum of the squares."""
+    kind = ladder_of(len(gains))
+    best = np.zeros(len(gains), dtype=np.int64)
+    rows = best + np.array(gains) * (GRID // 16)
+    assert kind._gained(rows, terms_of(kind, 0.0), best) == places
