@@ -75,7 +75,9 @@ def test_workers_that_are_killed_under_load_lose_and_double_nothing(
             thread.start()
         while any(thread.is_alive() for thread in threads):
             time.sleep(0.01)
-            due = (killed + 1) * number * CLIENTS // (kills + 1)  # spread over the answers, not over the clock
+            due = (
+                (killed + 1) * number * CLIENTS // (kills + 1)
+            )  # spread over the answers, not over the clock
             workers = [one for one in psutil.Process(watcher).children() if is_worker(one)]
             if killed < kills and workers and sum(map(len, told)) >= due:
                 os.kill(workers[killed % len(workers)].pid, signal.SIGKILL)
