@@ -89,13 +89,17 @@ def parser_of(monkeypatch):
 
 
 OPTIONS = {
+    "coverage.py": {"--quick", "--ways"},
     "dask_cluster.py": {"--quick", "--scheduler"},
+    "guarded_choice.py": {"--quick", "--output"},
     "guarded_grid_search.py": {"--quick", "--jobs"},
+    "honest_search.py": {"--quick", "--sets"},
     "how_long_it_lasts.py": {"--quick", "--output"},
     "leaderboard/replay.py": {"--quick", "--workers"},
     "leaderboard_attack.py": {"--quick", "--output"},
     "optuna_study.py": {"--quick", "--output"},
     "pate_labelling.py": {"--split-seed"},
+    "plan_promises.py": {"--quick", "--runs"},
     "priors_matter.py": {"--quick", "--output"},
     "which_bound.py": {"--quick"},
 }
