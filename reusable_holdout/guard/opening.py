@@ -115,9 +115,10 @@ class Opening(NamedTuple):
         return row
 
     def _plan(self, bound: BoundMetric, number: int) -> Plan:
-        root = self.root
+        root, numbers = self.root, plan_numbers(bound)
+        lower, upper = numbers["bounds"]
         return Plan(
-            **plan_numbers(bound),
+            **numbers,
             queries=root.queries,
             charges=root.charges,
             tolerance=self.tolerance,
@@ -127,6 +128,7 @@ class Opening(NamedTuple):
             prior_error=self.prior_error,
             mechanism=root.mechanism,
             policy=self.policy,
+            final_noise=root.final_noise / root.span * (upper - lower) if root.final_noise else None,
             disagreement=root.disagreement,
             shared=root.budget_of_view(number),
         )
