@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,7 @@ from reusable_holdout_sklearn.asking import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     import pandas as pd
 
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "Confirmation",
+    "Questions",
     "chosen_candidates",
-    "confirm",
-    "confirm_best",
     "fewest_candidates",
 ]
 
@@ -195,23 +195,11 @@ def fewest_candidates(search: Any, most: int | None) -> int:
     return count if most is None else min(count, most)
 
 
-def confirm(
-    guard: ReusableHoldout,
-    candidates: Sequence[Candidate],
-    confirmation: Confirmation,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    fit_params: dict[str, Any],
-    n_jobs: int | None,
-    batch_size: int,
-    keep: bool,
-    verbose: bool,
-) -> Halted | None:
-    """Refit the candidates and ask about them, a batch at a time, up to a halt.
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """Candidates that are refitted in parallel and asked about in their order.
 
-    Parameters
+    Attributes
     ----------
     guard : ReusableHoldout
     candidates : sequence of Candidate
@@ -231,100 +219,78 @@ def confirm(
         Whether the best model is wanted.
     verbose : bool
         Whether a progress bar is shown.
-
-    Returns
-    -------
-    Halted or None
-        To be raised when what is known has been put down.
     """
-    askable = len(candidates)
-    if guard.halted:  # only replays can be had: fit no model that is certain to be new
-        askable = could_replay(guard, [candidate.prior for candidate in candidates])
-    fit = _Fit(estimator, X, y, fit_params, guard_for_workers(guard), "evaluate")
-    with (
-        Parallel(n_jobs=n_jobs) as parallel,
-        _bar(len(candidates), verbose=verbose) as bar,
-    ):
-        for batch in _batches(candidates[:askable], batch_size):
-            questions = fit.questions(batch, parallel)
-            asked = ask(guard, questions, [one.prior for one in batch], [one.name for one in batch])
-            for candidate, answer, question in zip(batch, asked.answers, questions, strict=False):
-                confirmation.add(candidate, answer, question.model if keep else None)
-            bar.update(len(asked.answers))
-            if asked.halted is not None:
-                return asked.halted
-    return halt(guard) if askable < len(candidates) else None
 
-
-def confirm_best(
-    guard: ReusableHoldout,
-    candidates: Sequence[Candidate],
-    confirmation: Confirmation,
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    fit_params: dict[str, Any],
-    n_jobs: int | None,
-    batch_size: int,
-    keep: bool,
-    verbose: bool,
-) -> None:
-    """Refit the candidates, in parallel, and ask which is best, in one question; parameters as for :func:`confirm`.
-
-    All of them are held in memory.
-
-    Raises
-    ------
-    Halted
-        If the guard has halted.
-    InputError, BudgetError
-        If the choice does not fit the plan; nothing was told.
-    ModelError
-        If all of them fail on the holdout.
-    """
-    priors = [one.prior for one in candidates]
-    check_choice(guard, len(candidates), priors)
-    fit = _Fit(estimator, X, y, fit_params, guard_for_workers(guard), "choose")
-    questions: list[Question] = []
-    with (
-        Parallel(n_jobs=n_jobs) as parallel,
-        _bar(len(candidates), verbose=verbose) as bar,
-    ):
-        for batch in _batches(candidates, batch_size):
-            questions += fit.questions(batch, parallel)
-            bar.update(len(batch))
-    choice = choose(guard, questions, priors, f"best of {len(candidates)}")
-    confirmation.choose(candidates, choice, [one.model for one in questions] if keep else None)
-
-
-class _Fit(NamedTuple):
-    """How candidates become questions."""
-
+    guard: ReusableHoldout
+    candidates: Sequence[Candidate]
+    confirmation: Confirmation
     estimator: Any
     X: Any
     y: Any
     fit_params: dict[str, Any]
-    guard: ReusableHoldout | None  # for the workers
-    way: Way
+    n_jobs: int | None
+    batch_size: int
+    keep: bool
+    verbose: bool
 
-    def questions(self, candidates: Sequence[Candidate], parallel: Parallel) -> list[Question]:
-        return list(
-            parallel(
-                delayed(fitted_question)(
-                    self.estimator, one.parameters, self.X, self.y, self.fit_params, self.guard, self.way
+    def evaluate(self) -> Halted | None:
+        """Ask about each, a batch at a time, up to a halt.
+
+        Returns
+        -------
+        Halted or None
+            To be raised when what is known has been put down.
+        """
+        guard, askable = self.guard, len(self.candidates)
+        if guard.halted:  # only replays can be had: fit no model that is certain to be new
+            askable = could_replay(guard, [candidate.prior for candidate in self.candidates])
+        with closing(self._fitted(self.candidates[:askable], "evaluate")) as batches:
+            for batch, questions in batches:
+                asked = ask(guard, questions, [one.prior for one in batch], [one.name for one in batch])
+                for candidate, answer, question in zip(batch, asked.answers, questions, strict=False):
+                    self.confirmation.add(candidate, answer, question.model if self.keep else None)
+                if asked.halted is not None:
+                    return asked.halted
+        return halt(guard) if askable < len(self.candidates) else None
+
+    def choose(self) -> None:
+        """Ask which is best, in one question; all models are held in memory.
+
+        Raises
+        ------
+        Halted
+            If the guard has halted.
+        InputError, BudgetError
+            If the choice does not fit the plan; nothing was told.
+        ModelError
+            If all of them fail on the holdout.
+        """
+        priors = [one.prior for one in self.candidates]
+        check_choice(self.guard, len(priors), priors)
+        questions = [one for _, batch in self._fitted(self.candidates, "choose") for one in batch]
+        choice = choose(self.guard, questions, priors, f"best of {len(priors)}")
+        models = [one.model for one in questions] if self.keep else None
+        self.confirmation.choose(self.candidates, choice, models)
+
+    def _fitted(
+        self, candidates: Sequence[Candidate], way: Way
+    ) -> Generator[tuple[Sequence[Candidate], list[Question]], None, None]:
+        """Batches of candidates and the questions about them, each fitted when it is taken."""
+        from tqdm import tqdm  # noqa: PLC0415 - a scorer shows no bar
+
+        guard = guard_for_workers(self.guard)
+        total = len(self.candidates)
+        with (
+            Parallel(n_jobs=self.n_jobs) as parallel,
+            tqdm(total=total, desc="guard", unit="candidate", disable=not self.verbose) as bar,
+        ):
+            for start in range(0, len(candidates), self.batch_size):
+                batch = candidates[start : start + self.batch_size]
+                fits = (
+                    delayed(fitted_question)(
+                        self.estimator, one.parameters, self.X, self.y, self.fit_params, guard, way
+                    )
+                    for one in batch
                 )
-                for one in candidates
-            )
-        )
-
-
-def _bar(total: int, *, verbose: bool) -> Any:
-    from tqdm import tqdm  # noqa: PLC0415 - a scorer shows no bar
-
-    return tqdm(total=total, desc="guard", unit="candidate", disable=not verbose)
-
-
-def _batches(candidates: Sequence[Candidate], size: int) -> Iterator[Sequence[Candidate]]:
-    for start in range(0, len(candidates), size):
-        yield candidates[start : start + size]
+                yield batch, list(parallel(fits))
+                bar.update(len(batch))

@@ -3,62 +3,39 @@
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import check_choice, check_guard, is_ladder
+from reusable_holdout_sklearn.best_model import BestModel, best_can
 from reusable_holdout_sklearn.candidates import (
     Confirmation,
+    Questions,
     chosen_candidates,
-    confirm,
-    confirm_best,
     fewest_candidates,
 )
 from reusable_holdout_sklearn.priors import prior_column
 from reusable_holdout_sklearn.scorer import GuardedScorer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from reusable_holdout import ReusableHoldout
     from reusable_holdout.errors import Halted
     from reusable_holdout_sklearn.asking import Way
 
 __all__ = ["GuardedSearchCV"]
 
-_Method = TypeVar("_Method")
 _OF_THE_SEARCH = ("cv_results_", "multimetric_", "n_splits_", "scorer_")
 _OF_THE_BEST = ("classes_", "feature_names_in_", "n_features_in_")
 
 
-def _can(name: str) -> Callable[[_Method], _Method]:
-    """Whether the best model, or before fit the estimator that is searched, has this method."""
-
-    def check(self: GuardedSearchCV) -> bool:
-        if hasattr(self, "best_estimator_"):
-            getattr(self.best_estimator_, name)
-        elif not self.refit:
-            raise AttributeError(
-                f"{name} needs a best model, which refit=False does not keep; set refit=True, or fit the one you want "
-                "with best_params_"
-            )
-        else:
-            getattr(getattr(self.search, "estimator", self.search), name)
-        return True
-
-    return cast("Callable[[_Method], _Method]", available_if(check))
-
-
-class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Search with cross-validation, then ask a guarded holdout which candidate is best.
 
     With the guard's confidence the intervals of all answers together contain the population values of the models they
@@ -215,20 +192,25 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return self._take_best_of_search(X, y, routed)
         confirmation = Confirmation(self.guard.metric.greater_is_better, is_ladder(self.guard))
         chosen = chosen_candidates(self.search_.cv_results_, column, self.guard, self.candidates)
-        settings: dict[str, Any] = {
-            "fit_params": _fit_params(self.search_, routed),
-            "n_jobs": getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs,
-            "batch_size": self.batch_size,
-            "keep": self.refit,
-            "verbose": self.verbose > 0,
-        }
-        asked: tuple[Any, ...] = (self.guard, chosen, confirmation, self.search_.estimator, X, y)
+        questions = Questions(
+            guard=self.guard,
+            candidates=chosen,
+            confirmation=confirmation,
+            estimator=self.search_.estimator,
+            X=X,
+            y=y,
+            fit_params=_fit_params(self.search_, routed),
+            n_jobs=getattr(self.search, "n_jobs", None) if self.n_jobs is None else self.n_jobs,
+            batch_size=self.batch_size,
+            keep=self.refit,
+            verbose=self.verbose > 0,
+        )
         halted: Halted | None = None
         try:
             if self.ask == "choose":
-                confirm_best(*asked, **settings)
+                questions.choose()
             else:
-                halted = confirm(*asked, **settings)
+                halted = questions.evaluate()
         finally:  # an interrupt leaves what is known, too
             self._take_best(confirmation)
         if halted is not None:
@@ -306,11 +288,7 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_index_")
 
-    def _best(self) -> Any:
-        check_is_fitted(self)
-        return self.best_estimator_
-
-    @_can("score")
+    @best_can("score")
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Score the best model on rows the analyst may see, with the scorer of the search.
 
@@ -335,41 +313,6 @@ class GuardedSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.search_.refit, str) or self.guard is None:
             return str(self.search_.refit)
         return prior_column(self.search_, self.guard, prior=self.prior).key
-
-    @_can("predict")
-    def predict(self, X: Any) -> Any:
-        """Predict with the best model."""
-        return self._best().predict(X)
-
-    @_can("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
-        """Predict probabilities with the best model."""
-        return self._best().predict_proba(X)
-
-    @_can("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of probabilities with the best model."""
-        return self._best().predict_log_proba(X)
-
-    @_can("decision_function")
-    def decision_function(self, X: Any) -> Any:
-        """Decision scores of the best model."""
-        return self._best().decision_function(X)
-
-    @_can("score_samples")
-    def score_samples(self, X: Any) -> Any:
-        """Sample scores of the best model."""
-        return self._best().score_samples(X)
-
-    @_can("transform")
-    def transform(self, X: Any) -> Any:
-        """Transform with the best model."""
-        return self._best().transform(X)
-
-    @_can("inverse_transform")
-    def inverse_transform(self, X: Any) -> Any:
-        """Invert the transformation of the best model."""
-        return self._best().inverse_transform(X)
 
     # ---- what scikit-learn asks
 

@@ -78,34 +78,35 @@ class Statements:
     """
 
     def __init__(self, dialect: sa.Dialect, epoch: int) -> None:
-        row = [_ANSWERS.c[name] for name in Row._fields]
-        number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))
-
-        def compiled(statement: Any) -> str:
-            return str(statement.compile(dialect=dialect))
-
-        bind = sa.bindparam
-        answers, configuration = _ANSWERS.c, _CONFIGURATION.c
-        here = answers.epoch == number
-        latest = sa.select(sa.func.max(configuration.epoch)).scalar_subquery()
-        last = sa.select(sa.func.max(answers.query)).where(here).scalar_subquery()
         self.epoch = epoch
+        self._dialect = dialect
+        number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))
+        self._add_configurations(number)
+        self._add_reads(number)
+        self._add_writes(number)
+
+    def _compiled(self, statement: Any) -> str:
+        return str(statement.compile(dialect=self._dialect))
+
+    def _add_configurations(self, number: sa.ColumnElement[int]) -> None:
+        compiled, configuration = self._compiled, _CONFIGURATION.c
+        here = configuration.epoch == number
         self.schema = compiled(sa.select(configuration.schema_version))
-        self.configuration = compiled(sa.select(configuration.text).where(configuration.epoch == number))
+        self.configuration = compiled(sa.select(configuration.text).where(here))
         self.configurations = compiled(sa.select(configuration.text).order_by(configuration.epoch))
-        self.create = compiled(sa.insert(_CONFIGURATION))
-        self.tail = compiled(
-            sa.select(
-                answers.query,
-                answers.charges,
-                answers.spent_nats,
-                answers.asked,
-                answers.kind,
-                answers.seal,
-                latest,
-            ).where(here, answers.query == last)
-        )
         self.latest = compiled(sa.select(sa.func.max(configuration.epoch)))
+        self.create = compiled(sa.insert(_CONFIGURATION))
+        self.begin = ["BEGIN IMMEDIATE"]
+        if self._dialect.name != "sqlite":
+            self.begin = [compiled(sa.select(configuration.epoch).where(here).with_for_update())]
+
+    def _add_reads(self, number: sa.ColumnElement[int]) -> None:
+        compiled, bind, answers = self._compiled, sa.bindparam, _ANSWERS.c
+        here, row = answers.epoch == number, [answers[name] for name in Row._fields]
+        latest = sa.select(sa.func.max(_CONFIGURATION.c.epoch)).scalar_subquery()
+        last = sa.select(sa.func.max(answers.query)).where(here).scalar_subquery()
+        tail = [answers[name] for name in ("query", "charges", "spent_nats", "asked", "kind", "seal")]
+        self.tail = compiled(sa.select(*tail, latest).where(here, answers.query == last))
         self.rows = compiled(
             sa.select(*row).where(here, answers.query > bind("after")).order_by(answers.query)
         )
@@ -121,23 +122,18 @@ class Statements:
         self.last_value = last_of(~_IN_SERIES)
         self.last_in_series = last_of(_IN_SERIES, answers.series == bind("series"))
         self.digests = compiled(sa.select(answers.digest).where(here))
-        self.seals = compiled(
-            sa.select(answers.query, answers.seal)
-            .where(here, answers.seal.is_not(None))
-            .order_by(answers.query)
-        )
-        values: dict[str, Any] = {"epoch": number} | {column.name: bind(column.name) for column in row}
-        self.insert = compiled(sa.insert(_ANSWERS).values(values).inline())
-        self.insert_sealed = compiled(sa.insert(_ANSWERS).values(values | {"seal": bind("seal")}).inline())
+        sealed = sa.select(answers.query, answers.seal).where(here, answers.seal.is_not(None))
+        self.seals = compiled(sealed.order_by(answers.query))
         self.one = compiled(sa.select(*row).where(here, answers.digest == bind("digest")))
-        self.chunk = compiled(
-            sa.select(*row).where(here, answers.digest.in_([bind(f"digest{i}") for i in range(CHUNK)]))
-        )
-        if dialect.name == "sqlite":
-            self.begin = ["BEGIN IMMEDIATE"]
-        else:
-            locked = sa.select(configuration.epoch).where(configuration.epoch == number).with_for_update()
-            self.begin = [compiled(locked)]
+        chunk: list[Any] = [bind(f"digest{place}") for place in range(CHUNK)]
+        self.chunk = compiled(sa.select(*row).where(here, answers.digest.in_(chunk)))
+
+    def _add_writes(self, number: sa.ColumnElement[int]) -> None:
+        bind = sa.bindparam
+        values: dict[str, Any] = {"epoch": number} | {name: bind(name) for name in Row._fields}
+        insert = sa.insert(_ANSWERS)
+        self.insert = self._compiled(insert.values(values).inline())
+        self.insert_sealed = self._compiled(insert.values(values | {"seal": bind("seal")}).inline())
 
 
 @dataclass(frozen=True)

@@ -179,9 +179,7 @@ class Plan(Outlook, Privacy):
         self.lower, self.upper = checked_bounds(bounds)
         lower, upper = self.lower, self.upper
         span = self.span = upper - lower
-        choice("family", family, get_args(Family))
-        choice("mechanism", mechanism, get_args(MechanismChoice))
-        choice("policy", policy, get_args(Policy))
+        mechanism = _checked_manner(family, mechanism, policy, threshold=threshold, noise_scale=noise_scale)
         middle = (lower + upper) / 2.0
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)
         self.estimate = real("estimate", middle if estimate is None else estimate, least=lower, most=upper)
@@ -189,13 +187,6 @@ class Plan(Outlook, Privacy):
         self.variation = real("variation", variation, above=0.0)
         self.disagreement = real("disagreement", disagreement, above=0.0, most=1.0)
         self.family: Family = family
-        stated_noise = real_or_none("noise_scale", noise_scale, least=0.0)
-        if policy == "parameter-free-ladder":
-            mechanism = _without_noise(mechanism, family, threshold)
-        if mechanism == "noiseless" and stated_noise:
-            raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
-        if policy == "gate" and threshold is not None:
-            raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
         self.policy: Policy = policy
         self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
@@ -210,7 +201,7 @@ class Plan(Outlook, Privacy):
             charges=whole_or_none("charges", charges, MOST_QUERIES),
             tolerance=_divided(stated_tolerance, span),
             threshold=_divided(self._stated_threshold, span),
-            noise_scale=_divided(stated_noise, span),
+            noise_scale=_divided(real_or_none("noise_scale", noise_scale, least=0.0), span),
             beta=1.0 - self.confidence,
             estimate=(self.estimate - lower) / span,
             family=family,
@@ -231,11 +222,6 @@ class Plan(Outlook, Privacy):
         if mechanism == "tightest":
             self._wish = replace(self._wish, mechanism=min(self.epsilons, key=self.epsilons.__getitem__))
             self._solve(stated_tolerance)
-        wish = self._wish
-        self.mechanism: GuardMechanism = wish.mechanism
-        scale = wish.scale(tolerance=self.tolerance / span, queries=self.queries, charges=self.charges)
-        self.noise_scale = scale * span
-        self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * span
         self._check_budget()
 
     def _check_budget(self) -> None:
@@ -283,6 +269,11 @@ class Plan(Outlook, Privacy):
         numbers = solved(self._wish, span=self.span)
         self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
         self.tolerance = stated_tolerance or round_up(numbers.tolerance * self.span)
+        wish, tolerance = self._wish, self.tolerance / self.span
+        self.mechanism: GuardMechanism = wish.mechanism
+        scale = wish.scale(tolerance=tolerance, queries=self.queries, charges=self.charges)
+        self.noise_scale = scale * self.span
+        self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * self.span
 
     def certificate(self, *, greater_is_better: bool = True) -> Certificate:
         """Intervals and thresholds of this plan, in the metric's unit."""
@@ -368,6 +359,27 @@ class Plan(Outlook, Privacy):
 
     def __str__(self) -> str:
         return report(self)
+
+
+def _checked_manner(
+    family: Family,
+    mechanism: MechanismChoice,
+    policy: Policy,
+    *,
+    threshold: float | None,
+    noise_scale: float | None,
+) -> MechanismChoice:
+    """Mechanism of a policy; refuses what does not go together."""
+    choice("family", family, get_args(Family))
+    choice("mechanism", mechanism, get_args(MechanismChoice))
+    choice("policy", policy, get_args(Policy))
+    if policy == "parameter-free-ladder":
+        mechanism = _without_noise(mechanism, family, threshold)
+    if mechanism == "noiseless" and noise_scale:
+        raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
+    if policy == "gate" and threshold is not None:
+        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+    return mechanism
 
 
 def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float | None) -> MechanismChoice:

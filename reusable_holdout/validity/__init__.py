@@ -5,8 +5,8 @@ from reusable_holdout.validity.alternatives.fixed_queries import (
     sample_splitting_half_width,
 )
 from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
+from reusable_holdout.validity.bound import ConfidenceBound
 from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, Shares
-from reusable_holdout.validity.confidence import ConfidenceBound
 from reusable_holdout.validity.outcome_code import (
     CHARGE,
     COUNTS,

@@ -19,7 +19,7 @@ from reusable_holdout.validity.transcript_code import FINAL_SHARE, TranscriptCod
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
-    from reusable_holdout.validity.confidence import ConfidenceBound
+    from reusable_holdout.validity.bound import ConfidenceBound
     from reusable_holdout.validity.paired import PairedBound
 
 __all__ = ["GRID_SLACK", "Certificate", "Interval", "NoiseTails", "Shares"]

@@ -12,9 +12,8 @@ The same lines serve floats and arrays.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -37,11 +36,11 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "ConfidenceBound",
     "binomial_lower",
     "binomial_reach_high",
     "binomial_reach_low",
     "binomial_upper",
+    "checked",
     "chernoff_lower",
     "chernoff_reach_high",
     "chernoff_reach_low",
@@ -49,8 +48,6 @@ __all__ = [
     "log_binomial_tail",
     "mcdiarmid_width",
 ]
-
-_Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference"]
 
 _LOG_HALF = math.log(0.5)
 _FEW = 256  # values below which sorting them costs more than it saves
@@ -94,7 +91,7 @@ def binomial_lower(value: Real | float, *, rows: int, log_level: Real | float) -
     >>> round(binomial_lower(0.9, rows=100, log_level=math.log(0.025)), 6)
     0.823777
     """
-    value, level = _checked(value, log_level, rows)
+    value, level = checked(value, log_level, rows)
     f = functions(value)
     value = f.least(f.most(value, 0.0), 1.0)
     x = f.ceil(rows * value - _counting_slack(rows)) + 0.0
@@ -202,7 +199,7 @@ def chernoff_lower(value: Real | float, *, rows: int, log_level: Real | float) -
     >>> round(chernoff_lower(0.9, rows=100, log_level=math.log(0.025)), 6)
     0.799682
     """
-    value, level = _checked(value, log_level, rows)
+    value, level = checked(value, log_level, rows)
     f = functions(value)
     value = f.least(f.most(value, 0.0), 1.0)
     return cast(
@@ -281,85 +278,10 @@ def mcdiarmid_width(*, sum_of_squares: Real | float, log_level: Real | float) ->
     return cast("Real", f.sqrt(-0.5 * level * squares))
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceBound:
-    """The confidence bound of one query, for its statistic normalised to [0, 1].
-
-    Each side misses the population value with probability at most ``exp(log_level)``.
-
-    Parameters
-    ----------
-    family : {"binomial", "bounded", "bounded-difference"}
-        Mean of 0/1 losses (exact binomial), mean of losses in [0, 1] (kl-Chernoff), bounded differences
-        (McDiarmid).
-    rows : int
-        Number of holdout rows, >= 1.
-    sum_of_squares : float
-        Sum over the rows of the squared largest change of the normalised statistic when that row is replaced;
-        only "bounded-difference" reads it.
-
-    Raises
-    ------
-    InputError
-        If the family is unknown, rows is below 1 or sum_of_squares is negative.
-
-    Examples
-    --------
-    >>> bound = ConfidenceBound("bounded-difference", rows=100, sum_of_squares=0.01)
-    >>> round(bound.lower(0.9, log_level=math.log(0.025)), 6)
-    0.76419
-    """
-
-    family: _Family
-    rows: int
-    sum_of_squares: float
-
-    def __post_init__(self) -> None:
-        check_rows(self.rows)
-        if self.family not in get_args(_Family):
-            msg = f"family must be one of {', '.join(get_args(_Family))}, {self.family!r} came; correct it"
-            raise InputError(msg)
-        mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=0.0)
-
-    def lower(self, value: Real | float, *, log_level: Real | float) -> Real:
-        """Lower bound for the population value, in [0, 1], when the observed one is at least this."""
-        if self.family == "binomial":
-            return binomial_lower(value, rows=self.rows, log_level=log_level)
-        if self.family == "bounded":
-            return chernoff_lower(value, rows=self.rows, log_level=log_level)
-        value, level = _checked(value, log_level, self.rows)
-        f = functions(value)
-        value = f.least(f.most(value, 0.0), 1.0)
-        return cast("Real", f.most(value - self._width(level), 0.0))
-
-    def upper(self, value: Real | float, *, log_level: Real | float) -> Real:
-        """Upper bound for the population value, in [0, 1], when the observed one is at most this."""
-        return cast("Real", mirrored(self.lower(1.0 - value, log_level=log_level)))
-
-    def reach_low(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Observed value from which on ``lower`` reaches the target; -inf: always, +inf: never."""
-        if self.family == "binomial":
-            return binomial_reach_low(target, rows=self.rows, log_level=log_level)
-        if self.family == "bounded":
-            return chernoff_reach_low(target, rows=self.rows, log_level=log_level)
-        target, level = _checked(target, log_level, self.rows)
-        f = functions(target)
-        needed = target + self._width(level) + 2.0 * EPS
-        needed = f.where((needed > 1.0) | (target >= 1.0), math.inf, needed)
-        return cast("Real", f.where(target <= 0.0, -math.inf, needed))
-
-    def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Observed value up to which ``upper`` stays within the target; +inf: always, -inf: never."""
-        return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
-
-    def _width(self, level: Number) -> Number:
-        return mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=level) * (1.0 + 4.0 * EPS)
-
-
 # ---- checks and rounding
 
 
-def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Number]:
+def checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Number]:
     """Two floats, or two arrays of one shape; refuses what no bound is defined for."""
     check_rows(rows)
     value, level = pair(value, log_level)
@@ -396,7 +318,7 @@ def _reach_low(
     slack: float,
 ) -> Number:
     """Value whose lower bound is the target; infinite where none is, or where every one is."""
-    target, level = _checked(target, log_level, rows)
+    target, level = checked(target, log_level, rows)
     f = functions(target)
     level = level - 2.0 * margin(float(rows), level) - accuracy
     inside = f.least(f.most(target, 1e-300), 1.0)

@@ -15,9 +15,8 @@ from long_tests import VALIDITY, examples
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity import inversion
+from reusable_holdout.validity import ConfidenceBound, inversion
 from reusable_holdout.validity.confidence import (
-    ConfidenceBound,
     binomial_lower,
     binomial_reach_high,
     binomial_reach_low,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-from reusable_holdout.validity.confidence import ConfidenceBound
+from reusable_holdout.validity.bound import ConfidenceBound
 from reusable_holdout.validity.paired import PairedBound
 
 __all__ = ["fixed_queries_half_width", "sample_splitting_half_width"]
