@@ -41,7 +41,7 @@ class ThresholdTable:
     def __init__(self, certificate: Certificate, *, charges: int, nats: float) -> None:
         self.charges, self.nats = charges, nats
         self._lower, self._cell = certificate.lower, certificate.span / _CELLS
-        nodes = np.asarray(certificate.lower + self._cell * np.arange(_CELLS + 1), dtype=np.float64)
+        nodes = np.linspace(certificate.lower, certificate.upper, _CELLS + 1)
         exact = np.asarray(certificate.threshold(nodes, charges=charges, nats=nats))
         cells = np.minimum(exact[:-1], exact[1:])
         if certificate.fixed_threshold is None:
