@@ -85,16 +85,14 @@ def _miss(calls: int, charges: int, q: float) -> float:
 
 def _fewest_calls(*, charges: int, q: float, failure: float) -> int:
     """Smallest number of calls whose miss is at most `failure`."""
-    high = charges
-    while _miss(high, charges, q) > failure:
-        high *= 2
-        if high > _MOST_CALLS:
-            raise InputError(
-                f"an interaction has at most {_MOST_CALLS} calls that read the data; {charges} charges with q {q} may "
-                f"take more; use fewer charges, a target with a larger q, or a larger delta"
-            )
-    found = bisect.bisect_left(range(charges, high), -failure, key=lambda calls: -_miss(calls, charges, q))
-    return charges + found
+    asked = range(charges, _MOST_CALLS)
+    found = bisect.bisect_left(asked, -failure, key=lambda calls: -_miss(calls, charges, q))
+    if found == len(asked):
+        raise InputError(
+            f"an interaction has less than {_MOST_CALLS} calls that read the data; {charges} charges with q {q} may "
+            f"take more; use fewer charges, a target with a larger q, or a larger delta"
+        )
+    return asked[found]
 
 
 def _composed(*, epsilon: float, calls: int, slack: float) -> float:

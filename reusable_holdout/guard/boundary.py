@@ -84,7 +84,7 @@ class _Silence:
     """
 
     def __init__(self) -> None:
-        self._process = 0
+        self._process: int | None = None
         self._begin_anew()
 
     def _begin_anew(self) -> None:

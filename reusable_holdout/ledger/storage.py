@@ -229,16 +229,16 @@ class SqlLedger:
         """Make the tables if there are none, and refuse what is not a ledger of this schema."""
         if not self._has_tables(sa.inspect(self._engine)):
             self._make_tables()
-        cursor = self._connected().cursor()
-        cursor.execute(self._sql.schema)
-        found = cursor.fetchone()
-        if found is not None and found[0] != SCHEMA:
-            raise LedgerError(
-                f"{self!r} must have schema {SCHEMA}; it has {found[0]}; use the version of the library that wrote it"
-            )
-        cursor.execute(self._sql.latest)
-        latest = cursor.fetchone()[0]
-        cursor.close()
+        with contextlib.closing(self._connected().cursor()) as cursor:
+            cursor.execute(self._sql.schema)
+            found = cursor.fetchone()
+            if found is not None and found[0] != SCHEMA:
+                raise LedgerError(
+                    f"{self!r} must have schema {SCHEMA}; it has {found[0]}; "
+                    "use the version of the library that wrote it"
+                )
+            cursor.execute(self._sql.latest)
+            latest = cursor.fetchone()[0]
         self._connection.rollback()
         if latest not in {None, 1}:
             self._sql = statements(self._engine, int(latest))

@@ -58,9 +58,7 @@ class ThresholdTable:
 @lru_cache(maxsize=64)
 def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.float64]:
     """Threshold of each cell; a process that opens or verifies a ledger again finds it here."""
-    nodes = np.asarray(
-        certificate.lower + certificate.span / _CELLS * np.arange(_CELLS + 1), dtype=np.float64
-    )
+    nodes = np.linspace(certificate.lower, certificate.upper, _CELLS + 1)
     exact = np.asarray(certificate.threshold(nodes, charges=charges, nats=nats))
     cells: NDArray[np.float64] = np.minimum(exact[:-1], exact[1:])
     if certificate.fixed_threshold is None:

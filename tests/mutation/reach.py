@@ -48,9 +48,10 @@ class Test:
 
 @dataclass
 class Reach:
-    """Tests by the blocks they reach, as ``file:block``."""
+    """Tests by the blocks they reach, as ``file:block``, and by the functions of these, whatever their version."""
 
     tests_of: dict[str, set[Test]] = field(default_factory=dict)
+    callers: dict[str, set[Test]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
     def add(self, unit: dict[str, Any]) -> None:
@@ -72,24 +73,28 @@ class Reach:
             those = {tests[name]} if name in tests else set() if name else set(tests.values())
             for block in blocks:
                 self.tests_of.setdefault(block, set()).update(those)
+                self.callers.setdefault(block.rpartition("@")[0], set()).update(those)
 
     def tests(self, mutant: Mutant, source: str) -> set[Test]:
         """Tests that may tell a mutant from the original: those that reach the block in which it lies.
 
-        Of a default, those that call its function; of what stands in no function, those that call any function of its
-        class, else of its file.
+        Of a default, and where the function has changed since, those that call the function; of what stands in no
+        function, those that call any function of its class, else of its file.
         """
         line = source.encode()[: mutant.start].count(b"\n") + 1
         every = blocks_of(source)
         own = [block for block in every if block.function == mutant.function]
+        inside = [block for block in own if block.first <= line <= block.last]
+        if inside and any(f"{mutant.file}:{block.name}" in self.tests_of for block in own):
+            innermost = max(inside, key=lambda block: block.first)
+            return self.tests_of.get(f"{mutant.file}:{innermost.name}", set())
         if own:
-            inside = [block for block in own if block.first <= line <= block.last]
-            return self._of_any(mutant.file, [max(inside, key=lambda block: block.first)] if inside else own)
+            return self._callers(mutant.file, own)
         of_class = [block for block in every if block.function.startswith(f"{mutant.function}.")]
-        return self._of_any(mutant.file, of_class) or self._of_any(mutant.file, every)
+        return self._callers(mutant.file, of_class) or self._callers(mutant.file, every)
 
-    def _of_any(self, file: str, blocks: Iterable[Block]) -> set[Test]:
-        return set().union(*(self.tests_of.get(f"{file}:{block.name}", ()) for block in blocks))
+    def _callers(self, file: str, blocks: Iterable[Block]) -> set[Test]:
+        return set().union(*(self.callers.get(f"{file}:{block.function}", ()) for block in blocks))
 
 
 def reach_of_tests(

@@ -7,11 +7,11 @@ import pytest
 from mutation.__main__ import main
 from mutation.operators import mutants_of
 from mutation.project import PassedOver, Project, Room
-from mutation.reach import Test, reach_of_tests
+from mutation.reach import Reach, Test, reach_of_tests
 from mutation.report import Tried, report
 from mutation.sample import sample
 from mutation.survivors import read
-from mutation.tree import digest
+from mutation.tree import blocks_of, digest
 from mutation.trial import Result, try_mutant, turns
 
 _ORDER = '''"""Order."""
@@ -140,11 +140,32 @@ def test_what_tests_reach_is_found_again_after_a_change_unless_it_is_to_be_trust
     for source, trusting in ((_ORDER, False), (_ORDER + "\n", True), (_ORDER + "\n", False), (_ORDER, True)):
         (project.top / "toy/order.py").write_text(source)
         reach = reach_of_tests(project, count=1, say=said.append, trusting=trusting)
-        assert {test.name for test in reach.tests_of["toy/order.py:smaller#0"]} == {
+        assert {test.name for test in reach.callers["toy/order.py:smaller"]} == {
             "tests/test_order.py::test_the_smaller_of_equals_is_the_second"
         }
     began = [text for text in said if "finding out" in text]
     assert [re.findall(r"\d+", text) for text in began] == [["2", "2"], ["1", "2"]]
+
+
+def test_a_mutant_in_a_branch_is_tried_by_the_tests_that_enter_it_or_all_callers_of_a_changed_function():
+    source = "def f(a):\n    if a:\n        return 1\n    return 2\n"
+    whole, branch, rest = (f"a.py:{block.name}" for block in blocks_of(source))
+    test = {"outcome": "passed", "seconds": 0.1}
+    reach = Reach()
+    reach.add(
+        {
+            "servers": [],
+            "shared": [],
+            "tests": [test | {"test": name} for name in ("enters", "passes")],
+            "reached": {"enters": [whole, branch], "passes": [whole, rest]},
+        }
+    )
+    for text, of_each in (
+        (source, [{"enters"}, {"passes"}]),
+        (source.replace("if a", "if a > 3"), 4 * [{"enters", "passes"}]),
+    ):
+        mutants = mutants_of(text, "a.py")
+        assert [{test.name for test in reach.tests(mutant, text)} for mutant in mutants] == of_each
 
 
 @pytest.fixture

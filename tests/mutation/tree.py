@@ -57,6 +57,8 @@ class Block:
     ----------
     function : str
         Qualified name.
+    version : str
+        Digest of the function's statements, so that what was noted of others is not taken for it.
     number : int
         Counts the blocks of functions of that name from 0; the first is reached by every call.
     statement : ast.stmt
@@ -66,6 +68,7 @@ class Block:
     """
 
     function: str
+    version: str
     number: int
     statement: ast.stmt
     first: int
@@ -74,7 +77,7 @@ class Block:
     @property
     def name(self) -> str:
         """Its name in its file."""
-        return f"{self.function}#{self.number}"
+        return f"{self.function}@{self.version}#{self.number}"
 
 
 @functools.lru_cache(maxsize=256)
@@ -86,7 +89,7 @@ def blocks_of(source: str) -> tuple[Block, ...]:
     found: list[Block] = []
     counts: dict[str, int] = {}
 
-    def take(function: str, statements: list[ast.stmt]) -> None:
+    def take(function: str, version: str, statements: list[ast.stmt]) -> None:
         while statements:
             size = next(
                 (place for place, one in enumerate(statements, 1) if _may_leave(one)), len(statements)
@@ -96,20 +99,20 @@ def blocks_of(source: str) -> tuple[Block, ...]:
             )
             number = counts[function] = counts.get(function, -1) + 1
             last = statements[size - 1].end_lineno or first
-            found.append(Block(function, number, statements[0], first, last))
+            found.append(Block(function, version, number, statements[0], first, last))
             for statement in statements[:size]:
-                look_inside(function, statement)
+                look_inside(function, version, statement)
             statements = statements[size:]
 
-    def look_inside(function: str, statement: ast.stmt) -> None:
+    def look_inside(function: str, version: str, statement: ast.stmt) -> None:
         for body in _bodies(statement):
             if isinstance(statement, ast.If) and body is statement.orelse and _is_elif(statement):
-                look_inside(function, body[0])
+                look_inside(function, version, body[0])
             else:
-                take(function, body)
+                take(function, version, body)
 
     for name, body in functions_of(source):
-        take(name, body)
+        take(name, digest(*map(ast.dump, body))[:6], body)
     return tuple(found)
 
 
