@@ -8,7 +8,7 @@ are coins, or the models are linear and the features normal. At confidence 0.95 
     python examples/coverage.py --runs 10000 --policies thresholdout --metrics accuracy --ways mixed
 
 The attacks ask by checks; in the other half of the cells their submissions are asked about by reveals and choices,
-too, as coins decide, and the run ends with a final (`ways_of_asking.py`).
+too, as coins decide, and the run ends with a final (`asking/ways.py`).
 
 Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
 threshold is less than two standard deviations, it has next to no noise and many charges, so that an attacker learns as
@@ -33,10 +33,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from asking.ways import WAYS
 from joblib import Parallel, delayed
 from scipy.stats import beta, binom
 from tqdm import tqdm
-from ways_of_asking import WAYS
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.attacks import (
@@ -56,8 +56,8 @@ from reusable_holdout.plotting import INK, pyplot
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from asking.ways import Way
     from numpy.typing import NDArray
-    from ways_of_asking import Way
 
     from reusable_holdout.attacks import AttackResult
 

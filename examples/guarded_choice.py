@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from candidate_models import fit, load, propose, split
-from judges import exact_interval
 from reusable_holdout_sklearn import GuardedSearchCV
+from searches.candidates import fit, load, propose, split
+from searches.judges import exact_interval
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV
 from tqdm import tqdm
@@ -42,8 +42,8 @@ from tqdm import tqdm
 from reusable_holdout import Halted, InputError, ReusableHoldout
 
 if TYPE_CHECKING:
-    from candidate_models import Fitted, Rows, Split
     from numpy.typing import NDArray
+    from searches.candidates import Fitted, Rows, Split
 
 TRAIN, ESTIMATE = 3_000, 0.85
 TOLERANCES = {5_000: 0.06, 10_000: 0.045}

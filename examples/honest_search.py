@@ -10,10 +10,11 @@ overfitting
     whether one of the five next best models would do better there; she keeps what is told to be better. On a plain
     holdout that is 501 questions of which each is reasonable.
 
-`judges.py` has the ways to ask: cross-validation alone, or with one look at the holdout at the end; a plain holdout,
-with the interval of one look; the same with Bonferroni's over all questions; sample splitting; a tenth of the holdout
-set aside for a last look; and the guard: a check of each question with the analyst's own estimate, which is free as
-long as the holdout agrees, one choice among the best, and the final of its winner; or the choice and the final alone.
+`searches/judges.py` has the ways to ask: cross-validation alone, or with one look at the holdout at the end; a plain
+holdout, with the interval of one look; the same with Bonferroni's over all questions; sample splitting; a tenth of the
+holdout set aside for a last look; and the guard: a check of each question with the analyst's own estimate, which is
+free as long as the holdout agrees, one choice among the best, and the final of its winner; or the choice and the final
+alone.
 
 The table has, for the rule that each analyst ends with: what is told less the fresh rows' score, and its size; the
 interval's half-width; in how many splits it contains the fresh score, and holds; in how many all intervals that were
@@ -45,8 +46,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from candidate_models import fit, load, propose, split
-from judges import JUDGES, BudgetSpent, exact_interval
+from searches.candidates import fit, load, propose, split
+from searches.judges import JUDGES, BudgetSpent, exact_interval
 from tqdm import tqdm
 
 from reusable_holdout.plotting import INK, pyplot
@@ -54,9 +55,9 @@ from reusable_holdout.plotting import INK, pyplot
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from candidate_models import Fitted, Rows, Split
-    from judges import Judge, Told
     from numpy.typing import NDArray
+    from searches.candidates import Fitted, Rows, Split
+    from searches.judges import Judge, Told
 
 DOUBT = 0.01  # of the fresh rows' own intervals, for all questions of a split together
 

@@ -16,7 +16,7 @@ out is 1, which is no theorem; "proven" is what its argument yields with no cons
 from the theorem's T and noise: the answers before the halt are 2B/(noise n)-differentially private, and that must be
 at most t/16.
 
-    python examples/how_long_it_lasts.py             # about 2 minutes on two cores
+    python examples/how_long_it_lasts.py             # about nine minutes of processor time
     python examples/how_long_it_lasts.py --quick
 """
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from examples.scripts import EXAMPLES, run
 
-long = pytest.mark.long("examples/coverage.py", "examples/ways_of_asking.py", "reusable_holdout")
+long = pytest.mark.long("examples/coverage.py", "examples/asking", "reusable_holdout")
 
 
 @long

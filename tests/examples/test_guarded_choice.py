@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from examples.scripts import EXAMPLES, run
 
-ROOMS = [f"examples/{name}.py" for name in ("guarded_choice", "judges", "candidate_models")]
+ROOMS = ["examples/guarded_choice.py", "examples/searches"]
 
 
 @pytest.mark.long(*ROOMS, "integrations/reusable_holdout_sklearn", "reusable_holdout")
@@ -24,7 +24,7 @@ def test_searches_are_answered_and_their_finals_hold(tmp_path):
 
 def test_predictions_of_training_rows_are_out_of_their_fold(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    import candidate_models as models
+    from searches import candidates as models
     from sklearn.model_selection import cross_val_predict
 
     rows = models.load("breast cancer")
@@ -39,4 +39,5 @@ def test_predictions_of_training_rows_are_out_of_their_fold(monkeypatch):
     assert fitted.means[0] == pytest.approx(np.mean(folded == y))
     whole = tree.fit(X, y).predict(rows.X[parts.fresh])
     np.testing.assert_array_equal(fitted.predictions[0, parts.fresh], whole)
-    sys.modules.pop("candidate_models")
+    for name in ("searches", "searches.candidates"):
+        sys.modules.pop(name)

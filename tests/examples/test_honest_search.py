@@ -8,23 +8,23 @@ import pytest
 from examples.scripts import EXAMPLES, run
 from scipy import stats
 
-ROOMS = [f"examples/{name}.py" for name in ("honest_search", "judges", "candidate_models")]
+ROOMS = ["examples/honest_search.py", "examples/searches"]
 
 
 @pytest.fixture
 def judges(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    import judges
+    from searches import judges
 
     yield judges
-    for name in ("judges", "candidate_models"):
+    for name in ("searches", "searches.judges", "searches.candidates"):
         sys.modules.pop(name, None)
 
 
 @pytest.fixture
 def asked(judges, monkeypatch):
     """Rules of known scores on 400 training, 1,000 holdout and 600 fresh rows, and who can be asked about them."""
-    from candidate_models import Split
+    from searches.candidates import Split
 
     parts = Split(*np.split(np.arange(2_000), [400, 1_400]))
     labels = (np.arange(2_000) % 2).astype(np.int8)

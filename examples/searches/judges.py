@@ -15,8 +15,9 @@ from scipy.stats import beta as beta_law
 from reusable_holdout import ReusableHoldout
 
 if TYPE_CHECKING:
-    from candidate_models import Split
     from numpy.typing import NDArray
+
+    from searches.candidates import Split
 
     Rule = NDArray[np.int8]
 

@@ -15,10 +15,11 @@ ROWS = 1_000
 @pytest.fixture
 def mixed(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    import ways_of_asking
+    from asking import ways
 
-    yield ways_of_asking.Mixed
-    sys.modules.pop("ways_of_asking")
+    yield ways.Mixed
+    for name in ("asking", "asking.ways"):
+        sys.modules.pop(name)
 
 
 def guard_of(settings, metric="accuracy", policy="thresholdout"):
