@@ -1,5 +1,7 @@
 """Resuming a guard from its ledger: nothing is refilled, nothing is changed, nothing else is let in."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -192,3 +194,10 @@ def test_a_metric_of_ones_own_resumes_with_itself_only(make_guard, reopen, ledge
     assert reopen(ledger, metric=own).queries_asked == 1
     with pytest.raises(LedgerMismatchError):
         reopen(ledger, metric="accuracy")
+
+
+def test_a_configuration_is_written_in_the_order_of_its_names(make_guard, ledger):
+    """A field that moves in the source leaves the text, and so the ledger's first seal, as it was."""
+    text = make_guard(ledger)._ledger.configuration()
+    names = list(json.loads(text))
+    assert names == sorted(names)

@@ -26,7 +26,7 @@ __all__ = ["predicted_by_chunks"]
 _MMAP_MODE = (
     "c"  # a model may write into its arrays, as it may at home; one mode, or joblib would start new workers
 )
-_THIS = secrets.token_bytes(8)  # a process number alone may be another machine's, too
+_THIS = secrets.token_bytes()  # a process number alone may be another machine's, too
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def _gathered(model: Any, X: ChunkedRows, question: _Question) -> NDArray[Any]:
     import joblib  # noqa: PLC0415 - not needed to ask with predictions
 
     backend, _ = joblib.parallel.get_active_backend()
-    streams = getattr(backend, "supports_return_generator", False)
-    parallel = joblib.Parallel(return_as="generator" if streams else "list", mmap_mode=_MMAP_MODE)
+    returned = "generator" if backend.supports_return_generator else "list"
+    parallel = joblib.Parallel(return_as=returned, mmap_mode=_MMAP_MODE)
     results = parallel(joblib.delayed(_predict_part)(model, part, question) for part in X.parts())
     return question.form.joined(prepared for part in results for prepared in part or ())
 
