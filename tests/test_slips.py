@@ -152,7 +152,7 @@ def test_the_commonest_slips_read_well(scene):
         "evaluate_predictions(predictions, prior=...); nothing was asked"
     )
     assert refused(guard.final, scene.model, prior=0.9) == (
-        "final has no argument 'prior'; it takes model, name=; nothing was asked"
+        "final has no argument 'prior'; it takes model, name=, also=; nothing was asked"
     )
 
 

@@ -217,6 +217,7 @@ def _sample_row(query: int) -> Row:
         spent_nats=0.0,
         asked=query,
         asked_at=time.time(),
+        view=0,
         kind="check",
         told="agreed",
         name="",

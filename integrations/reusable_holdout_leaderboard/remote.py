@@ -350,6 +350,8 @@ class RemoteHoldout:
 
 _COLUMNS = [
     "query",
+    "view",
+    "metric",
     "name",
     "series",
     "prior",

@@ -99,6 +99,7 @@ class Sharing(Asking):
         Examples
         --------
         >>> import numpy as np
+        >>> from reusable_holdout import ReusableHoldout
         >>> labels = np.arange(10_000) % 2
         >>> guard = ReusableHoldout(None, labels, queries=100, charges=5, estimate=0.9, seed=1)
         >>> first_half = guard.on(sample_weight=np.arange(10_000) < 5_000)

@@ -323,16 +323,22 @@ def discrete_laplace_tail(reach, *, scale):
 @for_each("beta", [0.5, 0.05, 1e-4])
 @for_each(("queries", "charges"), [(1, 0), (1, 1), (100, 5), (10**6, 200)])
 def test_the_noise_exceeds_its_reach_with_a_twentieth_of_the_failure_probability(queries, charges, beta):
-    """A value may be told at any question: a reveal has a value, and no charge. One threshold can err both ways."""
-    tails = NoiseTails(queries=queries, charges=charges, beta=beta)
-    threshold_reach = 2.0 * math.log((charges + 1) / (0.1 * 0.05 * beta))
-    query_reach = tails.comparison - threshold_reach
+    """A value may be told at any question: a reveal has a value, and no charge. One threshold can err both ways.
+
+    The questions are those of all views together; thresholds are each view's own, and half of their part is view 0's.
+    """
+    tails = [NoiseTails(queries=queries, charges=charges, beta=beta, view=view) for view in range(400)]
+    parts = [0.5, *(0.5 / (view * (view + 1)) for view in range(1, 400))]
+    reaches = [2.0 * math.log((charges + 1) / (0.1 * 0.05 * beta * part)) for part in parts]
+    query_reaches = {round(one.comparison - reach, 6) for one, reach in zip(tails, reaches, strict=True)}
+    assert len(query_reaches) == 1
     failures = (
-        queries * laplace_tail(query_reach, scale=4.0)
-        + 2 * (charges + 1) * laplace_tail(threshold_reach, scale=2.0)
-        + 2 * queries * laplace_tail(tails.answer, scale=1.0)
+        queries * laplace_tail(tails[0].comparison - reaches[0], scale=4.0)
+        + sum(2 * (charges + 1) * laplace_tail(reach, scale=2.0) for reach in reaches)
+        + 2 * queries * laplace_tail(tails[0].answer, scale=1.0)
     )
-    assert failures == pytest.approx(0.05 * beta, rel=1e-9)
+    unopened = 0.1 * 0.05 * beta * 0.5 / 400  # of the views from the 400th on
+    assert failures + unopened == pytest.approx(0.05 * beta, rel=1e-9)
 
 
 @for_each(("queries", "charges"), [(1, 1), (100, 5), (10**6, 200)])
@@ -340,10 +346,10 @@ def test_a_threshold_noise_that_is_held_is_paid_for_once(queries, charges):
     beta = 0.05
     tails = NoiseTails(queries=queries, charges=charges, beta=beta, mechanism="standard-svt")
     threshold, query, answer = Calibration("standard-svt", charges).scales
-    threshold_reach = threshold * math.log(1 / (0.1 * 0.05 * beta))
+    threshold_reach = threshold * math.log(2 / (0.1 * 0.05 * beta))  # half is for views that may be opened
     failures = (
         queries * laplace_tail(tails.comparison - threshold_reach, scale=query)
-        + 2 * laplace_tail(threshold_reach, scale=threshold)
+        + 2 * 2 * laplace_tail(threshold_reach, scale=threshold)
         + 2 * queries * laplace_tail(tails.answer, scale=answer)
     )
     assert failures == pytest.approx(0.05 * beta, rel=1e-9)
