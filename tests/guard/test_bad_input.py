@@ -235,6 +235,7 @@ BATCHES = [
     Case("too few names", InputError, "names", lambda s: s.many([s.fresh, s.good], [0.7] * 2, names=["a"])),
     Case("one text for names", InputError, "names", lambda s: s.many([s.fresh], [0.7], names="a")),
     Case("numbers for names", InputError, "names", lambda s: s.many([s.fresh], [0.7], names=[1])),
+    Case("a number among names", InputError, "names", lambda s: s.many([s.fresh] * 2, [0.7] * 2, names=["a", 1])),
     Case("a number for names", InputError, "names", lambda s: s.many([s.fresh], [0.7], names=1)),
     Case("a name of None", InputError, "names", lambda s: s.ask(s.fresh, name=None)),
     Case("a name that is no Unicode", InputError, "name", lambda s: s.ask(s.fresh, name="\ud800")),

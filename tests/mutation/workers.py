@@ -65,7 +65,10 @@ class Worker:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError("a worker must answer; it ended; its error is above")
+            code = self._process.wait()
+            raise RuntimeError(
+                f"a worker must answer; it ended with {code}; its error is above; run it again"
+            )
         found: dict[str, Any] = json.loads(answer)
         return found
 
