@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PATIENCE_SECONDS", "Served", "free_port", "served", "served_by_processes"]
 
-PATIENCE_SECONDS = (
-    30  # also of clients: of two busy cores a server in this process may get none for some seconds
-)
+PATIENCE_SECONDS = 60  # also of clients: of busy cores a server in this process may get none for some seconds
 
 
 class Served:
@@ -143,7 +141,7 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(httpx.TransportError):
-            if httpx.get(url).status_code == 200:
+            if httpx.get(url, timeout=PATIENCE_SECONDS).status_code == 200:
                 return
         time.sleep(0.05)
     raise RuntimeError("the server did not start")

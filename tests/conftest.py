@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import functools
+import gc
 import os
 import shutil
 
@@ -21,6 +22,12 @@ if os.path.isdir(_MEMORY) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:  # 
 def pytest_collection_modifyitems(config, items):
     """Long tests run when what they are about has changed."""
     select(config, items)
+
+
+def pytest_collection_finish():
+    """What has been imported and collected stays to the end: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ _Served = TypeVar("_Served")
 
 PASSWORD = "swordfish"
 _QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-_PATIENCE_SECONDS = 30
+_PATIENCE_SECONDS = 60
 
 
 def why_no_postgresql() -> str:

@@ -9,6 +9,7 @@ import pytest
 from examples.scripts import EXAMPLES, run
 
 
+@pytest.mark.long("examples/quickstart.py", "reusable_holdout")
 def test_quickstart(tmp_path):
     text = run("quickstart.py", folder=tmp_path)
     assert "replayed" in text
@@ -45,6 +46,7 @@ def test_the_costs_are_measured(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long("examples/benchmarks/imports.py", "reusable_holdout")
 def test_the_start_of_a_process_is_measured(tmp_path):
     lines = json.loads(run("benchmarks/imports.py", "--quick", "--json", folder=tmp_path))
     ratios = {line["what"]: line["ratio"] for line in lines}

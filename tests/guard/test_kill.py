@@ -28,9 +28,10 @@ def question(number):
 _ASK_ON = """
 guard = guard_of(sys.argv[1])
 try:
-    while True:
+    for _ in range(int(sys.argv[2])):
         predictions, prior = question(guard.queries_asked)
         print(json.dumps(guard.evaluate_predictions(predictions, prior=prior, name="asked")), flush=True)
+    sys.stdin.readline()  # until it is killed, if that comes late
 except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
 """
@@ -86,8 +87,9 @@ def test_a_hundred_charged_answers_survive_kill_9_at_random_moments(tmp_path, he
     printed, rounds = [], 0
     while not any(isinstance(answer, str) for answer in printed):  # the reason of a halt
         rounds += 1
-        process = child(_ASK_ON, ledger)
-        printed += kill_after(process, int(moments.integers(1, 16)), float(moments.uniform(0.0, 0.012)))
+        lines = int(moments.integers(1, 16))
+        process = child(_ASK_ON, ledger, lines + 10)
+        printed += kill_after(process, lines, float(moments.uniform(0.0, 0.012)))
     assert rounds >= 4
 
     told = [Answer(*answer) for answer in printed if answer != "charges"]

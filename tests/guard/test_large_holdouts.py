@@ -1,9 +1,7 @@
 """A holdout in Parquet files or Dask is the same holdout, and its rows are never in memory together."""
 
-import logging
 import os
 import pickle
-import sys
 import threading
 import warnings
 
@@ -11,6 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from guard.chunk_models import MARK, Predicting, always_no, fails_late, leaves, quotes, talks
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from reusable_holdout import (
@@ -32,7 +31,6 @@ da = pytest.importorskip("dask.array")
 pq = pytest.importorskip("pyarrow.parquet")
 
 ROWS = 3_000
-MARK = 271828.1828459045
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +81,6 @@ def every_form(frame, parquet):
     yield "parquet, labels in Dask", parquet.select(list(X)), lazy.label
     yield "dask", lazy, "label"
     yield "dask, labels apart", lazy[list(X)], lazy.label
-
-
-def always_no(X):
-    """The same for every row."""
-    return np.full(len(X), "no")
-
-
-class Predicting:
-    """A model of a function of a chunk."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def predict(self, X):
-        return self.function(X)
 
 
 # ---- the same holdout
@@ -333,18 +316,6 @@ def test_predictions_in_chunks_must_be_one_for_each_row(many, parquet, rows):
     assert guard.queries_asked == 0
 
 
-def test_a_guard_goes_to_other_processes(many, frame, parquet, ledger):
-    guard, model = many(parquet, "label", ledger, seed=None), Predicting(always_no)
-    answer = guard.evaluate(model, prior=0.5)
-    with joblib.parallel_config("loky", n_jobs=2):
-        answers = joblib.Parallel()(joblib.delayed(guard.evaluate)(model, prior=0.5) for _ in range(2))
-    assert [(one.value, one.replayed) for one in answers] == [(answer.value, True)] * 2
-    assert guard.queries_asked == 1
-    opened = ReusableHoldout.open(ledger, frame.drop(columns="label"), frame.label)
-    assert opened.evaluate(model, prior=0.5).replayed
-    opened.close()
-
-
 def test_the_pickled_guard_holds_no_rows(many, parquet, ledger, frame):
     guard = many(parquet, "label", ledger, seed=None)
     content = pickle.dumps(guard)
@@ -362,33 +333,6 @@ def test_the_next_holdout_may_be_in_chunks(many, frame, parquet, model, ledger):
 
 
 # ---- models that fail, and tell
-
-
-def fails_late(X):
-    """A model that predicts until it sees the last rows, and then quotes them."""
-    if len(X) and X["a"].iloc[-1] == MARK:
-        raise ValueError(f"a private word: {X['a'].iloc[-1]} in {X!r}")
-    return np.full(len(X), "no")
-
-
-def talks(X):
-    """A model that says what it sees."""
-    words = f"a private word: {X['a'].iloc[-1]}"
-    print(words)  # noqa: T201 - this is what it does
-    print(words, file=sys.stderr)  # noqa: T201
-    warnings.warn(words, UserWarning, stacklevel=1)
-    logging.getLogger("model").warning(words)
-    return np.full(len(X), "no")
-
-
-def quotes(X):
-    """A model that quotes each chunk."""
-    raise ValueError(f"a private word: {X!r}")
-
-
-def leaves(X):
-    """A model that ends its worker."""
-    os._exit(7)
 
 
 @pytest.fixture
@@ -445,14 +389,6 @@ def test_a_model_that_talks_is_not_heard_from_any_worker(many, marked, config, c
         assert guard.evaluate(Predicting(talks), prior=0.5).query == 1
     told = "".join(capfd.readouterr()) + caplog.text + "".join(str(one.message) for one in caught)
     assert "private" not in told
-
-
-def test_a_model_that_ends_its_worker_fails(many, marked):
-    guard = many(marked, "label")
-    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(ModelError) as caught:
-        guard.evaluate(Predicting(leaves), prior=0.5)
-    assert "worker" not in str(caught.value).lower()
-    assert guard.queries_asked == 1
 
 
 @pytest.mark.parametrize(
@@ -615,19 +551,6 @@ def test_the_index_that_pandas_wrote_is_no_feature(tmp_path, frame):
     assert ParquetRows(tmp_path).names == ("a", "b", "c", "whole", "label")
 
 
-@pytest.mark.parametrize("change", ["gone", "other"])
-def test_files_that_change_are_noticed_free_of_charge(many, marked, frame, model, tmp_path, change):
-    guard = many(marked, "label")
-    if change == "gone":
-        (tmp_path / "marked.parquet").unlink()
-    else:
-        frame[:100].to_parquet(tmp_path / "marked.parquet")
-    for config in BACKENDS:
-        with joblib.parallel_config(**config), pytest.raises(InputError, match="nothing was charged"):
-            guard.evaluate(model, prior=0.5)
-    assert guard.queries_asked == 0
-
-
 def test_a_ledger_belongs_to_its_files(many, files, frame, ledger, tmp_path):
     many(ParquetRows(files), "label", ledger, seed=None)
     frame[::-1].to_parquet(tmp_path / "other.parquet")
@@ -656,3 +579,39 @@ def test_what_dask_raises_tells_nothing(many, frame):
     with pytest.raises(HoldoutError) as caught:
         many(lazy, "label")
     assert "private" not in str(caught.value)
+
+
+# ---- what ends joblib's workers, or needs others: last, for making them takes seconds
+
+
+@pytest.mark.parametrize("change", ["gone", "other"])
+def test_files_that_change_are_noticed_free_of_charge(many, marked, frame, model, tmp_path, change):
+    guard = many(marked, "label")
+    if change == "gone":
+        (tmp_path / "marked.parquet").unlink()
+    else:
+        frame[:100].to_parquet(tmp_path / "marked.parquet")
+    for config in BACKENDS:
+        with joblib.parallel_config(**config), pytest.raises(InputError, match="nothing was charged"):
+            guard.evaluate(model, prior=0.5)
+    assert guard.queries_asked == 0
+
+
+def test_a_model_that_ends_its_worker_fails(many, marked):
+    guard = many(marked, "label")
+    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(ModelError) as caught:
+        guard.evaluate(Predicting(leaves), prior=0.5)
+    assert "worker" not in str(caught.value).lower()
+    assert guard.queries_asked == 1
+
+
+def test_a_guard_goes_to_other_processes(many, frame, parquet, ledger):
+    guard, model = many(parquet, "label", ledger, seed=None), Predicting(always_no)
+    answer = guard.evaluate(model, prior=0.5)
+    with joblib.parallel_config("loky", n_jobs=2):
+        answers = joblib.Parallel()(joblib.delayed(guard.evaluate)(model, prior=0.5) for _ in range(2))
+    assert [(one.value, one.replayed) for one in answers] == [(answer.value, True)] * 2
+    assert guard.queries_asked == 1
+    opened = ReusableHoldout.open(ledger, frame.drop(columns="label"), frame.label)
+    assert opened.evaluate(model, prior=0.5).replayed
+    opened.close()

@@ -51,8 +51,9 @@ except Halted as halt:
 _ASK_ON = """
 guard = guard_of(*sys.argv[1:3])
 try:
-    while True:
+    for _ in range(int(sys.argv[3])):
         print(json.dumps(ask(guard, guard.queries_asked)), flush=True)
+    sys.stdin.readline()  # until it is killed, if that comes late
 except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
 """
@@ -163,8 +164,9 @@ def test_charged_answers_on_a_server_survive_kill_9_at_random_moments(server_url
     printed, rounds = [], 0
     while "charges" not in printed:  # the reason of a halt
         rounds += 1
-        process = child(_ASK_ON, server_url, key)
-        printed += kill_after(process, int(moments.integers(1, 16)), float(moments.uniform(0.0, 0.012)))
+        lines = int(moments.integers(1, 16))
+        process = child(_ASK_ON, server_url, key, lines + 5)
+        printed += kill_after(process, lines, float(moments.uniform(0.0, 0.012)))
     assert rounds >= 3
 
     told = [Answer(*answer) for answer in printed if answer != "charges"]

@@ -3,7 +3,7 @@
 import pytest
 from guard.every_holdout import Game
 
-EVERY_KIND = frozenset({"policy", "reveal", "final"})
+LONG = pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
 
 
 def worst(rows, queries, charges, beta, **changes):
@@ -22,13 +22,15 @@ def test_one_question_and_a_final_miss_seldom_enough_and_not_never(rows, beta, m
 
 @pytest.mark.parametrize("threshold", [0.1, 0.2, 0.35])
 @pytest.mark.parametrize("charges", [1, 2])
-@pytest.mark.parametrize(("rows", "beta"), [(6, 0.05), (6, 0.5), (8, 0.05)])
+@pytest.mark.parametrize(("rows", "beta"), [(6, 0.05), (6, 0.5), pytest.param(8, 0.05, marks=LONG)])
 def test_no_analyst_of_two_questions_and_two_finals_misses_more_often(rows, beta, charges, threshold):
     assert worst(rows, 2, charges, beta, threshold=threshold, finals=(1, 2)) <= beta
 
 
 @pytest.mark.parametrize("charges", [1, 2])
-@pytest.mark.parametrize(("rows", "beta"), [(6, 0.5), (8, 0.5), (8, 0.05)])
+@pytest.mark.parametrize(
+    ("rows", "beta"), [(6, 0.5), pytest.param(8, 0.5, marks=LONG), pytest.param(8, 0.05, marks=LONG)]
+)
 @pytest.mark.parametrize(("policy", "threshold"), [("gate", 0.0), ("ladder", 0.2), ("guess-and-check", 0.2)])
 def test_no_analyst_of_another_policy_misses_more_often(policy, threshold, rows, beta, charges):
     assert worst(rows, 2, charges, beta, policy=policy, threshold=threshold) <= beta
@@ -48,7 +50,7 @@ def test_choices_and_batches_beside_other_policies_miss_seldom_enough(kind, poli
     assert worst(6, 2, 2, 0.5, policy=policy, threshold=threshold, kinds=kinds) <= 0.5
 
 
-@pytest.mark.parametrize("kind", ["compare", "failure"])
+@pytest.mark.parametrize("kind", [pytest.param("compare", marks=LONG), "failure"])
 def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
     assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "policy", "final"})) <= 0.5
 
@@ -71,7 +73,7 @@ def test_intervals_that_forget_the_history_miss_more_often_and_that_is_found(que
     assert worst(6, queries, 2, 0.05, twin=forgetful, beam=beam, kinds=kinds, priors=1) > 0.05
 
 
-@pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
+@LONG
 @pytest.mark.parametrize("rows", [10, 12])
 @pytest.mark.parametrize("beta", [0.05, 0.5])
 @pytest.mark.parametrize("charges", [1, 2])
@@ -79,7 +81,7 @@ def test_no_analyst_of_more_rows_misses_more_often(rows, beta, charges):
     assert worst(rows, 2, charges, beta) <= beta
 
 
-@pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
+@LONG
 @pytest.mark.parametrize(
     ("rows", "queries", "charges", "beam"), [(6, 3, 1, None), (6, 3, 2, 20), (8, 4, 2, 3)]
 )

@@ -5,8 +5,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -217,12 +217,12 @@ def test_waiting_for_another_writer_does_not_fail(tmp_path):
     ledger.create("{}")
     holder = sqlite3.connect(tmp_path / "guard.db", isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN IMMEDIATE")
-    from threading import Timer
-
-    Timer(0.3, lambda: holder.execute("COMMIT")).start()
-    start = time.monotonic()
-    append(ledger, make_row(1))
-    assert time.monotonic() - start > 0.2
+    with ThreadPoolExecutor(1) as pool:
+        appending = pool.submit(append, ledger, make_row(1))
+        with pytest.raises(TimeoutError):
+            appending.result(0.2)
+        holder.execute("COMMIT")
+        appending.result()
     ledger.close()
     holder.close()
 

@@ -104,6 +104,7 @@ def project(tmp_path):
     )
 
 
+@pytest.mark.long("tests/mutation")
 def test_a_run_tells_the_killed_from_the_survivors_and_goes_on_where_it_stopped(project, capsys):
     assert main(["--sample", "0", "--workers", "1"], project) == 1
     out, err = capsys.readouterr()

@@ -1,5 +1,7 @@
 """Guards whose questions are all charged, so that the budget can be counted; and a Dask cluster."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,7 @@ def answer_or_halt():
     return ask
 
 
-@pytest.fixture(scope="session")
+@contextlib.contextmanager
 def dask_cluster():
     """Two workers, each a process, on loopback and without a dashboard; its port is any that is free."""
     distributed = pytest.importorskip("distributed")
@@ -61,6 +63,16 @@ def dask_cluster():
             dashboard_address="127.0.0.1:0",
             scheduler_kwargs={"dashboard": False},
         ) as cluster,
-        distributed.Client(cluster) as client,
+        distributed.Client(cluster),
     ):
-        yield client
+        yield
+
+
+@pytest.fixture(scope="module", params=["loky", "threading", "multiprocessing", "dask"])
+def backend(request):
+    """Name of a backend; all tests of one run together, and the cluster only while Dask's is asked for.
+
+    A process that forks with a cluster in it, as joblib does for multiprocessing, was seen to lose its workers.
+    """
+    with dask_cluster() if request.param == "dask" else contextlib.nullcontext():
+        yield request.param

@@ -15,14 +15,6 @@ from reusable_holdout import Answer, Halted, verify
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
-@pytest.fixture(params=["loky", "threading", "multiprocessing", "dask"])
-def backend(request):
-    """Name of a backend; the cluster runs while Dask's is asked for."""
-    if request.param == "dask":
-        request.getfixturevalue("dask_cluster")
-    return request.param
-
-
 def test_workers_share_one_budget_exactly(make_guard, predictions, backend):
     guard = make_guard()
     tasks = [delayed(guard.evaluate_predictions)(predictions(k), prior=0.85, name=str(k)) for k in range(25)]

@@ -32,7 +32,7 @@ def api(make_competition, folder, key_file):
 
 
 def test_every_route_is_described_with_its_refusals_in_the_one_shape(api):
-    description = httpx.get(f"{api[0].url}/api/v1/openapi.json").json()
+    description = httpx.get(f"{api[0].url}/api/v1/openapi.json", timeout=PATIENCE_SECONDS).json()
     routes = [(path, method, one) for path, of in description["paths"].items() for method, one in of.items()]
 
     assert len(routes) == 2 * 19
@@ -51,7 +51,7 @@ def test_every_route_is_described_with_its_refusals_in_the_one_shape(api):
 
 def test_nothing_described_names_a_label_or_a_file_of_the_server(api, folder):
     server, _ = api
-    text = httpx.get(f"{server.url}/api/v1/openapi.json").text
+    text = httpx.get(f"{server.url}/api/v1/openapi.json", timeout=PATIENCE_SECONDS).text
 
     assert str(folder) not in text
     assert "labels.csv" not in text
@@ -64,7 +64,7 @@ def test_a_fuzzer_finds_no_failure_and_no_answer_that_is_not_described(api, exam
         warnings.simplefilter("ignore")
         schemathesis = pytest.importorskip("schemathesis")
     server, token = api
-    described = httpx.get(f"{server.url}/api/v1/openapi.json").json()
+    described = httpx.get(f"{server.url}/api/v1/openapi.json", timeout=PATIENCE_SECONDS).json()
     seen = set()
     for given_token in (token, ADMIN):
         schema = schemathesis.openapi.from_dict(described)

@@ -1,12 +1,13 @@
 """What protects a server: tokens, forms, rates, sizes, times, and errors that say nothing."""
 
 import contextlib
+import functools
 import logging
 import socket
 
 import httpx
 import pytest
-from board_servers import served
+from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard import StoreError, tokens
 from reusable_holdout_leaderboard.security import Problem, Rates, Sessions, address_of
 from reusable_holdout_leaderboard.services import problem_of
@@ -15,6 +16,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from reusable_holdout.errors import HoldoutError, InputError
+
+get, post, request = (
+    functools.partial(one, timeout=PATIENCE_SECONDS) for one in (httpx.get, httpx.post, httpx.request)
+)
 
 ADMIN = "rh_administrator"
 
@@ -67,28 +72,28 @@ def test_nobody_submits_without_a_teams_token(serve, headers):
     server, _, _ = serve()
 
     for path in ("submissions", "evaluate"):
-        answer = httpx.post(f"{server.url}/api/v1/{path}", headers=headers)
+        answer = post(f"{server.url}/api/v1/{path}", headers=headers)
         assert error_of(answer) == (401, "unauthorized")
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
 def test_every_address_of_organisers_needs_their_token(serve):
     server, _, token = serve()
-    paths = httpx.get(f"{server.url}/api/v1/openapi.json").json()["paths"]
+    paths = get(f"{server.url}/api/v1/openapi.json").json()["paths"]
     organising = [(path, method) for path, one in paths.items() if "/admin/" in path for method in one]
 
     assert len(organising) == 14
     for path, method in organising:
         address = server.url + path.format(slug="demo", team_id=1)
         for headers in ({}, bearer(token), bearer("x")):
-            assert error_of(httpx.request(method, address, headers=headers)) == (401, "unauthorized")
+            assert error_of(request(method, address, headers=headers)) == (401, "unauthorized")
 
 
 def test_where_there_is_no_administrator_nobody_is_one(serve):
     server, _, _ = serve(admin_digest="")
 
     for headers in ({}, bearer(ADMIN), {"Authorization": "Bearer"}):
-        answer = httpx.get(f"{server.url}/api/v1/admin/status", headers=headers)
+        answer = get(f"{server.url}/api/v1/admin/status", headers=headers)
         assert error_of(answer) == (401, "unauthorized")
 
 
@@ -98,7 +103,7 @@ def test_a_session_cookie_does_not_open_the_api_for_forms_of_other_sites_to_use(
     server.app.state.boards.sessions.begin(response, competition.slug, token)
     cookie = response.headers["set-cookie"].split(";")[0]
 
-    answer = httpx.post(f"{server.url}/api/v1/submissions", headers={"Cookie": cookie})
+    answer = post(f"{server.url}/api/v1/submissions", headers={"Cookie": cookie})
 
     assert error_of(answer) == (401, "unauthorized")
 
@@ -106,9 +111,9 @@ def test_a_session_cookie_does_not_open_the_api_for_forms_of_other_sites_to_use(
 # ---- how much, how long, how often
 
 
-def raw(server, content, *, seconds=5.0):
+def raw(server, content):
     """First line of the answer to bytes that are sent as they are, the connection held open."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as connection:
         connection.sendall(content)
         return connection.recv(65536).split(b"\r\n")[0]
 
@@ -131,7 +136,7 @@ def test_a_body_of_unknown_size_is_read_no_further_than_allowed(serve):
 
     headers = bearer(token) | {"Content-Type": "application/json"}
     with contextlib.suppress(httpx.WriteError, httpx.ReadError):  # it may hang up before we are done
-        answer = httpx.post(f"{server.url}/api/v1/evaluate", content=endless(), headers=headers)
+        answer = post(f"{server.url}/api/v1/evaluate", content=endless(), headers=headers)
         assert error_of(answer) == (413, "too_large")
     head = f"POST /api/v1/evaluate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
     head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -162,7 +167,7 @@ def test_a_body_that_is_no_form_is_refused(serve, kind):
     headers = bearer(token) | {"Content-Type": kind}
 
     for content in (b"", b"nonsense", b"--x\r\n", b'--x\r\nContent-Disposition: form-data; name="file"'):
-        answer = httpx.post(f"{server.url}/api/v1/submissions", headers=headers, content=content)
+        answer = post(f"{server.url}/api/v1/submissions", headers=headers, content=content)
         assert answer.status_code in {400, 415, 422}
         error_of(answer)
 
@@ -171,9 +176,9 @@ def test_a_form_of_many_files_or_fields_is_refused(serve):
     server, competition, token = serve()
     url, headers = f"{server.url}/api/v1/submissions", bearer(token)
 
-    many = httpx.post(url, headers=headers, files=[("file", (f"{n}.csv", b"x")) for n in range(3)])
-    fields = httpx.post(url, headers=headers, files={"file": b"x"}, data={str(n): "x" for n in range(20)})
-    large = httpx.post(url, headers=headers, files={"file": b"x"}, data={"claimed": "1" * 100_000})
+    many = post(url, headers=headers, files=[("file", (f"{n}.csv", b"x")) for n in range(3)])
+    fields = post(url, headers=headers, files={"file": b"x"}, data={str(n): "x" for n in range(20)})
+    large = post(url, headers=headers, files={"file": b"x"}, data={"claimed": "1" * 100_000})
 
     for answer in (many, fields, large):
         assert error_of(answer) == (400, "bad_request")
@@ -183,7 +188,7 @@ def test_a_form_of_many_files_or_fields_is_refused(serve):
 def test_requests_of_one_address_are_limited(serve):
     server, _, _ = serve(requests_per_minute=12)  # a bucket of 3
 
-    answers = [httpx.get(f"{server.url}/api/v1/status") for _ in range(4)]
+    answers = [get(f"{server.url}/api/v1/status") for _ in range(4)]
 
     assert [one.status_code for one in answers] == [200, 200, 200, 429]
     assert error_of(answers[3]) == (429, "rate")
@@ -199,7 +204,7 @@ def test_submissions_of_one_team_are_limited_and_a_batch_counts_as_many(serve, p
             "batch": [predictions(0.9, shift).tolist() for shift in shifts],
             "priors": [0.9] * len(shifts),
         }
-        return httpx.post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json=batch).status_code
+        return post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json=batch).status_code
 
     assert ask(token, [0, 1, 2]) == 200
     assert ask(token, [3]) == 429
@@ -266,7 +271,7 @@ def test_all_answers_have_the_headers_that_protect_a_browser(serve):
     server, _, _ = serve()
 
     for path in ("/", "/api/v1/status", "/api/v1/me", "/nothing", "/static/nothing", "/c/demo"):
-        headers = httpx.get(server.url + path).headers
+        headers = get(server.url + path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "http" not in policy
@@ -291,8 +296,8 @@ def test_a_failure_inside_the_server_is_one_constant_answer_and_logs_no_words(se
     monkeypatch.setattr(type(boards.competition()), "submit_predictions", fail)
     with caplog.at_level(logging.DEBUG):
         answers = [
-            httpx.get(f"{server.url}/api/v1/board"),
-            httpx.post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json={"predictions": [1]}),
+            get(f"{server.url}/api/v1/board"),
+            post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json={"predictions": [1]}),
         ]
 
     assert [error_of(one) for one in answers] == [(500, "internal")] * 2
@@ -300,7 +305,7 @@ def test_a_failure_inside_the_server_is_one_constant_answer_and_logs_no_words(se
     assert all("content-security-policy" in one.headers for one in answers)
     assert "RuntimeError in reusable_holdout_leaderboard" in caplog.text
     assert secret not in caplog.text
-    assert httpx.get(f"{server.url}/api/v1/status").status_code == 200
+    assert get(f"{server.url}/api/v1/status").status_code == 200
 
 
 @pytest.mark.parametrize(

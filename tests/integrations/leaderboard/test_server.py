@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import httpx
 import psutil
 import pytest
-from board_servers import free_port, served_by_processes
+from board_servers import PATIENCE_SECONDS, free_port, served_by_processes
 from reusable_holdout_leaderboard import Competition, tokens
 from reusable_holdout_leaderboard.commands import add_commands
 from reusable_holdout_leaderboard.remote import RemoteHoldout
@@ -271,7 +271,6 @@ def test_a_competition_is_run_from_its_folder(
         run(f"board renew-token Red {place} {key}")
 
 
-@pytest.mark.timeout(120)
 def test_two_commands_make_a_board_with_a_submission(tmp_path, run):
     folder, port = tmp_path / "data", free_port()
     command = f"serve --example --folder {folder} --port {port} --workers 2"
@@ -286,10 +285,10 @@ def test_two_commands_make_a_board_with_a_submission(tmp_path, run):
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx.TransportError):
-                if httpx.get(f"{url}/api/v1/status").is_success:
+                if httpx.get(f"{url}/api/v1/status", timeout=PATIENCE_SECONDS).is_success:
                     break
             time.sleep(0.1)
         made = folder / "example"
@@ -301,7 +300,7 @@ def test_two_commands_make_a_board_with_a_submission(tmp_path, run):
         frozen = json.loads(run(f"board freeze {admin}"))
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(PATIENCE_SECONDS)
         output.close()
 
     assert sent["state"] == "scored"
@@ -337,7 +336,7 @@ def test_a_server_that_is_stopped_leaves_no_settings_behind(
         assert len(list(folder.glob("server-*.json"))) == 1
         process = psutil.Process(number)
         process.send_signal(stop)
-        process.wait(20)
+        process.wait(PATIENCE_SECONDS)
 
     assert not list(folder.glob("server-*.json"))
 

@@ -12,8 +12,26 @@ import urllib.request
 import numpy as np
 import pytest
 from mlflow import MlflowClient
+from servers import run_folder, shared
 
 from reusable_holdout import ReusableHoldout
+
+# what `mlflow server` starts: its own process takes as long again, only to start this one
+_SERVER = """
+import os, sys
+import uvicorn
+from mlflow import server
+
+port, database, artifacts = sys.argv[1:]
+os.environ |= {
+    server.BACKEND_STORE_URI_ENV_VAR: database,
+    server.REGISTRY_STORE_URI_ENV_VAR: database,
+    server.ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/",
+    server.ARTIFACTS_DESTINATION_ENV_VAR: artifacts,
+    server.SERVE_ARTIFACTS_ENV_VAR: "true",
+}
+uvicorn.run("mlflow.server.fastapi_app:app", host="127.0.0.1", port=int(port))
+"""
 
 
 class TrackingServer:
@@ -27,13 +45,9 @@ class TrackingServer:
 
     def start(self):
         """Start it and wait until it answers."""
-        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--workers", "1", "--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db"]
-        command += ["--artifacts-destination", f"{self.folder}/artifacts"]
-        environment = os.environ | {
-            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-            "MLFLOW_DISABLE_TELEMETRY": "true",
-        }
+        command = [sys.executable, "-c", _SERVER, str(self.port), f"sqlite:///{self.folder}/mlflow.db"]
+        command += [str(self.folder / "artifacts")]
+        environment = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=log, start_new_session=True, cwd=self.folder
@@ -55,9 +69,10 @@ class TrackingServer:
 
 
 @pytest.fixture(scope="session")
-def tracking_server(tmp_path_factory):
-    """A server that all tests share; one that kills it starts it again."""
+def tracking_server(tmp_path_factory, empty_database):
+    """A server that all tests of a process share; one that kills it starts it again."""
     server = TrackingServer(tmp_path_factory.mktemp("mlflow"))
+    shutil.copy(empty_database, server.folder / "mlflow.db")
     try:
         server.start()
         yield server
@@ -73,9 +88,15 @@ def server(tracking_server):
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory):
     """File of a tracking database with nothing in it: making its tables takes seconds, copying it does not."""
-    path = tmp_path_factory.mktemp("empty") / "mlflow.db"
-    MlflowClient(f"sqlite:///{path}").search_experiments()
-    return path
+    folder = run_folder(tmp_path_factory)
+
+    def make():
+        path = folder / "mlflow.db"
+        MlflowClient(f"sqlite:///{path}").search_experiments()
+        return str(path)
+
+    with shared(folder, "mlflow", make, os.unlink) as path:
+        yield path
 
 
 @pytest.fixture

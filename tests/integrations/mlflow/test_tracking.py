@@ -275,16 +275,41 @@ def test_a_block_that_is_never_left_is_ended_with_the_interpreter(database, tmp_
     assert run.data.metrics["holdout_answer"] == 0.99
 
 
+def is_open(connection):
+    """Whether a client still waits for what it asked."""
+    connection.setblocking(False)
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except BlockingIOError:
+        return True
+    return False
+
+
+def next_waiting(listening):
+    """Connection of the next client that has asked something and waits."""
+    while True:
+        connection, _ = listening.accept()
+        if connection.recv(1 << 16) and is_open(connection):
+            return connection
+        connection.close()
+
+
 def test_the_loop_does_not_wait_for_a_server_that_does_not_answer(make_guard, questions, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    for pause in ("_SHORTEST_PAUSE", "_PAUSE_PER_FAILURE"):
+        monkeypatch.setattr(f"reusable_holdout_mlflow.run_log.{pause}", 0.0)
     guard = make_guard()
     with socket.socket() as silent:  # takes connections and says nothing
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.warns(RuntimeWarning), track(guard, tracking_uri=uri):
-            started = time.monotonic()
-            for predictions, prior in questions:
-                guard.evaluate_predictions(predictions, prior=prior)
-            assert time.monotonic() - started < 1
+            monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "300")
+            with next_waiting(silent) as request:
+                for predictions, prior in questions:
+                    guard.evaluate_predictions(predictions, prior=prior)
+                assert is_open(request)
+            silent.close()
+    assert guard.queries_asked == len(questions)

@@ -1,11 +1,9 @@
 """Threads and processes on one study and one ledger have one budget."""
 
-import subprocess
-import sys
-
 import numpy as np
 import optuna
 import pytest
+from children import Child
 from reusable_holdout_optuna import GuardedStudy, guard_results
 
 from reusable_holdout import Halted, ReusableHoldout
@@ -44,11 +42,8 @@ def shared(tmp_path, labels):
 
 def test_two_processes_share_one_budget_and_both_end(shared):
     folder, guard = shared
-    workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER], cwd=folder, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    printed = [worker.communicate()[0] for worker in workers]
+    workers = [Child(WORKER, folder=folder) for _ in range(2)]
+    printed = [worker.communicate() for worker in workers]
     assert [worker.returncode for worker in workers] == [7, 7]
     assert printed == ["queries 8\n"] * 2
     study = optuna.load_study(study_name="shared", storage=f"sqlite:///{folder / 'study.db'}")
