@@ -69,9 +69,9 @@ class Gate(Check):
         low, high = certificate.around(
             terms.prior - reach, terms.prior + reach, length=length, share=certificate.shares.charged
         )
-        if certificate.greater_is_better:
-            return Interval(low, certificate.upper)
-        return Interval(certificate.lower, high)
+        if certificate.greater_is_better:  # what was named is in its own interval, even between two counts
+            return Interval(min(low, terms.prior), certificate.upper)
+        return Interval(certificate.lower, max(high, terms.prior))
 
     def agreed(
         self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
