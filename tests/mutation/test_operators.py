@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from mutation.operators import apply, mutants_of
 from mutation.tree import watched
 
@@ -16,7 +17,7 @@ def _changes(source, operator=None):
     return [ast.unparse(ast.parse(apply(mutant, source))) for mutant in mutants]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operator", "source", "mutated"),
     [
         ("boundary", "a < b", ["a <= b"]),
@@ -53,7 +54,7 @@ def test_an_operator_makes_these_of_that(operator, source, mutated):
     assert _changes(source, operator) == mutated
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         '"""1 < 2"""',
@@ -140,6 +141,6 @@ def test_a_watched_source_takes_note_first_thing_in_every_function():
     assert found == ["a.py:A.f", "a.py:A.g", "a.py:h", "a.py:h.k"]
 
 
-@pytest.mark.parametrize("path", sorted(_PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
+@for_each("path", sorted(_PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
 def test_every_source_can_be_watched(path):
     compile(watched(path.name, path.read_text()), path.name, "exec")
