@@ -15,6 +15,8 @@ from reusable_holdout.datasets import load_adult
 from reusable_holdout.demo import DemoResult, run_demo
 from reusable_holdout.guard import released
 
+long = pytest.mark.long("reusable_holdout", "README.md")
+
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
@@ -25,6 +27,7 @@ def result(tmp_path_factory):
     return DemoResult(**json.loads(printed.getvalue())), folder
 
 
+@long
 def test_the_search_overfits_a_plain_holdout_and_not_the_guarded_one(result):
     found, _ = result
     assert found.plain_reported - found.plain_fresh > 0.025
@@ -33,12 +36,14 @@ def test_the_search_overfits_a_plain_holdout_and_not_the_guarded_one(result):
     assert 1 <= found.charges <= found.budget
 
 
+@long
 def test_every_interval_of_the_demo_is_no_wider_than_the_tolerance_allows(result):
     _, folder = result
     history = released(folder / "guard.db").history
     assert ((history["high"] - history["low"]) <= 2 * 0.051).all()
 
 
+@long
 def test_the_ledger_is_sound_and_the_picture_is_there(result):
     found, folder = result
     assert found.ledger_sound
@@ -46,6 +51,7 @@ def test_the_ledger_is_sound_and_the_picture_is_there(result):
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 
+@long
 def test_the_table_says_what_was_found(result):
     found, _ = result
     text = str(found)
@@ -60,12 +66,13 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
         run_demo(folder=tmp_path / "file")
 
 
-@pytest.mark.long("reusable_holdout")
+@long
 def test_its_interval_holds_for_another_seed(tmp_path):
     found = run_demo(folder=tmp_path, seed=3)
     assert found.guarded_low <= found.guarded_fresh <= found.guarded_high
 
 
+@long
 def test_it_prints_what_the_readme_shows(result):
     text = (Path(__file__).parents[2] / "README.md").read_text()
     blocks = re.findall(r"```text\n(.*?)```", text, flags=re.DOTALL)

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pytest
+from cases import for_each
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import POLICIES, Choose, Compare, Final, GateCompare, Reveal, State, Terms
@@ -95,9 +95,9 @@ def reaches(kind):
     return math.floor(tails.comparison * unit), math.floor(tails.answer * unit)
 
 
-@pytest.mark.parametrize(("bounds", "better"), [((0.0, 1.0), True), ((0.0, 1.3), False)])
-@pytest.mark.parametrize("mechanism", ["numeric-sparse", "target-charging", "noiseless"])
-@pytest.mark.parametrize("name", KINDS)
+@for_each(("bounds", "better"), [((0.0, 1.0), True), ((0.0, 1.3), False)])
+@for_each("mechanism", ["numeric-sparse", "target-charging", "noiseless"])
+@for_each("name", KINDS)
 def test_an_interval_reaches_whatever_may_have_led_to_its_outcome(name, mechanism, better, bounds):
     lower, span = bounds[0], bounds[1] - bounds[0]
     for threshold in THRESHOLDS:
@@ -124,8 +124,8 @@ def test_an_interval_reaches_whatever_may_have_led_to_its_outcome(name, mechanis
                 assert low - 1e-15 <= held <= high + 1e-15, (threshold, prior, value, n, m, outcome.told)
 
 
-@pytest.mark.parametrize("better", [True, False])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@for_each("better", [True, False])
+@for_each("mechanism", MECHANISMS)
 def test_no_other_candidate_is_better_than_a_choice_says(mechanism, better):
     for threshold in THRESHOLDS:
         numbers = certificate(mechanism, threshold, bounds=(0.0, 1.0), better=better)
@@ -151,7 +151,7 @@ def test_no_other_candidate_is_better_than_a_choice_says(mechanism, better):
                         assert (others - score / GRID) * kind.certificate.better >= 0.0
 
 
-@pytest.mark.parametrize("span", [0.2, 0.5, 1.0, 1.3, 2.0, 4.0, 9.99, 10.0, 31.0])
+@for_each("span", [0.2, 0.5, 1.0, 1.3, 2.0, 4.0, 9.99, 10.0, 31.0])
 def test_a_final_holds_the_value_that_it_rounds(span):
     numbers = certificate("noiseless", 0.1, bounds=(0.0, span), better=True)
     kind = Final(replace(numbers, bound=Nothing()), KeyedNoise(bytes(32)))
@@ -171,8 +171,8 @@ def test_candidates_with_equal_priors_have_ranks_of_their_own():
     assert ranks == ["rank 1", "rank 2", "rank 3", "rank 4"]
 
 
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("threshold", THRESHOLDS)
+@for_each("name", KINDS)
+@for_each("threshold", THRESHOLDS)
 def test_the_weights_of_all_outcomes_that_cost_something_sum_to_one_at_most(name, threshold):
     kind = kind_of(name, "noiseless", threshold)
     for prior in (0.0, 0.4, 1.0):

@@ -161,6 +161,11 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
+            r"^precision \*?= ",
+            "how many digits are computed, at first and then, until what they say is certified",
+        ),
+        PassedOver(
+            ("number",),
             r"^_STIRLING_FROM = |^h = ",
             "where one formula takes over from another that is as exact, and the step of a difference quotient",
         ),

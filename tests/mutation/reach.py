@@ -48,10 +48,10 @@ class Test:
 
 @dataclass
 class Reach:
-    """Tests by the blocks they reach, as ``file:block``, and by the functions of these, whatever their version."""
+    """Tests by the blocks they reach, as ``file:block``, and by the functions of these and their versions."""
 
     tests_of: dict[str, set[Test]] = field(default_factory=dict)
-    callers: dict[str, set[Test]] = field(default_factory=dict)
+    callers: dict[str, dict[str, set[Test]]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
 
     def add(self, unit: dict[str, Any]) -> None:
@@ -73,28 +73,34 @@ class Reach:
             those = {tests[name]} if name in tests else set() if name else set(tests.values())
             for block in blocks:
                 self.tests_of.setdefault(block, set()).update(those)
-                self.callers.setdefault(block.rpartition("@")[0], set()).update(those)
+                function, _, rest = block.rpartition("@")
+                versions = self.callers.setdefault(function, {})
+                versions.setdefault(rest.partition("#")[0], set()).update(those)
 
     def tests(self, mutant: Mutant, source: str) -> set[Test]:
         """Tests that may tell a mutant from the original: those that reach the block in which it lies.
 
-        Of a default, and where the function has changed since, those that call the function; of what stands in no
-        function, those that call any function of its class, else of its file.
+        Of a default, and as far as the function has changed since they were watched, those that call the function; of
+        what stands in no function, those that call any function of its class, else of its file.
         """
         line = source.encode()[: mutant.start].count(b"\n") + 1
         every = blocks_of(source)
         own = [block for block in every if block.function == mutant.function]
         inside = [block for block in own if block.first <= line <= block.last]
-        if inside and any(f"{mutant.file}:{block.name}" in self.tests_of for block in own):
+        if inside:
             innermost = max(inside, key=lambda block: block.first)
-            return self.tests_of.get(f"{mutant.file}:{innermost.name}", set())
+            known = {block.version for block in own}
+            versions = self.callers.get(f"{mutant.file}:{mutant.function}", {})
+            changed = (tests for version, tests in versions.items() if version not in known)
+            return self.tests_of.get(f"{mutant.file}:{innermost.name}", set()).union(*changed)
         if own:
             return self._callers(mutant.file, own)
         of_class = [block for block in every if block.function.startswith(f"{mutant.function}.")]
         return self._callers(mutant.file, of_class) or self._callers(mutant.file, every)
 
     def _callers(self, file: str, blocks: Iterable[Block]) -> set[Test]:
-        return set().union(*(self.callers.get(f"{file}:{block.function}", ()) for block in blocks))
+        versions = (self.callers.get(f"{file}:{block.function}", {}) for block in blocks)
+        return set().union(*(tests for found in versions for tests in found.values()))
 
 
 def reach_of_tests(

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from mutation.operators import apply, mutants_of
 from mutation.tree import blocks_of, watched
 
@@ -17,7 +18,7 @@ def _changes(source, operator=None):
     return [ast.unparse(ast.parse(apply(mutant, source))) for mutant in mutants]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("operator", "source", "mutated"),
     [
         ("boundary", "a < b", ["a <= b"]),
@@ -54,7 +55,7 @@ def test_an_operator_makes_these_of_that(operator, source, mutated):
     assert _changes(source, operator) == mutated
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         '"""1 < 2"""',
@@ -205,6 +206,6 @@ def test_a_block_is_a_body_or_what_follows_a_statement_that_may_leave_it():
     ]
 
 
-@pytest.mark.parametrize("path", sorted(_PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
+@for_each("path", sorted(_PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
 def test_every_source_can_be_watched(path):
     compile(watched(path.name, path.read_text()), path.name, "exec")

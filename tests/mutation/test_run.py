@@ -141,7 +141,8 @@ def test_what_tests_reach_is_found_again_after_a_change_unless_it_is_to_be_trust
     for source, trusting in ((_ORDER, False), (_ORDER + "\n", True), (_ORDER + "\n", False), (_ORDER, True)):
         (project.top / "toy/order.py").write_text(source)
         reach = reach_of_tests(project, count=1, say=said.append, trusting=trusting)
-        assert {test.name for test in reach.callers["toy/order.py:smaller"]} == {
+        [callers] = reach.callers["toy/order.py:smaller"].values()
+        assert {test.name for test in callers} == {
             "tests/test_order.py::test_the_smaller_of_equals_is_the_second"
         }
     began = [text for text in said if "finding out" in text]
@@ -161,9 +162,13 @@ def test_a_mutant_in_a_branch_is_tried_by_the_tests_that_enter_it_or_all_callers
             "reached": {"enters": [whole, branch], "passes": [whole, rest]},
         }
     )
+    changed = source.replace("if a", "if a > 3")
+    other = {"servers": [], "shared": [], "tests": [test | {"test": "later"}]}
+    reach.add(other | {"reached": {"later": [f"a.py:{blocks_of(changed)[2].name}"]}})
+    every = {"enters", "passes"}
     for text, of_each in (
-        (source, [{"enters"}, {"passes"}]),
-        (source.replace("if a", "if a > 3"), 4 * [{"enters", "passes"}]),
+        (source, [{"enters", "later"}, {"passes", "later"}]),
+        (changed, [every, every, every, every | {"later"}]),
     ):
         mutants = mutants_of(text, "a.py")
         assert [{test.name for test in reach.tests(mutant, text)} for mutant in mutants] == of_each

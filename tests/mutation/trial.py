@@ -23,7 +23,7 @@ __all__ = ["Result", "Results", "try_mutant", "turns"]
 _SECONDS = 60.0  # of tests for one mutant
 _NEAR = (2.0, 8.0, 35.0)  # of them, in each turn for those of its own room
 _FIRST_FAR = 5.0  # in the first turn for others
-_WITH_SERVER = 20.0  # beside the others
+_WITH_SERVER = 45.0  # beside the others
 _COLLECTING = 0.2  # to read a file of tests
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cache
 
 import pytest
+from cases import for_each
 
 from reusable_holdout.validity import (
     CHARGE,
@@ -119,7 +120,7 @@ def kraft(game):
     return best_sums(game)(0, 0)
 
 
-@pytest.mark.parametrize(("queries", "most"), EVERY)
+@for_each(("queries", "most"), EVERY)
 def test_no_mixture_of_kinds_overfills_the_kraft_sum_and_the_best_fill_it(queries, most):
     total = kraft(Game(queries, most))
     assert total <= 1
@@ -132,12 +133,12 @@ def test_no_mixture_of_kinds_overfills_the_kraft_sum_and_the_best_fill_it(querie
 
 
 @pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
-@pytest.mark.parametrize(("queries", "most"), [(12, 4), (20, 7), (30, 3), (16, 16), (9, 20)])
+@for_each(("queries", "most"), [(12, 4), (20, 7), (30, 3), (16, 16), (9, 20)])
 def test_no_mixture_overfills_the_kraft_sum_of_larger_games(queries, most):
     assert kraft(Game(queries, most)) <= 1
 
 
-@pytest.mark.parametrize(("queries", "most"), EVERY)
+@for_each(("queries", "most"), EVERY)
 def test_the_exact_weights_are_those_of_the_public_lengths(queries, most):
     game, code = Game(queries, most), TranscriptCode(queries=queries, charges=most)
     for charges in range(min(queries, most)):
@@ -197,8 +198,8 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize("most", [2, 3, 4])
-@pytest.mark.parametrize("twin", TWINS)
+@for_each("most", [2, 3, 4])
+@for_each("twin", TWINS)
 def test_other_shares_overfill_the_kraft_sum(twin, most):
     changes, expected = TWINS[twin]
     total = kraft(Game(7, most, **changes))

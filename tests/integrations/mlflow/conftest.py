@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from mlflow import MlflowClient
@@ -107,6 +108,14 @@ def database(tmp_path, monkeypatch, empty_database):
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     MlflowClient(uri).create_experiment("churn", artifact_location=(tmp_path / "artifacts").as_uri())
     return uri
+
+
+@pytest.fixture(autouse=True)
+def pictures_without_labels():
+    """Every run has two pictures, and their labels take most of the time that drawing takes."""
+    labels = ("xtick.labelbottom", "ytick.labelleft", "xtick.bottom", "ytick.left")
+    with mpl.rc_context(dict.fromkeys(labels, False)):
+        yield
 
 
 def _wait_for(url, process, log):

@@ -217,9 +217,9 @@ DECIDING: dict[str, tuple[dict[str, float], int, int]] = {
 }
 
 
-@pytest.mark.parametrize("noise", ["laplace", "exponential"])
-@pytest.mark.parametrize("beta", [0.3, 0.05, 1e-6])
-@pytest.mark.parametrize("name", DECIDING)
+@for_each("noise", ["laplace", "exponential"])
+@for_each("beta", [0.3, 0.05, 1e-6])
+@for_each("name", DECIDING)
 def test_each_noise_exceeds_the_accuracy_with_its_share_of_beta(
     name: str, beta: float, noise: Comparison
 ) -> None:

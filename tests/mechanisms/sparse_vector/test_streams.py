@@ -199,8 +199,8 @@ def tied(stream: Stream) -> float:
     return stream._grid.real(stream._threshold + stream._core._offset - int(first[0]))
 
 
-@pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("seed", range(5))
+@for_each("name", STREAMS)
+@for_each("seed", range(5))
 def test_a_tie_is_above_alone_and_in_a_batch(name: str, seed: int) -> None:
     """The algorithms say "at least": `ask` and `ask_many` would else give one query two answers, and two prices."""
     tie, step = tied(STREAMS[name](seed)), STREAMS[name](seed).step
