@@ -270,8 +270,10 @@ def test_a_stream_tells_the_revision_at_once_and_when_it_changes(board, sheet):
         lines = stream.iter_lines()
         assert stream.headers["content-type"].startswith("text/event-stream")
         assert _next_data(lines) == before
-        threading.Thread(target=send, args=(team, sheet(0.9))).start()
+        sending = threading.Thread(target=send, args=(team, sheet(0.9)))
+        sending.start()
         assert _next_data(lines) == before + 1
+        sending.join()  # its answer may come after the stream's
 
 
 def _next_data(lines):
