@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["Answer", "Choice", "Guardrail"]
+__all__ = ["APART", "Answer", "Choice", "Guardrail"]
+
+APART = "; apart"
+"""How the outcome of a final ends whose exam contradicts the other rows."""
 
 
 class Guardrail(NamedTuple):
@@ -35,7 +38,8 @@ class Answer(NamedTuple):
     ----------
     value : float
         The answer, in the metric's unit: the prior if the holdout agrees; the middle of the cell that was told if it
-        does not, or if the value was asked for; of a final, the holdout's own, with noise if the plan names some.
+        does not, or if the value was asked for; of a final, the holdout's own, with noise if the plan names some, and
+        with an exam moved into the interval where it lies outside.
     charged : bool
         Whether the prior deviated and a charge was paid.
     low, high : float
@@ -83,8 +87,14 @@ class Answer(NamedTuple):
         """Whether two models were compared: then value, prior and interval are differences."""
         return self.kind.endswith("compare")
 
+    @property
+    def apart(self) -> bool:
+        """Whether this is a final whose exam contradicts the other rows: then the interval is all between both."""
+        return self.told.endswith(APART)
+
     def __str__(self) -> str:
         how = "charged" if self.charged else "agreed" if self.told == "agreed" else self.kind
+        how += ", its exam contradicts it" if self.apart else ""
         again = ", replayed" if self.replayed else ""
         return (
             f"{self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({how}{again}; "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds import rail_of
+from reusable_holdout.guard.kinds import Measured, MeasuredBoth, rail_of
 from reusable_holdout.guard.models import check_model, training_estimate
 from reusable_holdout.queries import GRID
 from reusable_holdout.slips import checked_call
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.plan import Plan
-    from reusable_holdout.queries import Metric
+    from reusable_holdout.queries import BoundMetric, Metric
     from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
@@ -81,13 +81,16 @@ class Asking:
     def _scores_of(self, prepared: Iterable[NDArray[Any] | None]) -> list[int | None]:
         """Scores on the grid, one for each; None where model or metric failed on the holdout."""
         bound = self._holdout.bound
-        scores: list[int | None] = []
-        for one in prepared:
-            try:
-                scores.append(None if one is None else int(bound.score(one[None])[0]))
-            except ModelError:
-                scores.append(None)
-        return scores
+        return [None if one is None else _score_on(bound, one) for one in prepared]
+
+    def _measured_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | int | None:
+        """What a final needs: the score, with an exam those of all rows and of the exam's; None if one failed."""
+        rows = self._holdout.rows
+        if not self.plan.exam_rows or prepared is None:
+            return self._scores_of([prepared])[0]
+        every = _measured_on(rows.every, prepared)
+        exam = None if rows.exam is None else _measured_on(rows.exam, prepared)
+        return None if every is None else MeasuredBoth(every, exam)
 
     def _measured(self, prepared: NDArray[Any] | None) -> NDArray[np.int64] | None:
         """Score as the policy measures it; None if the model or the metric failed."""
@@ -150,3 +153,16 @@ class Asking:
                     RuntimeWarning,
                     stacklevel=4,
                 )
+
+
+def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
+    """Score on the grid; None if a metric of the user's own fails on the rows."""
+    try:
+        return int(bound.score(prepared[None])[0])
+    except ModelError:
+        return None
+
+
+def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
+    score = _score_on(bound, prepared)
+    return None if score is None else Measured.of(score, bound)

@@ -15,10 +15,11 @@ from reusable_holdout.queries import described_metric
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.plan import Plan
-    from reusable_holdout.queries import BoundMetric, Metric
+    from reusable_holdout.queries import Metric
 
 __all__ = ["THEORY", "Configuration", "metric_of"]
 
@@ -26,6 +27,7 @@ THEORY = 2
 """Edition of the theory that answers are certified by."""
 
 _MISMATCH = "nothing was asked and nothing was charged"
+_RESUMED_WITH = {"classes": "classes", "counts": "prevalence", "exam": "exam"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,8 @@ class Configuration:
         Last seal of the epoch before, hex; empty for the first. It makes one chain of all epochs.
     theory : int
         Edition of the theory.
+    exam : int
+        Rows that are kept for the final.
     """
 
     plan: dict[str, Any]
@@ -63,19 +67,20 @@ class Configuration:
     epoch: int = 1
     previous: str = ""
     theory: int = THEORY
+    exam: int = 0
 
     @classmethod
-    def of(
-        cls, plan: Plan, bound: BoundMetric, X: Any, y: Any, key: bytes, counts: Counts | None = None
-    ) -> Self:
+    def of(cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None = None) -> Self:
         """Facts of a guard that is made."""
+        every = holdout.rows.every
         return cls(
             plan=plan.record(),
-            metric=bound.describe(),
-            holdout=ContentKey(key).holdout(X, y),
+            metric=every.describe(),
+            holdout=ContentKey(key).holdout(holdout.X, holdout.y),
             key=key_commitment(key),
-            classes=None if bound.classes is None else bound.classes.tolist(),
+            classes=None if every.classes is None else every.classes.tolist(),
             counts=counts,
+            exam=holdout.rows.exam_rows,
         )
 
     def text(self) -> str:
@@ -147,6 +152,12 @@ class Configuration:
                 f"differ); {_MISMATCH}; use the same data, or another ledger"
             )
         mine, theirs = asdict(self), asdict(stored)
+        for part, parameter in _RESUMED_WITH.items():
+            if mine[part] != theirs[part]:
+                raise LedgerMismatchError(
+                    f"the {part} must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
+                    f"{parameter}="
+                )
         for part in ("metric", "plan"):
             for name in mine[part] | theirs[part]:  # one may have what the other lacks, such as weights
                 value, stated = mine[part].get(name), theirs[part].get(name)
@@ -156,12 +167,6 @@ class Configuration:
                         f"{value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows "
                         "and another ledger"
                     )
-        for part in ("classes", "counts"):
-            if mine[part] != theirs[part]:
-                raise LedgerMismatchError(
-                    f"the {part} must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
-                    f"{'classes' if part == 'classes' else 'prevalence'}="
-                )
 
 
 def metric_of(description: dict[str, Any]) -> Metric:

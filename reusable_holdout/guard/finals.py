@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -151,13 +153,14 @@ class Finals(Asking):
                 "a final is of different models; two are the same; nothing was told; name each once"
             )
         ended = self._finals.halt_reason(self._transcript.state) is not None
-        scores = [None if ended else guard._scores_of([predicted()])[0] for guard, predicted, _ in asked]
+        scores = [None if ended else guard._measured_at_last(predicted()) for guard, predicted, _ in asked]
         answers = self._transcript.final([guard._finals for guard, _, _ in asked], scores, questions)
         given = [answer for answer in answers if answer is not None]
         guards = [guard for guard, _, _ in asked]
         for guard in dict.fromkeys(guards):
             own = [answer for one, answer in zip(guards, answers, strict=True) if one is guard and answer]
             guard._tell([answer for answer in own if not answer.replayed])
+        _warn_of_exams(given)
         if len(given) < len(answers):
             raise ModelError(
                 f"{len(answers) - len(given)} of {len(answers)} models or metrics failed on the holdout; their words "
@@ -165,6 +168,22 @@ class Finals(Asking):
                 "the others is in history(), or replay them alone"
             )
         return given
+
+
+def _warn_of_exams(answers: Sequence[Answer]) -> None:
+    apart = [answer.name or answer.query for answer in answers if answer.apart]
+    if not apart:
+        return
+    with contextlib.suppress(
+        RuntimeWarning
+    ):  # where warnings are errors: the answer, which says so too, comes first
+        warnings.warn(
+            f"the exam's rows contradict the others about {', '.join(map(repr, apart))}: their intervals do not meet, "
+            "and the answer is all that lies between their ends; of independent rows that is less likely than any miss "
+            "of the guard's; see whether the rows are independent, and none of them was used for training",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 def _same(prepared: NDArray[Any]) -> NDArray[Any]:

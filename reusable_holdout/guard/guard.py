@@ -9,6 +9,7 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
@@ -73,6 +74,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
     threshold, noise_scale, confidence, estimate, prior_error, reveals, choices, final_noise, delta, mechanism
         As for :class:`Plan`. `estimate`, the score that is expected, buys the most; `prior_error`, how far honest
         priors are off, keeps an honest search going to its last question.
+    exam : float or int, optional
+        Share of the rows, at most half, or number of them, that only :meth:`final` reads: what it says of them no
+        number of charges can widen.
     disagreement : float
         For :meth:`compare`: bound on the probability that two compared models' losses differ on a row.
     ledger : str, Path or None
@@ -154,6 +158,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         reveals: int | None = None,
         choices: Sequence[int] | None = None,
         final_noise: float | None = None,
+        exam: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
@@ -166,10 +171,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         prevalence: Any = None,
     ) -> None:
         X, y = rows_and_labels(X, y)
-        bound = resolve_metric(metric).bind(y, classes=classes, sample_weight=sample_weight)
-        counts = priced(bound, prevalence)
+        chosen = resolve_metric(metric)
+        rows = bind_rows(chosen, y, classes=classes, sample_weight=sample_weight, exam=exam)
+        counts = priced(rows.asked, prevalence)
         plan = Plan(
-            **plan_numbers(bound),
+            **plan_numbers(rows),
             queries=queries,
             tolerance=tolerance,
             charges=charges,
@@ -187,9 +193,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
             disagreement=disagreement,
             shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
-        POLICIES[plan.policy].check(bound, ledger)
+        POLICIES[plan.policy].check(rows.asked, ledger)
         store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
-        data = PrivateData(X, y, bound, classes, sample_weight)
+        data = PrivateData(X, y, rows, classes, sample_weight)
         self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
 
     @classmethod
@@ -252,10 +258,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
         known = configuration.classes if classes is None else classes
         X, y = rows_and_labels(X, y)
-        bound = chosen.bind(y, classes=known, sample_weight=sample_weight)
-        counts = priced(bound, None if configuration.counts is None else configuration.counts.prevalence)
+        exam = configuration.exam or None
+        rows = bind_rows(chosen, y, classes=known, sample_weight=sample_weight, exam=exam)
+        counts = priced(rows.asked, None if configuration.counts is None else configuration.counts.prevalence)
         plan = Plan.from_record(configuration.plan)
-        data = PrivateData(X, y, bound, classes, sample_weight)
+        data = PrivateData(X, y, rows, classes, sample_weight)
         self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
 
     def _begin(
@@ -266,7 +273,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         ledger: Ledger,
         key: tuple[bytes, Path | None],
     ) -> None:
-        configuration = Configuration.of(plan, holdout.bound, holdout.X, holdout.y, key[0], counts)
+        configuration = Configuration.of(plan, holdout, key[0], counts)
         stored = Configuration.parse(ledger.create(configuration.text()))
         configuration.check_same(stored, past=past_epochs(ledger))
         self.digest = configuration.holdout
@@ -362,21 +369,23 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
             )
         known = self._holdout.bound.classes if classes is None else classes
         X, y = rows_and_labels(X, y)
-        bound = self.metric.bind(y, classes=known, sample_weight=sample_weight)
+        rows = bind_rows(
+            self.metric, y, classes=known, sample_weight=sample_weight, exam=self._holdout.rows.exam_share
+        )
         guessed = None if self._view.counts is None else self._view.counts.prevalence
-        counts = priced(bound, guessed if prevalence is None else prevalence)
+        counts = priced(rows.asked, guessed if prevalence is None else prevalence)
         plan = renewed(
             self.plan,
-            plan_numbers(bound),
+            plan_numbers(rows),
             told_before=0.0 if counts is None else counts.nats,
             queries=queries,
             tolerance=tolerance,
             charges=charges,
             estimate=estimate,
         )
-        POLICIES[plan.policy].check(bound, self._ledger.url)
-        holdout = PrivateData(X, y, bound, known, sample_weight)
-        begin_epoch(self._ledger, Configuration.of(plan, bound, X, y, self._key[0], counts))
+        POLICIES[plan.policy].check(rows.asked, self._ledger.url)
+        holdout = PrivateData(X, y, rows, known, sample_weight)
+        begin_epoch(self._ledger, Configuration.of(plan, holdout, self._key[0], counts))
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)
         return Rotation(guard, self._holdout.X, self._holdout.y)
@@ -394,7 +403,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         self.close()
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._holdout.bound.counted_rows:,} rows"
+        about = f"{self.metric.name}, {self._holdout.rows.every.counted_rows:,} rows"
         try:
             state = self._state()
         except HoldoutError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from reusable_holdout.queries import BoundMetric
+    from reusable_holdout.guard.exam import BoundRows
 
 __all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors", "listed"]
 
@@ -30,13 +30,14 @@ _NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
 
 
 class PrivateData:
-    """The holdout and its bound metric; says nothing about itself and cannot be pickled.
+    """The holdout, bound to a metric; says nothing about itself and cannot be pickled.
 
     Parameters
     ----------
     X : array-like of shape (rows, features), ChunkedRows or None
     y : array-like of shape (rows,)
-    bound : BoundMetric
+    rows : BoundRows
+        The metric on them; `bound` is the one on those that questions read.
     classes, sample_weight : array-like or None
         As the user gave them.
 
@@ -50,21 +51,22 @@ class PrivateData:
         self,
         X: Any,
         y: Any,
-        bound: BoundMetric,
+        rows: BoundRows,
         classes: ArrayLike | None,
         sample_weight: ArrayLike | None = None,
     ) -> None:
-        self.X, self.y, self.bound, self.classes, self.sample_weight = X, y, bound, classes, sample_weight
+        self.X, self.y, self.classes, self.sample_weight = X, y, classes, sample_weight
+        self.rows, self.bound = rows, rows.asked
         if X is None:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):
             _check_list(X)
         shape = getattr(X, "shape", None)
-        rows = shape[0] if shape else len(X)
-        if rows != bound.rows:
-            advice = "; transpose X" if shape is not None and shape[1:] == (bound.rows,) else ""
+        count, labels = shape[0] if shape else len(X), self.bound.rows
+        if count != labels:
+            advice = "; transpose X" if shape is not None and shape[1:] == (labels,) else ""
             raise InputError(
-                f"X and y must have as many rows; got {rows:,} and {bound.rows:,}{advice}; nothing was made"
+                f"X and y must have as many rows; got {count:,} and {labels:,}{advice}; nothing was made"
             )
 
     def copied(self) -> Any:

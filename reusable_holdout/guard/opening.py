@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.guard.exam import BoundRows, bind_rows
 from reusable_holdout.guard.inputs import PrivateData, checked_names
 from reusable_holdout.guard.views import View, plan_numbers, priced
 from reusable_holdout.plan import Plan
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds import Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.ledger import Row
-    from reusable_holdout.queries import BoundMetric, Metric
+    from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Policy
 
 __all__ = ["Opened", "Opening"]
@@ -74,15 +75,17 @@ class Opening(NamedTuple):
                 'nothing was made; use policy="ladder"'
             )
         known = None if self.metric.response == "values" else rows.bound.classes
-        bound = self.metric.bind(rows.y, classes=known, sample_weight=self.sample_weight)
-        data = PrivateData(rows.X, rows.y, bound, rows.classes, self.sample_weight)
-        described = bound.describe()
+        own = bind_rows(
+            self.metric, rows.y, classes=known, sample_weight=self.sample_weight, exam=rows.rows.kept
+        )
+        data, bound = PrivateData(rows.X, rows.y, own, rows.classes, self.sample_weight), own.asked
+        described = own.every.describe()
         if described == first.metric and self.policy == self.root.policy:
             view = first
             priced(bound, told=first.counts)
         else:
             text = json.dumps([described, self.policy], sort_keys=True)
-            view = View.parse(self._row(bound, first, transcript, content.view(text), ways).told)
+            view = View.parse(self._row(own, first, transcript, content.view(text), ways).told)
             priced(bound, told=view.counts)
         plan = Plan.from_record(view.plan)
         if self.tolerance is not None and self.tolerance != plan.tolerance:
@@ -92,13 +95,14 @@ class Opening(NamedTuple):
             )
         return Opened(data, view, plan)
 
-    def _row(self, bound: BoundMetric, first: View, transcript: Transcript, digest: bytes, ways: Ways) -> Row:
+    def _row(self, rows: BoundRows, first: View, transcript: Transcript, digest: bytes, ways: Ways) -> Row:
         """Row that opened it, now or before."""
         row = transcript.opened(digest)
         if row is not None:
             return row
+        bound, metric = rows.asked, rows.every.describe()
         (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
-        metric, exact = bound.describe(), PublicNumbers.of(bound)
+        exact = PublicNumbers.of(bound)
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [first, *transcript.views()]
             number = len(before)
@@ -107,15 +111,15 @@ class Opening(NamedTuple):
             view = View(
                 number=number,
                 metric=metric,
-                plan=self._plan(bound, number).record(),
+                plan=self._plan(rows, number).record(),
                 counts=counts,
                 told_by=number if known is None else known.told_by,
             )
             row = transcript.open(view, digest, name, ways)
         return row
 
-    def _plan(self, bound: BoundMetric, number: int) -> Plan:
-        root, numbers = self.root, plan_numbers(bound)
+    def _plan(self, rows: BoundRows, number: int) -> Plan:
+        root, numbers = self.root, plan_numbers(rows)
         lower, upper = numbers["bounds"]
         return Plan(
             **numbers,

@@ -206,9 +206,9 @@ class Questions(Guarding):
         stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric.name)
         labels, own = checked_names(names, len(prepared)), self._policy.series_unit(series)
         questions = self._content.questions(prepared, [unit + own for unit in units])
-        halted = self._policy.halt_reason(self._transcript.state) is not None
-        scores = None if halted else self._score(prepared)
-        failure = self._content.several(b"failed", questions) if scores is None else None
+        needed = self._transcript.needs_rows_of_batch(self._policy, questions, stated, limits)
+        scores = self._score(prepared) if needed else None
+        failure = self._content.several(b"failed", questions) if needed and scores is None else None
         try:
             answers = self._transcript.ask_many(
                 self._policy,

@@ -8,16 +8,16 @@ from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.released import failed, history_frame
+from reusable_holdout.guard.rows import first_occurrences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import (
-        HaltReason,
-        Kind,
-    )
+    from reusable_holdout.guard.kinds import Check, HaltReason, Kind
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Recorded", "answer_of"]
@@ -75,6 +75,35 @@ class Recorded:
         if refuse is not None:
             refuse(state)
         return True
+
+    def needs_rows_of_batch(
+        self,
+        kind: Check,
+        questions: Sequence[bytes],
+        priors: NDArray[np.float64],
+        tolerances: NDArray[np.float64] | None,
+    ) -> bool:
+        """The same of a batch: not of one without a new question, and none that has no room.
+
+        The ledger is read for more than its first question only where that decides.
+
+        Raises
+        ------
+        BudgetError, InputError
+            If more is new than queries are left, or a tolerance cannot be kept; nothing was answered.
+        """
+        state = self.state
+        if kind.halt_reason(state) is not None:
+            return False
+        roomy = len(questions) <= self._queries - state.asked and tolerances is None
+        if roomy and self._ledger.find(questions[0]) is None:
+            return True
+        with self._ledger.transaction() as transaction:
+            new = first_occurrences(questions, transaction.find(questions))
+        if new:
+            self.check_room(len(new), state)
+            kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
+        return bool(new)
 
     # ---- what all share
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Final,
         GuardedGate,
         Kind,
+        MeasuredBoth,
         Outcome,
         Rail,
         Reveal,
@@ -223,7 +224,10 @@ class Transcript(Recorded):
     # ---- the final
 
     def final(
-        self, kinds: Sequence[Final], scores: Sequence[int | None], questions: Sequence[Query]
+        self,
+        kinds: Sequence[Final],
+        scores: Sequence[MeasuredBoth | int | None],
+        questions: Sequence[Query],
     ) -> list[Answer | None]:
         """Tell values as they are, once, durably; each may be of another metric.
 
@@ -239,10 +243,11 @@ class Transcript(Recorded):
             reason = None if len(known) == len(set(digests)) else kinds[0].halt_reason(state)
             rows: list[Row] = []
             if reason is None and not known:
-                length, after = kinds[0].length(state, len(questions)), state
+                after, count = state, len(questions)
                 for kind, question, score in zip(kinds, questions, scores, strict=True):
-                    outcome = kind.decide(score, question.digest)
-                    terms = kind.terms(outcome, len(questions))
+                    length = kind.length(state, count)
+                    outcome = kind.decide(score, question.digest, length=length, answers=count)
+                    terms = kind.terms(outcome, count)
                     interval = kind.interval(outcome, terms, length)
                     row = row_of(
                         kind, after, question, terms, outcome, interval, takes=0, batch=state.query + 1
@@ -276,7 +281,7 @@ class Transcript(Recorded):
         ----------
         scores : numpy.ndarray or None
             On the grid, as the kind measures them, the question first; None if the analyst's metric failed on the
-            holdout.
+            holdout, or nothing in the batch needs the rows: see :meth:`needs_rows_of_batch`.
         failure : bytes, optional
             Digest under which such a failure is recorded.
 
@@ -299,8 +304,8 @@ class Transcript(Recorded):
             if new and reason is None:
                 self.check_room(len(new), state)
                 kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
-            if new and reason is None and (scores is None or failure is not None):
-                asked = Query(failure or questions[0], names[0], series)
+            if new and reason is None and failure is not None:
+                asked = Query(failure, names[0], series)
                 broken = transaction.find([asked.digest]).get(asked.digest)
                 if broken is None:
                     tolerance = None if tolerances is None else float(tolerances[0])

@@ -26,6 +26,7 @@ from reusable_holdout.queries import (
 from reusable_holdout.validity import COUNTS
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.guard.kinds import Kind, State
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.queries import BoundMetric
@@ -184,10 +185,18 @@ def priced(bound: BoundMetric, prevalence: object = None, told: Counts | None = 
     return told
 
 
-def plan_numbers(bound: BoundMetric) -> dict[str, Any]:
-    """What a plan needs to know of a metric and its rows."""
+def plan_numbers(rows: BoundRows) -> dict[str, Any]:
+    """What a plan needs to know of a metric and its rows.
+
+    Of the exam, how many rows they are beside those that are asked: what else they are is told with the final.
+    """
+    bound, exam = rows.asked, 0
+    if rows.every.counted_rows > bound.counted_rows:
+        more = rows.every.counted_rows - bound.counted_rows
+        exam = max(1, round(bound.effective_rows * more / bound.counted_rows))
     return {
-        "rows": bound.effective_rows,
+        "rows": bound.effective_rows + exam,
+        "exam": exam or None,
         "bounds": (bound.metric.lower, bound.metric.upper),
         "family": bound.family,
         "influence": float(bound.sensitivity * bound.effective_rows),

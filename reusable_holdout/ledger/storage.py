@@ -167,7 +167,7 @@ class SqlLedger:
         return SqlLedger(self.url if self.path is None else self.path, must_exist=True)
 
     def _sql_of(self, epoch: int | None) -> Statements:
-        return self._sql if epoch is None or epoch == self.epoch else statements(self._engine, epoch)
+        return self._sql if epoch is None else statements(self._engine, epoch)
 
     # ---- connections
 

@@ -1,9 +1,18 @@
 """What can be promised, computed from the wish before any data is read."""
 
-from reusable_holdout.plan.numbers import choice, whole
+from reusable_holdout.plan.numbers import checked_exam, choice, whole
 from reusable_holdout.plan.plan import Plan
 from reusable_holdout.plan.renewal import renewed
 from reusable_holdout.plan.shared import SharedBudget
 from reusable_holdout.plan.wish import MechanismChoice, round_up
 
-__all__ = ["MechanismChoice", "Plan", "SharedBudget", "choice", "renewed", "round_up", "whole"]
+__all__ = [
+    "MechanismChoice",
+    "Plan",
+    "SharedBudget",
+    "checked_exam",
+    "choice",
+    "renewed",
+    "round_up",
+    "whole",
+]

@@ -9,7 +9,16 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.slips import closest, percentage
 
-__all__ = ["checked_bounds", "choice", "real", "real_or_none", "whole", "whole_or_none", "wholes"]
+__all__ = [
+    "checked_bounds",
+    "checked_exam",
+    "choice",
+    "real",
+    "real_or_none",
+    "whole",
+    "whole_or_none",
+    "wholes",
+]
 
 
 def checked_bounds(bounds: object) -> tuple[float, float]:
@@ -40,6 +49,20 @@ def whole_or_none(name: str, value: object, most: int, *, least: int = 1) -> int
     if not least <= number <= most:
         raise InputError(f"{name} must be a whole number from {least} to {most:,}; got {value!r}")
     return int(number)
+
+
+def checked_exam(exam: object) -> float:
+    """A share of the rows in (0, 0.5], or a whole number of them; 0 for None."""
+    if exam is None:
+        return 0.0
+    try:
+        if isinstance(exam, float | np.floating):
+            return real("exam", exam, above=0.0, most=0.5)
+        return float(whole_or_none("exam", exam, 10**12) or 0)
+    except InputError:
+        raise InputError(
+            f"exam must be a share of the rows, a float in (0, 0.5], or their number, from 1; got {exam!r}"
+        ) from None
 
 
 def whole(name: str, value: object) -> int:

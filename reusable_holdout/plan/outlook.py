@@ -28,6 +28,7 @@ class Outlook:
     """Public numbers that follow from a plan."""
 
     rows: int
+    exam_rows: int
     queries: int
     charges: int
     tolerance: float
@@ -120,9 +121,17 @@ class Outlook:
         return certificate.final_half_width(charges=charges, nats=spent, answers=answers, estimate=at)
 
     @property
+    def exam_half_width(self) -> float:
+        """Half-width that a final of one model cannot exceed, whatever was told; infinite without an exam."""
+        return self._certificate.exam_half_width(estimate=self.estimate) if self.exam_rows else math.inf
+
+    @property
     def one_look(self) -> float:
         """Half-width of an exact interval around `estimate` for one question fixed in advance; the metric's unit."""
-        bound, unit = self._certificate.bound, (self.estimate - self.lower) / self.span
+        bound = self._certificate.bound
+        if self.exam_rows:
+            bound = bound.of_rows(self.rows)
+        unit = (self.estimate - self.lower) / self.span
         level = math.log(self._wish.beta / 2.0)
         width = bound.upper(unit, log_level=level) - bound.lower(unit, log_level=level)
         return float(width) * self.span / 2.0

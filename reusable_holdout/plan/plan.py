@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.plan.numbers import (
     checked_bounds,
+    checked_exam,
     choice,
     real,
     real_or_none,
@@ -86,6 +87,9 @@ class Plan(Outlook, Privacy):
     final_noise : float, optional
         Scale of Laplace noise on each value of a final, in the metric's unit. By default it has none, and `epsilon`
         excludes it; with noise `epsilon` includes a final of one model, and its interval is wider by the noise's reach.
+    exam : float or int, optional
+        Share of the rows, at most half, or number of them, that no question before the final reads. What the final says
+        of them no charge can widen; everything else has fewer rows. Not with `final_noise`.
     confidence : float
         1 - beta, in (0, 1).
     estimate : float
@@ -109,6 +113,8 @@ class Plan(Outlook, Privacy):
 
     Attributes
     ----------
+    asked_rows, exam_rows : int
+        Rows that questions read, and those kept for the final.
     stated_prior_error : float or None
         `prior_error`, if it was stated.
     epsilon : float
@@ -166,6 +172,7 @@ class Plan(Outlook, Privacy):
         reveals: int | None = None,
         choices: Sequence[int] | None = None,
         final_noise: float | None = None,
+        exam: float | None = None,
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
@@ -193,6 +200,12 @@ class Plan(Outlook, Privacy):
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
+        kept = checked_exam(exam)
+        if kept and (self.final_noise or family == "paired"):
+            raise InputError(
+                "an exam goes with a final without noise, of a model's own score; got exam= and "
+                f"{'final_noise=' if self.final_noise else 'family=paired'}; leave one of them out"
+            )
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
         stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
@@ -212,8 +225,11 @@ class Plan(Outlook, Privacy):
             reserved_nats=self._reserved_nats(),
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
             policy=policy,
+            exam=kept,
             shared=shared,
         )
+        if self._wish.rows is not None and kept >= self._wish.rows:
+            raise InputError(f"an exam of {kept:,.0f} of {rows:,} rows leaves none to ask; keep fewer")
         self.shared = shared
         if reveals is None and choices is None and charges is None and queries is not None:
             self._set_a_choice_aside()
@@ -269,6 +285,8 @@ class Plan(Outlook, Privacy):
         numbers = solved(self._wish, span=self.span)
         self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
         self.tolerance = stated_tolerance or round_up(numbers.tolerance * self.span)
+        self.exam_rows = self._wish.exam_rows(self.rows)
+        self.asked_rows = self.rows - self.exam_rows
         wish, tolerance = self._wish, self.tolerance / self.span
         self.mechanism: GuardMechanism = wish.mechanism
         scale = wish.scale(tolerance=tolerance, queries=self.queries, charges=self.charges)
@@ -304,7 +322,7 @@ class Plan(Outlook, Privacy):
         span = self.span
         return replace(
             self.certificate(greater_is_better=greater_is_better),
-            bound=PairedBound(rows=self.rows, disagreement=self.disagreement),
+            bound=PairedBound(rows=self.asked_rows, disagreement=self.disagreement),
             noise_scale=2.0 * self.noise_scale,
             lower=-span,
             upper=span,
@@ -328,6 +346,7 @@ class Plan(Outlook, Privacy):
             "reveals": self.reveals,
             "choices": list(self.choices),
             "final_noise": self.final_noise or None,
+            "exam": self.exam_rows or None,
             "delta": self.delta,
             "mechanism": self.mechanism,
             "policy": self.policy,

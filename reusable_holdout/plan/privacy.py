@@ -18,7 +18,7 @@ __all__ = ["Privacy"]
 class Privacy:
     """Differential privacy that follows from a plan's noise."""
 
-    rows: int
+    asked_rows: int
     queries: int
     charges: int
     tolerance: float
@@ -37,7 +37,7 @@ class Privacy:
         """Sensitivity of a score over the noise scale."""
         if self.noise_scale == 0.0:
             return math.inf
-        return self.influence / self.rows / (self.noise_scale / self.span)
+        return self.influence / self.asked_rows / (self.noise_scale / self.span)
 
     @cached_property
     def epsilon(self) -> float:
@@ -47,7 +47,7 @@ class Privacy:
     @property
     def final_epsilon(self) -> float:
         """What each model of a final adds to `epsilon`; 0 for a final without noise, which epsilon excludes."""
-        return self.influence / self.rows / (self.final_noise / self.span) if self.final_noise else 0.0
+        return self.influence / self.asked_rows / (self.final_noise / self.span) if self.final_noise else 0.0
 
     def _epsilon_before_final(self, mechanism: GuardMechanism, each: float) -> float:
         return Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta, told=self._told)
@@ -67,7 +67,7 @@ class Privacy:
             scale = replace(self._wish, mechanism=mechanism).scale(
                 tolerance=self.tolerance / self.span, queries=self.queries, charges=self.charges
             )
-            each = self.influence / self.rows / scale if scale else math.inf
+            each = self.influence / self.asked_rows / scale if scale else math.inf
             epsilons[mechanism] = self._epsilon_before_final(mechanism, each) + self.final_epsilon
         return epsilons
 
@@ -85,7 +85,7 @@ class Privacy:
             epsilon=self.epsilon - self.final_epsilon,
             delta=self.delta,
             charges=self.charges,
-            sensitivity=self.influence / self.rows * self.span,
+            sensitivity=self.influence / self.asked_rows * self.span,
         )
 
     @property

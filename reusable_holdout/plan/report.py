@@ -46,6 +46,14 @@ def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
         )
         for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)})
     ]
+    if plan.exam_rows:
+        rows.append(
+            (
+                "kept for the final",
+                f"{plan.exam_rows:,} rows, which nothing else reads: within {plan.exam_half_width:.4f}, whatever was "
+                "told",
+            )
+        )
     if plan.vacuous:
         rows.append(
             ("VACUOUS", "the tolerance is half the metric's range or more: this promise says nothing")

@@ -87,7 +87,16 @@ class Wish:
     reserved_nats: float
     mechanism: GuardMechanism
     policy: Policy
+    exam: float = 0.0
     shared: SharedBudget = OWN_BUDGET
+
+    def exam_rows(self, rows: int) -> int:
+        """How many of the rows are kept for the final: a share of them, or a stated number."""
+        return math.ceil(self.exam * rows) if self.exam < 1 else int(self.exam)
+
+    def asked(self, rows: int) -> int:
+        """How many of the rows are asked before the final."""
+        return max(1, rows - self.exam_rows(rows))
 
     def deviation_sd(self, rows: int) -> float:
         """Standard deviation of holdout value minus an honest prior."""
@@ -95,6 +104,7 @@ class Wish:
 
     def standard_error(self, rows: int) -> float:
         """Public standard deviation of the holdout's value."""
+        asked = self.asked(rows)
         if (
             self.family == "bounded-difference"
         ):  # Efron and Stein: a quarter of the sum of squared differences
@@ -103,7 +113,7 @@ class Wish:
             variance = self.disagreement / 4.0
         else:
             variance = self.estimate * (1.0 - self.estimate)
-        return math.sqrt(max(variance, 1.0 / rows) / rows)
+        return math.sqrt(max(variance, 1.0 / asked) / asked)
 
     def honest_error(self, rows: int) -> float:
         """Standard deviation of an honest prior's own error: the stated one, or one public standard error."""
@@ -111,7 +121,11 @@ class Wish:
 
     def fixed_threshold(self, rows: int) -> float | None:
         """Threshold that does not follow from the tolerance: a stated one, or that of a policy which has its own."""
-        return parameter_free_step(rows) if self.policy == "parameter-free-ladder" else self.threshold
+        return (
+            parameter_free_step(self.asked(rows))
+            if self.policy == "parameter-free-ladder"
+            else self.threshold
+        )
 
     def scale(self, *, tolerance: float, queries: int, charges: int) -> float:
         """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
@@ -152,6 +166,7 @@ class Wish:
             mechanism=self.mechanism,
             view=self.shared.view,
             told_before=self.shared.told_before,
+            exam_rows=self.exam_rows(rows),
         )
 
     def own_charge_nats(self, rows: int) -> float:
@@ -160,7 +175,7 @@ class Wish:
 
     def _policy_code(self, rows: int) -> PolicyCode:
         places = (
-            float(rows)
+            float(self.asked(rows))
             if self.policy == "parameter-free-ladder"
             else 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
         )
@@ -168,8 +183,9 @@ class Wish:
 
     def _bound(self, rows: int) -> ConfidenceBound | PairedBound:
         if self.family == "paired":
-            return PairedBound(rows=rows, disagreement=self.disagreement)
-        return ConfidenceBound(self.family, rows=rows, sum_of_squares=self.variation / rows)
+            return PairedBound(rows=self.asked(rows), disagreement=self.disagreement)
+        asked = self.asked(rows)
+        return ConfidenceBound(self.family, rows=asked, sum_of_squares=self.variation / asked)
 
     def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""

@@ -98,5 +98,9 @@ class ConfidenceBound:
         """Observed value up to which ``upper`` stays within the target; +inf: always, -inf: never."""
         return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
 
+    def of_rows(self, rows: int) -> ConfidenceBound:
+        """Bound of as many rows of the same kind."""
+        return ConfidenceBound(self.family, rows=rows, sum_of_squares=self.sum_of_squares * self.rows / rows)
+
     def _width(self, level: Number) -> Number:
         return mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=level) * (1.0 + 4.0 * EPS)

@@ -7,7 +7,7 @@ the ledger can recompute it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -148,6 +148,8 @@ class Certificate:
         What the guard runs on.
     final_noise : float
         Scale of the Laplace noise of a final, in the metric's unit; 0 for none.
+    exam_rows : int
+        Rows that are kept for the final, beside those of `bound`; 0 for none.
 
     Notes
     -----
@@ -184,6 +186,7 @@ class Certificate:
     view: int = 0
     told_before: float = 0.0
     final_noise: float = 0.0
+    exam_rows: int = 0
 
     @property
     def span(self) -> float:
@@ -240,8 +243,16 @@ class Certificate:
         return self.code.length(query=self.queries, charges=min(charges, self.queries - 1), nats=told)
 
     def final_length(self, *, charges: int, nats: float, answers: int = 1) -> float:
-        """Description length of a final of so many answers, in this state."""
-        return self.code.final_length(charges=charges, nats=nats + self.told_before, answers=answers)
+        """Description length of a final of so many answers, in this state; with an exam, of its interval of all rows.
+
+        An exam takes half of the final's share of the failure probability.
+        """
+        halved = math.log(2.0) if self.exam_rows else 0.0
+        return halved + self.code.final_length(charges=charges, nats=nats + self.told_before, answers=answers)
+
+    def exam_length(self, answers: int = 1) -> float:
+        """Description length of the exam of so many answers, whatever was asked of the other rows and told of them."""
+        return math.log(2.0 * answers / FINAL_SHARE)
 
     @cached_property
     def affordable_length(self) -> float:
@@ -287,6 +298,10 @@ class Certificate:
         told = 1.0 - FINAL_NOISE_SHARE if self.final_noise else 1.0
         return self.around(value - reach, value + reach, length=length, share=0.5 * told)
 
+    def of_rows(self, rows: int) -> Certificate:
+        """Certificate of other rows of the same kind."""
+        return replace(self, bound=self.bound.of_rows(rows))
+
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
         length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
@@ -295,9 +310,26 @@ class Certificate:
 
     def final_half_width(self, *, charges: int, nats: float, estimate: float, answers: int = 1) -> float:
         """Half-width of a final's interval around ``estimate``, in the metric's unit."""
-        length = self.final_length(charges=charges, nats=nats, answers=answers)
-        low, high = self.final_interval(estimate, reach=self.final_reach(answers), length=length)
+        length, reach = (
+            self.final_length(charges=charges, nats=nats, answers=answers),
+            self.final_reach(answers),
+        )
+        if not self.exam_rows:
+            low, high = self.final_interval(estimate, reach=reach, length=length)
+            return float(high - low) / 2.0
+        every = self.of_rows(self.bound.rows + self.exam_rows)
+        low, high = every.final_interval(estimate, reach=reach, length=length)
+        least, most = self._exam_interval(estimate, answers)
+        return float(min(high, most) - max(low, least)) / 2.0
+
+    def exam_half_width(self, *, estimate: float) -> float:
+        """Half-width of the interval that the exam's rows alone give a final of one model."""
+        low, high = self._exam_interval(estimate, answers=1)
         return float(high - low) / 2.0
+
+    def _exam_interval(self, value: float, answers: int) -> Interval:
+        length = self.exam_length(answers)
+        return self.of_rows(self.exam_rows).final_interval(value, reach=0.0, length=length)
 
     # ---- thresholds
 

@@ -119,6 +119,10 @@ class PairedBound:
         """Upper bound for the population value, in [0, 1], when the observed one is at most this."""
         return 1.0 - self.lower(1.0 - value, log_level=log_level)
 
+    def of_rows(self, rows: int) -> PairedBound:
+        """Bound of as many rows of the same kind."""
+        return PairedBound(rows, self.disagreement)
+
     def reach_low(self, target: Numbers, *, log_level: Numbers) -> Numbers:
         """Observed value from which on ``lower`` reaches the target; -inf: always, +inf: never."""
         mean = 2.0 * np.asarray(target, dtype=np.float64) - 1.0 + _OUTWARDS

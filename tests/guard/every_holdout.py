@@ -2,7 +2,7 @@
 
 The features are known and the labels are independent coins, so the population accuracy of any predictions is known. A
 state is the set of label vectors that are consistent with what was told, as the bits of one integer, and the public
-state. No sampling, no noise.
+state. No sampling, no noise. Rows of an exam are fair coins beside them, which nothing before a final reads.
 """
 
 import itertools
@@ -12,7 +12,17 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from reusable_holdout.guard.kinds import POLICIES, Choose, Compare, Final, Reveal, State
+from reusable_holdout.guard.kinds import (
+    POLICIES,
+    Choose,
+    Compare,
+    ExamFinal,
+    Final,
+    Measured,
+    MeasuredBoth,
+    Reveal,
+    State,
+)
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Certificate, ConfidenceBound, PairedBound, Shares, policy_code
@@ -62,6 +72,7 @@ class Game:
     beam: int | None = None
     twin: object = None
     unit: float | None = None
+    exam: int = 0
     nodes: int = field(default=0, init=False)
 
     def __post_init__(self):
@@ -82,6 +93,7 @@ class Game:
             charge_nats=charge_nats,
             shares=shares,
             mechanism="noiseless",
+            exam_rows=self.exam,
         )
         halves = Certificate(**{**vars_of(self.certificate), "shares": HALVES})
         paired = Certificate(
@@ -94,7 +106,8 @@ class Game:
         )
         self.ask = POLICIES[self.policy](self.certificate, NOISE)
         self.reveal, self.choose = Reveal(halves, NOISE), Choose(halves, NOISE)
-        self.final, self.compare = Final(halves, NOISE), Compare(paired, NOISE)
+        self.final = ExamFinal(halves, NOISE) if self.exam else Final(halves, NOISE)
+        self.compare = Compare(paired, NOISE)
         self.stated = sorted(
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
         )
@@ -201,15 +214,25 @@ class Game:
             found.setdefault(key, []).append(scores)
         return tuple(Told(tuple(scores), *key[1:]) for key, scores in found.items())
 
-    def missed_by_a_final(self, state, answers, truth):
-        """Scores at which a final misses."""
+    def missed_by_a_final(self, state, answers, truth, passed):
+        """Scores at which a final misses, if so many rows of the exam are right."""
         length = self.length(self.final, state, answers)
         missed = []
         for score in range(self.rows + 1):
-            outcome = self.final.decide(score * GRID // self.rows, b"")
+            outcome = self.final.decide(self.measured(score, passed), b"", length=length, answers=answers)
             if self.misses(self.final.interval(outcome, self.final.terms(outcome), length), truth):
                 missed.append(score)
         return tuple(missed)
+
+    def measured(self, score, passed):
+        """What a final measures."""
+        if not self.exam:
+            return score * GRID // self.rows
+        every = self.rows + self.exam
+        return MeasuredBoth(
+            Measured((score + passed) * GRID // every, "binomial", every, 1.0 / every),
+            Measured(passed * GRID // self.exam, "binomial", self.exam, 1.0 / self.exam),
+        )
 
     # ---- sets of holdouts
 
@@ -263,13 +286,15 @@ class Game:
 
     def hopeless(self, state):
         """Whether no interval from here on can miss: the rarest score is likelier than the largest level."""
-        rarest = min(self.heads, 1.0 - self.heads) ** self.rows
+        rarest = min(self.heads, 1.0 - self.heads) ** (self.rows + self.exam)
         if self.twin is not None:
             return False
         lengths = []
         for more in range(self.charges - state.charges + 1):
             later = state._replace(charges=state.charges + more, nats=state.nats + 0.69 * more)
             lengths.append(self.final.length(later))
+            if self.exam:
+                lengths.append(self.certificate.exam_length())
             if later.charges < self.charges and state.asked < self.queries:
                 lengths.append(self.ask.length(later))
         return math.log(self.beta) - min(lengths) < math.log(rarest)
@@ -334,14 +359,21 @@ class Game:
     def ends(self, holdouts, own, state):
         for answers in self.finals:
             for several in itertools.combinations([one for one, _ in own], answers):
-                missed = 0
-                for predicted in several:
-                    truth = self.population(predicted.bit_count())
-                    for score in self.missed_by_a_final(
-                        state._replace(query=0, asked=0, value=None), answers, truth
-                    ):
-                        missed |= holdouts & self.agreeing(predicted)[score]
-                yield self.probability(missed)
+                yield math.fsum(
+                    math.comb(self.exam, passed)
+                    / 2**self.exam
+                    * self.probability(self.missed_at_the_end(holdouts, several, state, passed))
+                    for passed in range(self.exam + 1)
+                )
+
+    def missed_at_the_end(self, holdouts, several, state, passed):
+        """Holdouts of which a final of several misses one; all have the same predictions for the exam."""
+        public, missed = state._replace(query=0, asked=0, value=None), 0
+        for predicted in several:
+            truth = self.population(predicted.bit_count())
+            for score in self.missed_by_a_final(public, len(several), truth, passed):
+                missed |= holdouts & self.agreeing(predicted)[score]
+        return missed
 
     def questions(self, holdouts, own, state, first):
         public = state._replace(query=0, asked=0)  # a length depends on neither

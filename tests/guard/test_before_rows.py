@@ -124,12 +124,36 @@ def test_a_choice_among_more_than_are_left_is_refused_before_the_rows_are_read(m
     assert (counting.used, guard.queries_asked) == (used, 4)
 
 
+def test_a_batch_of_more_than_are_left_is_refused_before_the_rows_are_read(make, counting):
+    guard = make(queries=3)
+    first = ask(guard, counting, 0.7, "evaluate_many")
+    used = counting.used
+    with pytest.raises(BudgetError, match="2 new questions asked, 1 left of 3"):
+        ask(guard, counting, 0.6, "evaluate_many")
+    four = [predictions(share) for share in (0.7, 0.71, 0.7, 0.71)]  # more than are left, but none is new
+    again = guard.evaluate_many(four, [0.2] * 4)
+    assert [one.value for one in again] == [one.value for one in (*first, *first)]
+    assert counting.used == used
+    mixed = guard.evaluate_many([*four, predictions(0.8)], [0.2] * 5)  # one of five is
+    assert [one.replayed for one in mixed] == [True] * 4 + [False]
+    assert guard.queries_asked == 3
+
+
+def test_a_choice_is_refused_when_another_process_has_taken_its_room_meanwhile(make, monkeypatch):
+    guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
+    monkeypatch.setattr(guard._transcript, "needs_rows", lambda *_: True)  # it had room when it was asked
+    with pytest.raises(InputError, match="are left beside the charges"):
+        guard.choose_predictions([predictions(0.7), predictions(0.71)], [0.2, 0.2])
+    assert guard.answered == 0
+
+
 def test_a_tolerance_that_cannot_be_kept_is_refused_before_the_rows_are_read(make, counting):
     guard = make(policy="guess-and-check")
     for act in (
         lambda: guard.evaluate(counting.model(), prior=0.2, tolerance=0.001),
         lambda: guard.evaluate_predictions(predictions(0.7), prior=0.2, tolerance=0.001),
         lambda: guard.compare(counting.model(), counting.model(0.5), prior=0.2, tolerance=0.001),
+        lambda: guard.evaluate_many([predictions(0.7)] * 2, [0.2] * 2, tolerances=[0.2, 0.001]),
     ):
         with pytest.raises(InputError, match="a tolerance must be at least"):
             act()
@@ -181,8 +205,6 @@ def test_after_a_final_another_reads_no_rows_and_the_same_replays_without_them(m
 
 @for_each("way", [*WAYS, *FINALS])
 def test_what_was_asked_before_is_told_again_without_its_model(make, counting, way):
-    if way == "evaluate_many":  # a batch is measured as a whole
-        return
     guard = make(**AFFORDED)
     ask(guard, counting, 0.7, way)
     used, answered = counting.used, guard.answered

@@ -8,6 +8,7 @@ import scipy.sparse
 from cases import for_each
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from reusable_holdout import InputError
 from reusable_holdout.queries import mae, resolve_metric
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
@@ -44,6 +45,13 @@ def test_features_may_come_in_any_container(make_guard, reopen, ledger, labels, 
     with make_guard(ledger, X=wrapped) as guard:
         assert guard.final(Sign()).value == 1.0
     assert reopen(ledger, CONTAINERS[container](X)).final(Sign()).replayed
+
+
+def test_a_list_of_other_than_as_many_rows_is_refused(make_guard, labels):
+    with pytest.raises(InputError, match="as many rows; got 2 and 2,000; nothing was made"):
+        make_guard(X=[[1.0], [2.0]], y=labels)
+    with pytest.raises(InputError, match="transpose X"):
+        make_guard(X=np.zeros((3, len(labels))), y=labels)
 
 
 def test_the_model_gets_the_features_in_their_own_container(make_guard, labels):

@@ -315,6 +315,13 @@ def test_a_model_that_prints_and_warns_is_not_heard(make_guard, tmp_path, featur
     assert (*capfd.readouterr(), caught) == ("", "", [])
 
 
+def test_a_question_leaves_warnings_and_logging_as_they_were(make_guard, features):
+    guard = make_guard(X=features)
+    filters, disabled = list(warnings.filters), logging.root.manager.disable
+    guard.evaluate(Loud(), prior=0.5)
+    assert (list(warnings.filters), logging.root.manager.disable) == (filters, disabled)
+
+
 def test_a_model_that_logs_is_not_heard(make_guard, features, caplog):
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)

@@ -7,6 +7,7 @@ import pytest
 from cases import for_each
 
 from reusable_holdout import InputError, Metric, ModelError
+from reusable_holdout.queries import mae
 
 
 def untouched(guard):
@@ -66,6 +67,25 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_with_nothing_asked(guessing,
     with pytest.raises(InputError, match="at least"):
         guessing.evaluate_many([np.zeros(2_000, dtype=int)] * 2, [prior, prior], tolerances=[0.2, 1e-4])
     assert untouched(guessing)
+
+
+def test_a_refusal_names_a_tolerance_in_the_metrics_unit_and_hardly_a_wider_one_than_needed(make_guard):
+    wide = mae(lower=0.0, upper=100.0)
+    guard = make_guard(
+        y=np.zeros(2_000),
+        metric=wide,
+        policy="guess-and-check",
+        threshold=None,
+        estimate=70.0,
+        noise_scale=None,
+    )
+    with pytest.raises(InputError, match="at least") as refused:
+        guard.evaluate_predictions(np.full(2_000, 70.0), prior=70.0, tolerance=0.01)
+    named = float(str(refused.value).split("at least ")[1].split()[0])
+    with pytest.raises(InputError, match="at least"):
+        guard.evaluate_predictions(np.full(2_000, 70.0), prior=70.0, tolerance=0.99 * named)
+    answer = guard.evaluate_predictions(np.full(2_000, 70.0), prior=70.0, tolerance=named)
+    assert max(70.0 - answer.low, answer.high - 70.0) <= named < 100.0
 
 
 def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):

@@ -3,6 +3,7 @@
 import json
 import pickle
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,6 +116,21 @@ def test_asking_for_the_same_metric_again_resumes_it(guard):
     assert auc.on("accuracy") is guard
     assert auc.on(policy="gate").metric == auc.metric
     assert len(guard.history()) == 2
+
+
+def test_an_estimate_that_is_named_is_taken_and_the_guards_is_for_its_own_metric_only(guard):
+    half = np.arange(ROWS) < ROWS // 2
+    assert guard.on(sample_weight=half, estimate=0.7).plan.estimate == 0.7
+    assert guard.on(sample_weight=~half).plan.estimate == guard.plan.estimate
+    assert guard.on("brier").plan.estimate == 0.5 != guard.plan.estimate
+
+
+def test_a_number_that_another_view_has_taken_is_not_given_twice(guard):
+    opened = guard.on("brier")._view
+    transcript, ways = guard._transcript, guard._root._ways
+    assert transcript.open(opened, b"another view".ljust(32), "late", ways) is None
+    later = replace(opened, number=opened.number + 1)
+    assert transcript.open(later, b"another view".ljust(32), "next", ways).told == later.text()
 
 
 def test_a_metric_that_was_opened_keeps_its_tolerance(guard):
@@ -365,3 +381,5 @@ def test_a_final_of_models_by_several_metrics_goes_model_by_model():
     assert [made.final(models[0]).value, made.final(models[1]).value] == [answers[0].value, answers[2].value]
     with pytest.raises(InputError, match="also= must be a list"):
         made.final(models, also=auc)
+    with pytest.raises(InputError, match="also= must be a list"):
+        made.final(models, also=["roc_auc"])

@@ -55,6 +55,17 @@ def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
     assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "policy", "final"})) <= 0.5
 
 
+@pytest.mark.parametrize(("exam", "beta"), [(2, 0.5), (6, 0.5), (6, 0.05), (10, 0.5)])
+@pytest.mark.parametrize("charges", [1, 2])
+def test_an_exam_beside_the_rows_that_are_asked_buys_no_miss(exam, beta, charges):
+    assert worst(6, 2, charges, beta, exam=exam, finals=(1, 2)) <= beta
+
+
+def test_an_exam_misses_seldom_enough_and_not_never():
+    kinds = frozenset({"final"})
+    assert worst(6, 1, 1, 0.5, kinds=kinds) < worst(6, 1, 1, 0.5, kinds=kinds, exam=10) <= 0.125
+
+
 def test_labels_that_are_no_fair_coins_buy_no_miss():
     assert worst(6, 2, 1, 0.5, heads=0.8, priors=1, kinds=frozenset({"policy", "final"})) <= 0.5
 

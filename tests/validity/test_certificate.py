@@ -446,3 +446,17 @@ def test_a_value_is_told_coarser_than_the_noise_grid_and_within_its_slack(span):
     assert max(abs(value - score) for value, score in zip(told, scores, strict=True)) <= guard.grid_slack
     assert guard.tidy(guard.lower - 1.0) == guard.lower
     assert guard.tidy(guard.upper + 1.0) == guard.upper
+
+
+def test_what_was_told_before_the_first_question_widens_like_what_was_told_since():
+    before, since = certificate(told_before=2.5), certificate()
+    for one, other in ((0.0, 2.5), (1.0, 3.5)):
+        assert before.half_width(charges=1, nats=one, estimate=0.8) == since.half_width(
+            charges=1, nats=other, estimate=0.8
+        )
+        assert before.final_half_width(charges=1, nats=one, estimate=0.8) == since.final_half_width(
+            charges=1, nats=other, estimate=0.8
+        )
+    assert before.half_width(charges=0, nats=0.0, estimate=0.8) > since.half_width(
+        charges=0, nats=0.0, estimate=0.8
+    )

@@ -318,6 +318,17 @@ def test_the_value_that_reaches_a_target_reaches_it_and_a_smaller_one_does_not(b
         assert value <= step or bound.lower(value - step, log_level=level) <= max(target, 1e-299)
 
 
+def test_of_bounded_differences_a_target_that_the_best_value_just_reaches_is_reached():
+    bound = ConfidenceBound("bounded-difference", rows=100, sum_of_squares=0.01)
+    target = float(bound.lower(1.0, log_level=-3.0))
+    found = set()
+    for _ in range(40):  # the last targets that can be reached, one after the other
+        target = math.nextafter(target, 0.0)
+        found.add(bound.reach_low(target, log_level=-3.0))
+    assert 1.0 in found
+    assert max(value for value in found if value < math.inf) == 1.0
+
+
 @settings(max_examples=examples(600))
 @given(bound=bounds, target=units, level=log_levels)
 def test_the_value_that_stays_within_a_target_stays_and_a_larger_one_does_not(bound, target, level):

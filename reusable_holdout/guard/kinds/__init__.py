@@ -3,6 +3,7 @@
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.choose import Choose, Winner
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
+from reusable_holdout.guard.kinds.exam import ExamFinal, Measured, MeasuredBoth
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
 from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
@@ -23,6 +24,7 @@ __all__ = [
     "Check",
     "Choose",
     "Compare",
+    "ExamFinal",
     "Final",
     "Gate",
     "GateCompare",
@@ -33,6 +35,8 @@ __all__ = [
     "HaltReason",
     "Kind",
     "Ladder",
+    "Measured",
+    "MeasuredBoth",
     "Outcome",
     "ParameterFreeLadder",
     "ParameterFreeLadderWarning",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from reusable_holdout.guard.kinds.kind import FAILED, HaltReason, Kind, Outcome, State, Terms
 from reusable_holdout.mechanisms import DiscreteLaplace
@@ -11,6 +11,7 @@ from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard.kinds.exam import MeasuredBoth
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import Certificate
 
@@ -88,11 +89,14 @@ class Final(Kind):
 
     # ---- rule
 
-    def decide(self, score: int | None, question: bytes) -> Outcome:
+    def decide(
+        self, measured: MeasuredBoth | int | None, question: bytes, *, length: float = 0.0, answers: int = 1
+    ) -> Outcome:
         """Tell a score on the grid; None if the model or metric failed on the holdout."""
         certificate = self.certificate
-        if score is None:
+        if measured is None:
             return self.outcome(FAILED, Terms(0.0, 0.0))
+        score = cast("int", measured)
         noisy = min(max(score + self._noise.draw(self._law, label="final", question=question), 0), GRID)
         value = certificate.tidy(certificate.lower + noisy / GRID * certificate.span)
         return self.outcome(f"{_VALUE}{value!r}", Terms(0.0, 0.0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
+from reusable_holdout.guard.kinds.exam import ExamFinal
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
 from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
@@ -83,7 +84,7 @@ def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = N
         None if compare is None else compare(differences, noise),
         Reveal(told, noise),
         Choose(told, noise),
-        Final(told, noise),
+        ExamFinal(told, noise) if plan.exam_rows else Final(told, noise),
         GuardedGate(scores, noise) if gate else None,
         GuardedCompare(differences, noise) if gate else None,
     )

@@ -1,0 +1,118 @@
+"""Exam rows: those that are kept for the final, and that no question before it reads."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.plan import checked_exam
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.queries import BoundMetric, Metric
+
+__all__ = ["BoundRows", "bind_rows", "kept_rows"]
+
+
+class BoundRows(NamedTuple):
+    """A metric bound to the rows.
+
+    Attributes
+    ----------
+    asked : BoundMetric
+        On the rows that questions read.
+    every : BoundMetric
+        On all rows; what a final is about.
+    exam : BoundMetric or None
+        On the rows that are kept for the final; None if none are, or the metric is not defined on them.
+    kept : numpy.ndarray of bool of shape (rows,) or None
+        Which rows these are.
+    """
+
+    asked: BoundMetric
+    every: BoundMetric
+    exam: BoundMetric | None
+    kept: NDArray[np.bool_] | None
+
+    @property
+    def exam_rows(self) -> int:
+        """How many rows are kept, of all."""
+        return 0 if self.kept is None else int(self.kept.sum())
+
+    @property
+    def exam_share(self) -> float | None:
+        """Share of all rows that are kept; None if none are."""
+        return None if self.kept is None else self.exam_rows / len(self.kept)
+
+
+def bind_rows(
+    metric: Metric,
+    y: Any,
+    *,
+    classes: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    exam: float | NDArray[np.bool_] | None,
+) -> BoundRows:
+    """Bind a metric to private labels, of which some are kept for the final.
+
+    Parameters
+    ----------
+    metric, y, classes, sample_weight
+        As for :meth:`Metric.bind`.
+    exam : float, int, numpy.ndarray of bool or None
+        Share of the rows, their number, or which they are.
+
+    Raises
+    ------
+    InputError
+        If data and metric do not fit, or no row is left to be asked.
+    """
+    every = metric.bind(y, classes=classes, sample_weight=sample_weight)
+    kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every.rows)
+    if kept is None:
+        return BoundRows(every, every, None, None)
+    weights = np.ones(every.rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    left, apart = np.where(kept, 0.0, weights), np.where(kept, weights, 0.0)
+    if not left.any():
+        raise InputError(
+            "rows with a weight must be left beside the exam; all of them are kept for the final; nothing was made; "
+            "take a larger slice"
+        )
+    asked = metric.bind(y, classes=every.classes, sample_weight=left)
+    try:
+        own = metric.bind(y, classes=every.classes, sample_weight=apart)
+    except (
+        InputError,
+        ModelError,
+    ):  # no row of some class, say: then a final says nothing of these rows alone
+        return BoundRows(asked, every, None, kept)
+    return BoundRows(asked, every, own, kept)
+
+
+def _kept(exam: float | None, rows: int) -> NDArray[np.bool_] | None:
+    stated = checked_exam(exam)
+    count = math.ceil(stated * rows) if stated < 1 else int(stated)
+    if count >= rows:
+        raise InputError(f"an exam must leave rows to ask; got {count:,} of {rows:,} rows; keep fewer")
+    return kept_rows(rows, count) if count else None
+
+
+def kept_rows(rows: int, count: int) -> NDArray[np.bool_]:
+    """Which of the rows are kept for the final; shape (rows,).
+
+    They are spread over the rows by a fixed shuffle of their numbers, the same everywhere and always. It need not be
+    secret: nothing is told of these rows before the final, whoever knows which they are.
+
+    Examples
+    --------
+    >>> int(kept_rows(10_000, 1_000).sum()), int(kept_rows(10_000, 1_000)[:5_000].sum())
+    (1000, 484)
+    """
+    order = np.argsort(np.random.PCG64([rows, count]).random_raw(rows), kind="stable")
+    kept = np.zeros(rows, dtype=np.bool_)
+    kept[order[:count]] = True
+    return kept
