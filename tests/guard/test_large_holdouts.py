@@ -168,6 +168,9 @@ def test_dask_arrays_are_the_same_as_the_array(many, problem):
     assert len(answers) == 1
 
 
+@pytest.mark.long(
+    "reusable_holdout/guard/chunks", "reusable_holdout/queries", "reusable_holdout/guard/models.py"
+)
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky", "multiprocessing"])
 def test_the_backend_does_not_matter(many, frame, parquet, model, backend):
     expected = many(frame.drop(columns="label"), frame.label).evaluate(model, prior=0.5)
@@ -217,6 +220,9 @@ def test_labels_take_a_byte_each_and_are_read_once(many, parquet):
     assert numbers.digest == many(parquet.select(["a", "b"]), np.asarray(numbers._holdout.y, np.int64)).digest
 
 
+@pytest.mark.long(
+    "reusable_holdout/guard/chunks", "reusable_holdout/queries", "reusable_holdout/guard/models.py"
+)
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning:distributed.*")
 @pytest.mark.parametrize("processes", [True, False])
 def test_a_dask_cluster_predicts_what_lies_on_it(many, frame, parquet, model, processes, capfd):

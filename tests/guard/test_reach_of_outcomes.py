@@ -8,7 +8,9 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from cases import for_each
+from long_tests import VALIDITY
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import POLICIES, Choose, Compare, Final, GateCompare, Reveal, State, Terms
@@ -95,6 +97,7 @@ def reaches(kind):
     return math.floor(tails.comparison * unit), math.floor(tails.answer * unit)
 
 
+@pytest.mark.long(*VALIDITY, "reusable_holdout/guard/kinds")
 @for_each(("bounds", "better"), [((0.0, 1.0), True), ((0.0, 1.3), False)])
 @for_each("mechanism", ["numeric-sparse", "target-charging", "noiseless"])
 @for_each("name", KINDS)

@@ -14,6 +14,8 @@ from mutation.survivors import read
 from mutation.tree import blocks_of, digest
 from mutation.trial import Result, try_mutant, turns
 
+pytestmark = pytest.mark.long("tests/mutation")
+
 _ORDER = '''"""Order."""
 
 _FAST = 100
