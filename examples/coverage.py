@@ -7,8 +7,8 @@ are coins, or the models are linear and the features normal. At confidence 0.95 
     python examples/coverage.py --quick                # 100 runs a cell
     python examples/coverage.py --runs 10000 --policies thresholdout --metrics accuracy --ways mixed
 
-The attacks ask by checks; in the other half of the cells their submissions are asked about by reveals and choices,
-too, as coins decide, and the run ends with a final (`asking/ways.py`).
+The attacks ask by checks; in the other half of the cells their submissions are asked about by reveals and choices and
+on a slice of the rows, too, as coins decide, and the run ends with a final (`asking/ways.py`).
 
 Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
 threshold is less than two standard deviations, it has next to no noise and many charges, so that an attacker learns as
@@ -238,7 +238,7 @@ def applies(attack: str, policy: str, metric: str, way: str) -> bool:
     return not (attack == "hyperparameter search" and metric == "log_loss")
 
 
-COUNTED = ("missed", "answers", "charges", "halted", "reveal", "choose", "final")
+COUNTED = ("missed", "answers", "charges", "halted", "reveal", "choose", "slice", "final")
 
 
 def count(attack: str, policy: str, metric: str, way: str, seeds: range) -> NDArray[np.int64]:
@@ -325,7 +325,7 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("no such attack can be made on such a guard")
     results = table(cells, min(100, options.runs) if options.quick else options.runs, jobs=options.jobs)
     formats = {"coverage": "{:.4f}", "chance": "{:.3g}", "halted": "{:.2f}"}
-    formats |= dict.fromkeys(("answers", "charges", "reveal", "choose", "final"), "{:.1f}")
+    formats |= dict.fromkeys(("answers", "charges", "reveal", "choose", "slice", "final"), "{:.1f}")
     shown = results.drop(columns=["low", "high"])
     print(shown.to_string(index=False, formatters={name: form.format for name, form in formats.items()}))
     results.to_csv(options.output.with_suffix(".csv"), index=False, float_format="%.6g")

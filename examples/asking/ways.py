@@ -1,4 +1,4 @@
-"""How the submissions of an attack are put to a guard: as checks alone, or with reveals, choices and a final mixed in.
+"""How an attack's submissions are put to a guard: by checks alone, or with reveals, choices, slices and a final.
 
 A way has the guard's settings that it needs, a `holdout` that an attack can ask, and after the attack it says whether
 every interval that was released holds. Another way to ask is another entry of `WAYS`.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout import Halted, InputError, PlanError, ReusableHoldout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Way(Protocol):
 
     @property
     def told(self) -> Counter[str]:
-        """Reveals, choices and finals that were answered."""
+        """Reveals, choices, slices and finals that were answered."""
         ...
 
 
@@ -73,11 +73,13 @@ class Released(NamedTuple):
 
 
 class Mixed:
-    """Each submission is asked about by a check, a batch, a reveal or a choice, as coins decide; at the end a final.
+    """Each submission is asked about by a check, a batch, a reveal, a choice or on a slice, as coins decide.
 
     A choice is among the submission and two earlier ones, or among several of those that come together. Of a submission
-    that it does not take the attack is told that it is no better than the winner. Reveals and choices that the guard's
-    price says it would refuse are asked as checks. The final is of the attack's last submission and two earlier ones.
+    that it does not take the attack is told that it is no better than the winner. The slice is half of the rows, drawn
+    by coins, so that the population value of a submission on it is the same; it is opened with the first question about
+    it, by `guard.on`. Reveals, choices and slices that the guard would refuse are asked as checks. At the end comes a
+    final: of the attack's last submission and two earlier ones.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ class Mixed:
         Of the coins; it decides, too, whether every tenth, third or second submission is no check.
     """
 
-    settings: ClassVar[Mapping[str, Any]] = {"reveals": 8, "choices": (MOST_TOGETHER,) * 6}
+    settings: ClassVar[Mapping[str, Any]] = {"reveals": 10, "choices": (MOST_TOGETHER,) * 6}
 
     def __init__(self, guard: ReusableHoldout, *, seed: int) -> None:
         self._guard, self._rng = guard, np.random.default_rng([72, seed])
@@ -95,6 +97,8 @@ class Mixed:
         self._priors: list[float] = []  # what is believed of them now
         self._released: list[Released] = []
         self._threshold = 0.0  # of the last check: where an attack believes the boundary to be
+        self._slice: ReusableHoldout | None = None
+        self._sliced = False  # whether it was tried
         self.policy, self.told = guard.policy, Counter[str]()
 
     @property
@@ -111,6 +115,9 @@ class Mixed:
         elif how == "choose" and self._asked:
             earlier = list(range(max(0, len(self._asked) - 2), len(self._asked)))
             return self._chosen([predictions], [stated], earlier)[0]
+        elif how == "slice" and (part := self._on_a_slice(len(predictions))):
+            answer = part.evaluate_predictions(predictions, prior=stated)
+            self.told["slice"] += 1
         else:
             answer = self._guard.evaluate_predictions(
                 predictions, **({} if prior is None else {"prior": prior})
@@ -151,8 +158,21 @@ class Mixed:
         """Draw how to ask; a check where nothing else would be answered."""
         if self._rng.random() >= self._rate:
             return "check"
-        how = "reveal" if self._rng.random() < 0.5 else "choose"
+        how = ("reveal", "choose", "slice")[self._rng.integers(3)]
+        if how == "slice":
+            return how
         return how if self._guard.price(how, candidates=candidates).allowed else "check"
+
+    def _on_a_slice(self, rows: int) -> ReusableHoldout | None:
+        """Guard of half of the rows; None if the plan leaves no room for what must be told for it."""
+        if not self._sliced:
+            self._sliced = True
+            half = self._rng.random(rows) < 0.5
+            try:
+                self._slice = self._guard.on(sample_weight=half, policy="thresholdout")
+            except (InputError, PlanError):
+                self._slice = None
+        return self._slice
 
     def _believed(self) -> float:
         better = max if self._guard.metric.greater_is_better else min

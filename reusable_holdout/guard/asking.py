@@ -115,7 +115,7 @@ class Asking:
     def _check_differences(self) -> None:
         """Refuse to compare two models where their difference is no mean over rows."""
         bound = self._holdout.bound
-        if bound.sensitivity * bound.effective_rows != 1 or bound.family == "bounded-difference":
+        if not bound.by_rows:
             raise InputError(
                 f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
                 "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"

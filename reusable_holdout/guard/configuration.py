@@ -55,7 +55,7 @@ class Configuration:
     theory : int
         Edition of the theory.
     exam : int
-        Rows that are kept for the final.
+        Rows, or groups, that are kept for the final.
     """
 
     plan: dict[str, Any]
@@ -80,7 +80,7 @@ class Configuration:
             key=key_commitment(key),
             classes=None if every.classes is None else every.classes.tolist(),
             counts=counts,
-            exam=holdout.rows.exam_rows,
+            exam=holdout.rows.exam_units,
         )
 
     def text(self) -> str:
@@ -178,7 +178,9 @@ def metric_of(description: dict[str, Any]) -> Metric:
         If it is one of the user's own, whose code is not in the ledger.
     """
     try:
-        return described_metric({name: part for name, part in description.items() if name != "weights"})
+        return described_metric(
+            {name: part for name, part in description.items() if name not in {"weights", "groups"}}
+        )
     except InputError:
         raise InputError(
             f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"

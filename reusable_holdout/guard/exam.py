@@ -31,22 +31,21 @@ class BoundRows(NamedTuple):
         On the rows that are kept for the final; None if none are, or the metric is not defined on them.
     kept : numpy.ndarray of bool of shape (rows,) or None
         Which rows these are.
+    exam_units : int
+        How many rows, or groups, these are.
     """
 
     asked: BoundMetric
     every: BoundMetric
     exam: BoundMetric | None
     kept: NDArray[np.bool_] | None
-
-    @property
-    def exam_rows(self) -> int:
-        """How many rows are kept, of all."""
-        return 0 if self.kept is None else int(self.kept.sum())
+    exam_units: int = 0
 
     @property
     def exam_share(self) -> float | None:
-        """Share of all rows that are kept; None if none are."""
-        return None if self.kept is None else self.exam_rows / len(self.kept)
+        """Share of all rows, or groups, that are kept; None if none are."""
+        units = self.every.rows if self.every.groups is None else len(self.every.groups)
+        return self.exam_units / units if self.exam_units else None
 
 
 def bind_rows(
@@ -55,26 +54,28 @@ def bind_rows(
     *,
     classes: ArrayLike | None,
     sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
     exam: float | NDArray[np.bool_] | None,
 ) -> BoundRows:
     """Bind a metric to private labels, of which some are kept for the final.
 
     Parameters
     ----------
-    metric, y, classes, sample_weight
+    metric, y, classes, sample_weight, groups
         As for :meth:`Metric.bind`.
     exam : float, int, numpy.ndarray of bool or None
-        Share of the rows, their number, or which they are.
+        Share of the rows, their number, or which they are. With groups whole groups are kept, and counted.
 
     Raises
     ------
     InputError
         If data and metric do not fit, or no row is left to be asked.
     """
-    every = metric.bind(y, classes=classes, sample_weight=sample_weight)
-    kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every.rows)
+    every = metric.bind(y, classes=classes, sample_weight=sample_weight, groups=groups)
+    kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every)
     if kept is None:
         return BoundRows(every, every, None, None)
+    units = len(np.unique(every.groups.codes[kept])) if every.groups is not None else int(kept.sum())
     weights = np.ones(every.rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     left, apart = np.where(kept, 0.0, weights), np.where(kept, weights, 0.0)
     if not left.any():
@@ -82,23 +83,27 @@ def bind_rows(
             "rows with a weight must be left beside the exam; all of them are kept for the final; nothing was made; "
             "take a larger slice"
         )
-    asked = metric.bind(y, classes=every.classes, sample_weight=left)
+    asked = metric.bind(y, classes=every.classes, sample_weight=left, groups=groups)
     try:
-        own = metric.bind(y, classes=every.classes, sample_weight=apart)
+        own = metric.bind(y, classes=every.classes, sample_weight=apart, groups=groups)
     except (
         InputError,
         ModelError,
     ):  # no row of some class, say: then a final says nothing of these rows alone
-        return BoundRows(asked, every, None, kept)
-    return BoundRows(asked, every, own, kept)
+        return BoundRows(asked, every, None, kept, units)
+    return BoundRows(asked, every, own, kept, units)
 
 
-def _kept(exam: float | None, rows: int) -> NDArray[np.bool_] | None:
-    stated = checked_exam(exam)
-    count = math.ceil(stated * rows) if stated < 1 else int(stated)
-    if count >= rows:
-        raise InputError(f"an exam must leave rows to ask; got {count:,} of {rows:,} rows; keep fewer")
-    return kept_rows(rows, count) if count else None
+def _kept(exam: float | None, every: BoundMetric) -> NDArray[np.bool_] | None:
+    stated, groups = checked_exam(exam), every.groups
+    what, units = ("rows", every.rows) if groups is None else ("groups", len(groups))
+    count = math.ceil(stated * units) if stated < 1 else int(stated)
+    if count >= units:
+        raise InputError(f"an exam must leave {what} to ask; got {count:,} of {units:,} {what}; keep fewer")
+    if not count:
+        return None
+    kept = kept_rows(units, count)
+    return kept if groups is None else kept[groups.codes]
 
 
 def kept_rows(rows: int, count: int) -> NDArray[np.bool_]:

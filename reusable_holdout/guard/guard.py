@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
@@ -92,6 +90,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
     sample_weight : array-like of shape (rows,), optional
         Public weights, at least 0. Weights of 0 and 1 make a slice, such as ``group == "A"``: then the answers are
         about this group, and only its rows count.
+    groups : array-like of shape (rows,), optional
+        Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
+        and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
     prevalence : float, sequence of float or dict, optional
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
@@ -168,14 +169,21 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         seed: int | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         prevalence: Any = None,
     ) -> None:
-        X, y = rows_and_labels(X, y)
-        chosen = resolve_metric(metric)
-        rows = bind_rows(chosen, y, classes=classes, sample_weight=sample_weight, exam=exam)
-        counts = priced(rows.asked, prevalence)
+        data = PrivateData(
+            X,
+            y,
+            resolve_metric(metric),
+            classes=classes,
+            sample_weight=sample_weight,
+            groups=groups,
+            exam=exam,
+        )
+        counts = priced(data.bound, prevalence)
         plan = Plan(
-            **plan_numbers(rows),
+            **plan_numbers(data.rows),
             queries=queries,
             tolerance=tolerance,
             charges=charges,
@@ -193,9 +201,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
             disagreement=disagreement,
             shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
-        POLICIES[plan.policy].check(rows.asked, ledger)
+        POLICIES[plan.policy].check(data.bound, ledger)
         store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
-        data = PrivateData(X, y, rows, classes, sample_weight)
         self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
 
     @classmethod
@@ -211,6 +218,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         seed: int | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Resume a guard from its ledger; nothing is refilled.
 
@@ -218,7 +226,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         ----------
         ledger : str or Path
             SQLite file or URL of an existing ledger.
-        X, y, key, seed, classes, sample_weight
+        X, y, key, seed, classes, sample_weight, groups
             The same as when it was made.
         metric : Metric, optional
             Needed for a metric of your own only.
@@ -230,24 +238,6 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         LedgerMismatchError, LedgerKeyError
             If it belongs to other data, or its key is missing.
         """
-        guard = cls.__new__(cls)
-        guard._resume(
-            ledger, X, y, metric=metric, key=key, seed=seed, classes=classes, sample_weight=sample_weight
-        )
-        return guard
-
-    def _resume(
-        self,
-        ledger: str | Path,
-        X: Any,
-        y: Any,
-        *,
-        metric: str | Metric | None,
-        key: bytes | Path | None,
-        seed: int | None,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-    ) -> None:
         store = _sql_ledger(ledger, must_exist=True)
         stored = store.configuration()
         if stored is None:
@@ -257,13 +247,13 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         configuration = Configuration.parse(stored)
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
         known = configuration.classes if classes is None else classes
-        X, y = rows_and_labels(X, y)
         exam = configuration.exam or None
-        rows = bind_rows(chosen, y, classes=known, sample_weight=sample_weight, exam=exam)
-        counts = priced(rows.asked, None if configuration.counts is None else configuration.counts.prevalence)
+        data = PrivateData(X, y, chosen, classes=known, sample_weight=sample_weight, groups=groups, exam=exam)
+        counts = priced(data.bound, None if configuration.counts is None else configuration.counts.prevalence)
         plan = Plan.from_record(configuration.plan)
-        data = PrivateData(X, y, rows, classes, sample_weight)
-        self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
+        guard = cls.__new__(cls)
+        guard._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
+        return guard
 
     def _begin(
         self,
@@ -319,6 +309,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         estimate: float | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         prevalence: Any = None,
         early: bool = False,
     ) -> Rotation[Self]:
@@ -337,6 +328,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
             By default the same as now.
         sample_weight : array-like of shape (rows,), optional
             Weights of the new rows.
+        groups : array-like of shape (rows,), optional
+            Groups of the new rows; needed if those of the old ones had some.
         prevalence : float, sequence of float or dict, optional
             By default the same guess as before.
         early : bool
@@ -367,24 +360,32 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
                 "rows are rotated by the guard that was made with them; this one is about another metric, slice or "
                 "policy; nothing was released; rotate the first, and ask it for this one with on()"
             )
+        if groups is None and self._holdout.groups is not None:
+            raise InputError(
+                "the next rows must come with groups, as these did; got none; nothing was released; pass groups="
+            )
         known = self._holdout.bound.classes if classes is None else classes
-        X, y = rows_and_labels(X, y)
-        rows = bind_rows(
-            self.metric, y, classes=known, sample_weight=sample_weight, exam=self._holdout.rows.exam_share
+        holdout = PrivateData(
+            X,
+            y,
+            self.metric,
+            classes=known,
+            sample_weight=sample_weight,
+            groups=groups,
+            exam=self._holdout.rows.exam_share,
         )
         guessed = None if self._view.counts is None else self._view.counts.prevalence
-        counts = priced(rows.asked, guessed if prevalence is None else prevalence)
+        counts = priced(holdout.bound, guessed if prevalence is None else prevalence)
         plan = renewed(
             self.plan,
-            plan_numbers(rows),
+            plan_numbers(holdout.rows),
             told_before=0.0 if counts is None else counts.nats,
             queries=queries,
             tolerance=tolerance,
             charges=charges,
             estimate=estimate,
         )
-        POLICIES[plan.policy].check(rows.asked, self._ledger.url)
-        holdout = PrivateData(X, y, rows, known, sample_weight)
+        POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
         begin_epoch(self._ledger, Configuration.of(plan, holdout, self._key[0], counts))
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)
@@ -429,7 +430,12 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
             holdout = self._holdout
             contents = {"metric": self.metric, "sample_weight": holdout.sample_weight}
             if self._root is self:
-                contents |= {"X": holdout.X, "y": holdout.y, "classes": holdout.classes}
+                contents |= {
+                    "X": holdout.X,
+                    "y": holdout.y,
+                    "classes": holdout.classes,
+                    "groups": holdout.groups,
+                }
                 self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
             else:
                 contents["policy"] = self.policy

@@ -86,6 +86,7 @@ class Handle(NamedTuple):
             metric=contents["metric"],
             classes=contents["classes"],
             sample_weight=contents["sample_weight"],
+            groups=contents["groups"],
             key=Path(self.key_file),
         )
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks
+from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks, rows_and_labels
+from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.queries.containers import as_array, no_array, one_column
 from reusable_holdout.slips import percentage
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from reusable_holdout.guard.exam import BoundRows
+    from reusable_holdout.queries import Metric
 
 __all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors", "listed"]
 
@@ -36,27 +37,42 @@ class PrivateData:
     ----------
     X : array-like of shape (rows, features), ChunkedRows or None
     y : array-like of shape (rows,)
+    metric : Metric
+    classes, sample_weight, groups : array-like or None
+        As for :meth:`Metric.bind`.
+    exam : float, int, numpy.ndarray of bool or None
+        Of the rows, those that are kept for the final; see :func:`bind_rows`.
+
+    Attributes
+    ----------
     rows : BoundRows
-        The metric on them; `bound` is the one on those that questions read.
-    classes, sample_weight : array-like or None
-        As the user gave them.
+        The metric on them.
+    bound : BoundMetric
+        The metric on those that questions read.
 
     Raises
     ------
     InputError
-        If X and y have different numbers of rows.
+        If X and y have different numbers of rows, or do not fit the metric.
     """
 
     def __init__(
         self,
         X: Any,
         y: Any,
-        rows: BoundRows,
-        classes: ArrayLike | None,
+        metric: Metric,
+        *,
+        classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        exam: float | NDArray[np.bool_] | None = None,
     ) -> None:
-        self.X, self.y, self.classes, self.sample_weight = X, y, classes, sample_weight
-        self.rows, self.bound = rows, rows.asked
+        X, y = rows_and_labels(X, y)
+        self.rows = bind_rows(
+            metric, y, classes=classes, sample_weight=sample_weight, groups=groups, exam=exam
+        )
+        self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
+        self.bound = self.rows.asked
         if X is None:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):

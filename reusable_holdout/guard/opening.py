@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
-from reusable_holdout.guard.exam import BoundRows, bind_rows
 from reusable_holdout.guard.inputs import PrivateData, checked_names
 from reusable_holdout.guard.views import View, plan_numbers, priced
 from reusable_holdout.plan import Plan
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from reusable_holdout.guard.content import ContentKey
+    from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.guard.kinds import Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.ledger import Row
@@ -75,10 +75,16 @@ class Opening(NamedTuple):
                 'nothing was made; use policy="ladder"'
             )
         known = None if self.metric.response == "values" else rows.bound.classes
-        own = bind_rows(
-            self.metric, rows.y, classes=known, sample_weight=self.sample_weight, exam=rows.rows.kept
+        data = PrivateData(
+            rows.X,
+            rows.y,
+            self.metric,
+            classes=known,
+            sample_weight=self.sample_weight,
+            groups=rows.groups,
+            exam=rows.rows.kept,
         )
-        data, bound = PrivateData(rows.X, rows.y, own, rows.classes, self.sample_weight), own.asked
+        own, bound = data.rows, data.bound
         described = own.every.describe()
         if described == first.metric and self.policy == self.root.policy:
             view = first

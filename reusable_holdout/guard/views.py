@@ -194,6 +194,8 @@ def plan_numbers(rows: BoundRows) -> dict[str, Any]:
     if rows.every.counted_rows > bound.counted_rows:
         more = rows.every.counted_rows - bound.counted_rows
         exam = max(1, round(bound.effective_rows * more / bound.counted_rows))
+        if rows.exam is not None and bound.by_rows:
+            exam = rows.exam.effective_rows
     return {
         "rows": bound.effective_rows + exam,
         "exam": exam or None,

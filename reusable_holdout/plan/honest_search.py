@@ -22,7 +22,13 @@ _MOST_NODES = 1_001
 
 
 def charges_of_a_search(
-    thresholds: Sequence[float], *, prior_error: float, standard_error: float, noise_sd: float, queries: int
+    thresholds: Sequence[float],
+    *,
+    prior_error: float,
+    standard_error: float,
+    noise_sd: float,
+    queries: int,
+    common: float = 1.0,
 ) -> NDArray[np.float64]:
     """Distribution of the number of charges after so many questions of an honest search.
 
@@ -33,11 +39,14 @@ def charges_of_a_search(
     prior_error : float
         Standard deviation of a prior's own error, independent from question to question; above 0.
     standard_error : float
-        Of the holdout's value. All questions of one search share it: its models are much alike.
+        Of the holdout's value.
     noise_sd : float
         Standard deviation of a comparison's noise.
     queries : int
         Questions asked.
+    common : float
+        Share of the holdout's error, as a variance, that all questions have in common, in [0, 1]: that of the mistakes
+        which all models of the search make.
 
     Returns
     -------
@@ -46,18 +55,19 @@ def charges_of_a_search(
 
     Notes
     -----
-    Given the holdout's error e, questions are independent and each is charged with the probability that
-    ``N(e, prior_error**2)`` lies beyond the threshold in force, so the number of charges is a chain of C + 1 states;
-    its law is averaged over e, exactly but for the quadrature.
+    Given the common error e, questions are independent and each is charged with the probability that
+    ``N(e, prior_error**2 + (1 - common) standard_error**2)`` lies beyond the threshold in force, so the number of
+    charges is a chain of C + 1 states; its law is averaged over e, exactly but for the quadrature.
     """
     from scipy.special import ndtr  # noqa: PLC0415 - slow to import, and only a plan that is printed needs it
 
-    own, beyond = math.hypot(prior_error, noise_sd), np.asarray(thresholds, dtype=np.float64)
-    bends = max(1.0, standard_error / own)
+    apart, together = (standard_error * math.sqrt(part) for part in (1.0 - common, common))
+    own, beyond = math.hypot(prior_error, noise_sd, apart), np.asarray(thresholds, dtype=np.float64)
+    bends = max(1.0, together / own)
     count = min(_MOST_NODES, 2 * math.ceil(_REACH * _NODES_PER_BEND * bends) + 1)
     nodes = np.linspace(-_REACH, _REACH, count)
     weights = np.exp(-(nodes**2) / 2.0)
-    error = nodes[:, None] * standard_error
+    error = nodes[:, None] * together
     charged = np.clip(ndtr((-beyond - error) / own) + ndtr((error - beyond) / own), 0.0, 1.0)
     size = len(beyond)
     step = np.zeros((count, size + 1, size + 1))

@@ -40,8 +40,12 @@ def other_half_widths(
     """
     split = sample_splitting_half_width(bound, queries=queries, beta=beta, estimate=estimate)
     widths = {"a fresh share per query": split * span}
-    if isinstance(bound, ConfidenceBound) and bound.family != "bounded-difference":
+    if isinstance(bound, ConfidenceBound) and _is_plain_mean(bound):
         for analysis, name in _GAUSSIAN.items():
             found = gaussian_width(rows=bound.rows, queries=queries, beta=beta, analysis=analysis)
             widths[name] = found.half_width * span
     return widths
+
+
+def _is_plain_mean(bound: ConfidenceBound) -> bool:
+    return bound.family != "bounded-difference" and abs(bound.sum_of_squares * bound.rows - 1.0) < 1e-9

@@ -48,6 +48,7 @@ MOST_TOLERANCE = 2.0  # of the range
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
 _HONEST = 0.95  # probability that an honest search is answered to its last question
+_COMMON = (1.0, 0.5)  # shares of the holdout's error that the models of one search may have in common
 _MOST_STATES = (
     64  # charges: with more thresholds of at least a standard deviation, no honest search spends them
 )
@@ -112,7 +113,7 @@ class Wish:
         elif self.family == "paired":
             variance = self.disagreement / 4.0
         else:
-            variance = self.estimate * (1.0 - self.estimate)
+            variance = min(self.estimate * (1.0 - self.estimate), self.variation / 4.0)
         return math.sqrt(max(variance, 1.0 / asked) / asked)
 
     def honest_error(self, rows: int) -> float:
@@ -319,14 +320,19 @@ def _search(
         )
         for made in range(shown)
     ]
-    law = charges_of_a_search(
-        thresholds,
-        prior_error=wish.honest_error(rows),
-        standard_error=wish.standard_error(rows),
-        noise_sd=certificate.comparison_sd,
-        queries=asked,
-    )
-    return np.concatenate([law, np.zeros(charges - shown)])  # beyond those shown none is made
+    laws = [
+        charges_of_a_search(
+            thresholds,
+            prior_error=wish.honest_error(rows),
+            standard_error=wish.standard_error(rows),
+            noise_sd=certificate.comparison_sd,
+            queries=asked,
+            common=common,
+        )
+        for common in _COMMON
+    ]
+    halted_most = max(laws, key=lambda law: float(law[-1]))
+    return np.concatenate([halted_most, np.zeros(charges - shown)])  # beyond those shown none is made
 
 
 def round_up(value: float, digits: int = 3) -> float:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
 from reusable_holdout.queries.derived import OfRows
+from reusable_holdout.queries.groups import Groups, grouped
 from reusable_holdout.queries.predictions import Predictions
+from reusable_holdout.queries.scoring import Mean
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
 from reusable_holdout.queries.weights import Weights, weighted
 
@@ -39,6 +41,8 @@ class BoundMetric(HoldsLabels):
         All classes that may occur.
     sample_weight : array-like of shape (rows,), optional
         Public weights.
+    groups : array-like of shape (rows,), optional
+        Which rows belong together; public.
 
     Attributes
     ----------
@@ -61,6 +65,7 @@ class BoundMetric(HoldsLabels):
         Rows with a weight: of a slice its rows.
     effective_rows : int
         Rows that the confidence bound may count: of a recall the rows of its class, of a slice its rows.
+    groups : Groups or None
     weights_digest : str or None
         SHA-256 of the weights, up to a factor; None without weights or if all are equal.
     statistic : Statistic
@@ -82,6 +87,7 @@ class BoundMetric(HoldsLabels):
         *,
         classes: object | None = None,
         sample_weight: object | None = None,
+        groups: object | None = None,
     ) -> None:
         self.metric = metric
         self.classes: NDArray[Any] | None = None
@@ -101,7 +107,8 @@ class BoundMetric(HoldsLabels):
         if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
             weights = None
         self.weights_digest = None if weights is None else weights.digest
-        self.statistic = _statistic(metric, targets, weights)
+        self.groups = None if groups is None else Groups(groups, targets.rows)
+        self.statistic = _statistic(metric, targets, weights, self.groups)
         self.rows = targets.rows
         self.counted_rows = targets.rows if weights is None else len(weights.chosen)
         self.sensitivity: Fraction = self.statistic.sensitivity
@@ -111,6 +118,13 @@ class BoundMetric(HoldsLabels):
 
     def __repr__(self) -> str:
         return f"<BoundMetric: {self.metric.name}, {self.rows} rows>"
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether it is a mean over the rows that count, so that two models can be compared row by row."""
+        return isinstance(
+            self.statistic.inner if isinstance(self.statistic, OfRows) else self.statistic, Mean
+        )
 
     def told(self, numbers: PublicNumbers) -> Self:
         """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""
@@ -123,7 +137,7 @@ class BoundMetric(HoldsLabels):
         return self._predictions
 
     def describe(self) -> dict[str, Any]:
-        """Describe what tells two configurations apart: the metric, and the weights if there are any.
+        """Describe what tells two configurations apart: the metric, and weights and groups if there are any.
 
         Examples
         --------
@@ -133,7 +147,11 @@ class BoundMetric(HoldsLabels):
         '1218a115'
         """
         described = self.metric.describe()
-        return described if self.weights_digest is None else described | {"weights": self.weights_digest}
+        if self.weights_digest is not None:
+            described["weights"] = self.weights_digest
+        if self.groups is not None:
+            described["groups"] = self.groups.digest
+        return described
 
     def prepare(self, predictions: object) -> NDArray[Any]:
         """One query in canonical form; it depends on no label.
@@ -214,15 +232,28 @@ class BoundMetric(HoldsLabels):
         return self.statistic.score(prepared)
 
 
-def _statistic(metric: Metric, targets: ClassTargets | RealTargets, weights: Weights | None) -> Statistic:
-    """What computes the metric on these rows, or on those that weights choose, or with weights."""
+def _statistic(
+    metric: Metric, targets: ClassTargets | RealTargets, weights: Weights | None, groups: Groups | None
+) -> Statistic:
+    """What computes the metric on these rows, or on those that weights choose, or with weights or groups."""
     if weights is None:
-        if metric.kernel is not None:
-            return metric.kernel(metric, targets)
-        if metric.loss is not None:
-            return mean_of_own_losses(metric, targets)
-        return BoundedDifferences(metric, targets)
+        every = _of_all(metric, targets)
+        return every if groups is None else grouped(every, groups, name=metric.name)
     if weights.alike:
-        part = _statistic(metric, targets.part(weights.chosen), None)
+        own = None if groups is None else groups.part(weights.chosen)
+        part = _statistic(metric, targets.part(weights.chosen), None, own)
         return OfRows(targets.rows, weights.chosen, part)
-    return weighted(_statistic(metric, targets, None), weights, name=metric.name)
+    if groups is not None:
+        raise InputError(
+            "with groups sample_weight must be 0 or one other number, which makes a slice, for each group counts once; "
+            "got several numbers; leave one of them out"
+        )
+    return weighted(_of_all(metric, targets), weights, name=metric.name)
+
+
+def _of_all(metric: Metric, targets: ClassTargets | RealTargets) -> Statistic:
+    if metric.kernel is not None:
+        return metric.kernel(metric, targets)
+    if metric.loss is not None:
+        return mean_of_own_losses(metric, targets)
+    return BoundedDifferences(metric, targets)

@@ -37,6 +37,11 @@ class OfRows(Statistic):
         Bound to these rows' labels.
     family : {"binomial", "bounded", "bounded-difference"}, optional
         Of the confidence bound; by default the statistic's.
+
+    Attributes
+    ----------
+    inner : Statistic
+        The statistic.
     """
 
     def __init__(
@@ -47,20 +52,20 @@ class OfRows(Statistic):
         self.sum_of_squares = statistic.sum_of_squares
         self.family = family or statistic.family
         self._chosen = chosen
-        self._statistic = statistic
+        self.inner = statistic
 
     @property
     def effective_rows(self) -> int:
         """Those of the statistic."""
-        return self._statistic.effective_rows
+        return self.inner.effective_rows
 
     def units(self, query: NDArray[Any]) -> int:
         """Grid units of the chosen rows."""
-        return self._statistic.units(query[self._chosen])
+        return self.inner.units(query[self._chosen])
 
     def value(self, query: NDArray[Any]) -> float:
         """Value of the chosen rows."""
-        return self._statistic.value(query[self._chosen])
+        return self.inner.value(query[self._chosen])
 
 
 class RootMean(Statistic):

@@ -88,7 +88,8 @@ def balanced_accuracy() -> Metric:
     -----
     (1/K) sum_k hits_k / n_k over the K classes present. Class counts are public and equal between neighbours,
     so a row of class k changes hits_k by at most one: c_r = 1/(K n_k). Sensitivity: the largest of them, 1/(K
-    min_k n_k). Sum of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k.
+    min_k n_k). Sum of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k. Its family is "bounded", with K min_k n_k
+    effective rows.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def balanced_accuracy() -> Metric:
         lower=0,
         upper=1,
         greater_is_better=True,
-        family="bounded-difference",
+        family="bounded",
         kernel=kernels.class_balanced,
     )
 
@@ -142,7 +143,7 @@ def recall(*, average: Average = "binary") -> Metric:
     if average == "binary":
         return _share(name, kernels.recall_of_last, "bounded-difference")
     if average == "macro":
-        return _share(name, kernels.class_balanced, "bounded-difference")
+        return _share(name, kernels.class_balanced, "bounded")
     return _share(name, kernels.agreement, "binomial")
 
 

@@ -127,7 +127,12 @@ class Metric:
         }
 
     def bind(
-        self, y: object, *, classes: object | None = None, sample_weight: object | None = None
+        self,
+        y: object,
+        *,
+        classes: object | None = None,
+        sample_weight: object | None = None,
+        groups: object | None = None,
     ) -> BoundMetric:
         """Bind to private labels.
 
@@ -145,6 +150,9 @@ class Metric:
             public: do not make them of the labels. Zeros and one other number, e.g. ``group == "A"``, make a slice:
             the metric of those rows alone, with as narrow intervals as a holdout of so many rows. Other weights are
             for means of losses (and "rmse"): c_r = w_r / sum of w.
+        groups : array-like of shape (rows,), optional
+            Names of what rows belong to, such as users: a group is one independent draw and counts once, with the mean
+            of its rows. For means of losses (and "rmse"). They are public.
 
         Raises
         ------
@@ -160,7 +168,7 @@ class Metric:
         >>> resolve_metric("accuracy").bind(["no", "yes", "no"])
         <BoundMetric: accuracy, 3 rows>
         """
-        return BoundMetric(self, y, classes=classes, sample_weight=sample_weight)
+        return BoundMetric(self, y, classes=classes, sample_weight=sample_weight, groups=groups)
 
     def measure(
         self,

@@ -94,7 +94,8 @@ def roc_auc() -> Metric:
     U/(n_0 n_1), U the number of pairs (positive, negative) in which the positive has the larger score, ties
     counting one half; the positive class is the last of the sorted ones. Class counts are public and equal
     between neighbours. A positive is in n_0 of the pairs, so c_r = n_0/(n_0 n_1) = 1/n_1; a negative's is
-    1/n_0. Sensitivity: the larger, 1/min(n_0, n_1). Sum of c_r^2 = n_1/n_1^2 + n_0/n_0^2 = 1/n_0 + 1/n_1.
+    1/n_0. Sensitivity: the larger, 1/min(n_0, n_1). Sum of c_r^2 = n_1/n_1^2 + n_0/n_0^2 = 1/n_0 + 1/n_1. Its family is
+    "bounded", with min(n_0, n_1) effective rows: :class:`~reusable_holdout.queries.ranks.PairOrder`.
 
     References
     ----------
@@ -112,7 +113,7 @@ def roc_auc() -> Metric:
         lower=0,
         upper=1,
         greater_is_better=True,
-        family="bounded-difference",
+        family="bounded",
         kernel=kernels.pair_order,
     )
 

@@ -183,7 +183,14 @@ class BalancedAgreement(Statistic):
     ----------
     targets : ClassTargets
         Private labels; classes without rows are left out of the mean.
+
+    Notes
+    -----
+    Given the class counts it is a mean of independent terms with the weights c_r = 1/(K n_k): the confidence bound of
+    :class:`~reusable_holdout.queries.weights.WeightedMean`, of 1/max c_r = K min n_k rows.
     """
+
+    family = "bounded"
 
     def __init__(self, targets: ClassTargets) -> None:
         counts = targets.counts[targets.counts > 0].tolist()
@@ -197,6 +204,11 @@ class BalancedAgreement(Statistic):
         common = math.lcm(*counts)
         self._weights = [common // count for count in counts]
         self._whole = common * len(counts)
+
+    @property
+    def effective_rows(self) -> int:
+        """1/max c_r."""
+        return self.sensitivity.denominator
 
     def units(self, query: NDArray[Any]) -> int:
         """Weigh each class's hits by an integer, so that all share one denominator."""

@@ -104,15 +104,16 @@ class WeightedMean(Mean):
     interval is about the sum of c_r E[term | w_r], the mean of this statistic over fresh holdouts of the same
     weights.
 
-    Two confidence bounds around its expectation under these weights are valid; the choice depends on nothing but
-    the weights. Hoeffding's, of family "bounded-difference", takes the sum of c_r^2. The kl-Chernoff one, of family
-    "bounded", takes 1/max c_r rows, rounded down: with a_r = c_r / max c_r <= 1, p_r the mean of term r and any
+    Two confidence bounds around its expectation under these weights are valid, and the narrower is taken at each value
+    (:class:`~reusable_holdout.validity.ConfidenceBound`). Hoeffding's takes the sum of c_r^2. The kl-Chernoff one takes
+    1/max c_r rows, rounded down: with a_r = c_r / max c_r <= 1, p_r the mean of term r and any
     factor h, convexity gives E exp(h a_r X_r) <= E exp(h a_r B) for B = 0 or 1 with chance p_r, and since x -> x^a
     is concave E (e^(h B))^a_r <= (1 + p_r (e^h - 1))^a_r. The logarithm is concave, too, so the product over the
     rows is at most (1 + p (e^h - 1))^(1 / max c_r), p the weighted mean of the p_r: the moment that leads to
-    exp(-kl(v, p) / max c_r). It is narrower where the mean is near its bounds, and is taken if 1/max c_r is at
-    least half of 1/(sum of c_r^2).
+    exp(-kl(v, p) / max c_r). It is narrower where the mean is near its bounds.
     """
+
+    family = "bounded"
 
     def __init__(self, mean: Mean, weights: Weights) -> None:
         self.rows = mean.rows
@@ -120,15 +121,11 @@ class WeightedMean(Mean):
         self._weights = weights
         self.sensitivity = self.largest_share
         self.sum_of_squares = math.fsum(np.square(weights.whole / weights.total).tolist())
-        rows = weights.total // weights.largest
-        near = 2 * rows * self.sum_of_squares >= 1
-        self.family = "bounded" if near else "bounded-difference"
-        self._effective_rows = rows if near else len(weights.chosen)
 
     @property
     def effective_rows(self) -> int:
-        """1/max c_r, rounded down, for "bounded"; else the rows of some weight."""
-        return self._effective_rows
+        """1/max c_r, rounded down."""
+        return self._weights.total // self._weights.largest
 
     @property
     def largest_share(self) -> Fraction:

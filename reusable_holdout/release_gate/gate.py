@@ -120,7 +120,7 @@ def make_gate(
     chosen = _metric(metric, bounds)
     holdout = _holdout(read_labels(labels, id_column=id_column), id_column)
     bound = chosen.bind(holdout[1])
-    if bound.sensitivity * bound.rows != 1 or bound.family == "bounded-difference":
+    if not bound.by_rows:
         raise InputError(
             f"a gate compares row by row, by a metric that is a plain mean over rows; {chosen.name} is none; nothing "
             "was made; take accuracy, brier, log_loss, mae or mse"

@@ -36,18 +36,24 @@ class ConfidenceBound:
     Parameters
     ----------
     family : {"binomial", "bounded", "bounded-difference"}
-        Mean of 0/1 losses (exact binomial), mean of losses in [0, 1] (kl-Chernoff), bounded differences
-        (McDiarmid).
+        Mean of 0/1 losses (exact binomial), statistic with the exponential moments of a mean of so many losses in [0,
+        1] (kl-Chernoff), bounded differences (McDiarmid).
     rows : int
-        Number of holdout rows, >= 1.
+        Number of rows that count, >= 1.
     sum_of_squares : float
         Sum over the rows of the squared largest change of the normalised statistic when that row is replaced;
-        only "bounded-difference" reads it.
+        "binomial" does not read it.
 
     Raises
     ------
     InputError
         If the family is unknown, rows is below 1 or sum_of_squares is negative.
+
+    Notes
+    -----
+    Of family "bounded" the narrower of kl-Chernoff and McDiarmid is taken at each value. That costs nothing: each side
+    misses when the value is beyond a number that the population value fixes, and the narrower one's number is one of
+    the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
 
     Examples
     --------
@@ -72,11 +78,14 @@ class ConfidenceBound:
         if self.family == "binomial":
             return binomial_lower(value, rows=self.rows, log_level=log_level)
         if self.family == "bounded":
-            return chernoff_lower(value, rows=self.rows, log_level=log_level)
-        value, level = checked(value, log_level, self.rows)
-        f = functions(value)
-        value = f.least(f.most(value, 0.0), 1.0)
-        return cast("Real", f.most(value - self._width(level), 0.0))
+            found = chernoff_lower(value, rows=self.rows, log_level=log_level)
+            if not self._may_be_narrower:
+                return found
+        checked_value, level = checked(value, log_level, self.rows)
+        f = functions(checked_value)
+        inside = f.least(f.most(checked_value, 0.0), 1.0)
+        by_differences = cast("Real", f.most(inside - self._width(level), 0.0))
+        return by_differences if self.family != "bounded" else cast("Real", f.most(found, by_differences))
 
     def upper(self, value: Real | float, *, log_level: Real | float) -> Real:
         """Upper bound for the population value, in [0, 1], when the observed one is at most this."""
@@ -87,16 +96,24 @@ class ConfidenceBound:
         if self.family == "binomial":
             return binomial_reach_low(target, rows=self.rows, log_level=log_level)
         if self.family == "bounded":
-            return chernoff_reach_low(target, rows=self.rows, log_level=log_level)
-        target, level = checked(target, log_level, self.rows)
-        f = functions(target)
-        needed = target + self._width(level) + 2.0 * EPS
-        needed = f.where((needed > 1.0) | (target >= 1.0), math.inf, needed)
-        return cast("Real", f.where(target <= 0.0, -math.inf, needed))
+            found = chernoff_reach_low(target, rows=self.rows, log_level=log_level)
+            if not self._may_be_narrower:
+                return found
+        checked_target, level = checked(target, log_level, self.rows)
+        f = functions(checked_target)
+        needed = checked_target + self._width(level) + 2.0 * EPS
+        needed = f.where((needed > 1.0) | (checked_target >= 1.0), math.inf, needed)
+        by_differences = cast("Real", f.where(checked_target <= 0.0, -math.inf, needed))
+        return by_differences if self.family != "bounded" else cast("Real", f.least(found, by_differences))
 
     def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
         """Observed value up to which ``upper`` stays within the target; +inf: always, -inf: never."""
         return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
+
+    @property
+    def _may_be_narrower(self) -> bool:
+        """Whether bounded differences may say more than kl-Chernoff somewhere."""
+        return self.sum_of_squares * self.rows < 1.0 - 1e-9
 
     def of_rows(self, rows: int) -> ConfidenceBound:
         """Bound of as many rows of the same kind."""

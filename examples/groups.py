@@ -1,0 +1,124 @@
+"""Rows that belong together: whether the promise holds, and how wide the intervals are.
+
+Every user of a product leaves ten rows, and a model is right about most of a user's rows or wrong about most of them:
+the correlation within a user is .63. Or each row is there twenty times. Fifty questions are fixed beforehand, each
+about another model. A guard that takes the rows for independent draws is narrow, and often wrong; with `groups=` a
+user, or a row with its copies, is one draw.
+
+    python examples/groups.py             # 1,000 runs of each
+    python examples/groups.py --quick
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from scipy.stats import beta
+
+from reusable_holdout import ReusableHoldout
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+QUESTIONS, ACCURACY, GROUPS = 50, 0.87, 200
+CORRELATION = 0.63
+
+
+class Rows(NamedTuple):
+    """How the rows of a holdout come."""
+
+    name: str
+    size: int  # of a group
+    correlation: float  # of a model's mistakes within it
+
+
+KINDS = (Rows("10 rows of each user", 10, CORRELATION), Rows("each row 20 times", 20, 1.0))
+
+
+def mistakes(rng: np.random.Generator, rows: Rows) -> NDArray[np.int64]:
+    """Predictions of each model about labels that are all 1, the question first: right with probability `ACCURACY`.
+
+    A row takes its user's coin with a probability whose square is the correlation, else one of its own.
+    """
+    users = rng.random((QUESTIONS, GROUPS)) < ACCURACY
+    own = rng.random((QUESTIONS, GROUPS, rows.size)) < ACCURACY
+    theirs = rng.random((QUESTIONS, GROUPS, rows.size)) < np.sqrt(rows.correlation)
+    return np.where(theirs, users[:, :, None], own).reshape(QUESTIONS, -1).astype(np.int64)
+
+
+def one_run(rows: Rows, *, grouped: bool, seed: int) -> bool:
+    """Whether all intervals of fifty questions hold."""
+    rng = np.random.default_rng(seed)
+    labels = np.ones(GROUPS * rows.size, dtype=np.int64)
+    users = np.repeat(np.arange(GROUPS), rows.size) if grouped else None
+    guard = ReusableHoldout(
+        None,
+        labels,
+        groups=users,
+        classes=[0, 1],
+        queries=QUESTIONS,
+        charges=1,
+        reveals=QUESTIONS,
+        estimate=ACCURACY,
+        seed=seed,
+    )
+    answers = (guard.reveal_predictions(one, prior=ACCURACY) for one in mistakes(rng, rows))
+    return all(answer.low <= ACCURACY <= answer.high for answer in answers)
+
+
+def width(rows: Rows, *, grouped: bool) -> float:
+    """Half-width of a final's interval, nothing charged."""
+    labels = np.ones(GROUPS * (rows.size if grouped else 1), dtype=np.int64)
+    users = np.repeat(np.arange(GROUPS), rows.size) if grouped else None
+    guard = ReusableHoldout(
+        None, labels, groups=users, classes=[0, 1], queries=QUESTIONS, charges=1, estimate=ACCURACY, seed=0
+    )
+    return guard.plan.final_half_width()
+
+
+def table(runs: int, *, jobs: int) -> pd.DataFrame:
+    """Both kinds of rows, with and without `groups=`."""
+    found = []
+    for rows in KINDS:
+        for grouped in (False, True):
+            held = sum(
+                Parallel(n_jobs=jobs)(
+                    delayed(one_run)(rows, grouped=grouped, seed=seed) for seed in range(runs)
+                )
+            )
+            found.append(
+                {
+                    "rows": rows.name,
+                    "groups=": "yes" if grouped else "no",
+                    "runs": runs,
+                    "all intervals held": held / runs,
+                    "at least (99%)": beta.ppf(0.01, held, runs - held + 1) if held else 0.0,
+                    "width / that of as many single rows": width(rows, grouped=True)
+                    / width(rows, grouped=False)
+                    if grouped
+                    else np.nan,
+                }
+            )
+    return pd.DataFrame(found)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=1_000, help="of each line")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="40 runs")
+    options = parser.parse_args(arguments)
+    print(f"{GROUPS} groups, {QUESTIONS} fixed questions, confidence 0.95\n")
+    found = table(min(40, options.runs) if options.quick else options.runs, jobs=options.jobs)
+    print(found.to_string(index=False, float_format="{:.3f}".format, na_rep=""))
+
+
+if __name__ == "__main__":
+    main()
