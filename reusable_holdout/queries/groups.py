@@ -110,7 +110,8 @@ class GroupMean(Mean):
 
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """Normalised mean of each group; no other group's rows enter it, to the last bit."""
-        return np.clip(self._means(self._mean.shares(query)), 0.0, 1.0)
+        shares: NDArray[Any] = np.clip(self._means(self._mean.shares(query)), 0.0, 1.0)
+        return shares
 
     def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
         """Mean of each group in the metric's units."""

@@ -110,7 +110,7 @@ def test_weighted_means_miss_at_most_as_often_as_their_weights_allow():
 
 def test_the_narrower_of_two_bounds_is_taken_at_each_value():
     even = ConfidenceBound("bounded", rows=100, sum_of_squares=0.005)
-    chernoff = ConfidenceBound("bounded", rows=100, sum_of_squares=0.01)
+    chernoff = ConfidenceBound("bounded", rows=100, sum_of_squares=0.0099)  # weighted, but hardly
     hoeffding = ConfidenceBound("bounded-difference", rows=100, sum_of_squares=0.005)
     values, level = np.linspace(0.0, 1.0, 201), math.log(0.001)
     lower = np.maximum(chernoff.lower(values, log_level=level), hoeffding.lower(values, log_level=level))
