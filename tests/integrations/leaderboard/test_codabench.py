@@ -11,6 +11,8 @@ from reusable_holdout_leaderboard.codabench import DATABASE_FILE, LEDGER, create
 
 from reusable_holdout import BudgetError, Halted, InputError
 
+pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
+
 RULES = {
     "slug": "demo",
     "title": "Demo",

@@ -25,6 +25,8 @@ from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard import verify
 
+pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
+
 CLIENTS = 3
 long = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 

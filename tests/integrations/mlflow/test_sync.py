@@ -12,6 +12,8 @@ from reusable_holdout_mlflow.answers import log_answers
 
 from reusable_holdout import InputError, ReusableHoldout
 
+pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
+
 METRICS = ["answer", "prior", "gap", "low", "high", "charged", "charges_left", "queries_left", "nats"]
 
 

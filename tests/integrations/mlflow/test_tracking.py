@@ -17,6 +17,8 @@ from reusable_holdout_mlflow import track
 
 from reusable_holdout import Halted, InputError
 
+pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
+
 
 def wait_for(found):
     """What a background thread brings about, within a minute."""
