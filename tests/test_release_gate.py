@@ -497,6 +497,7 @@ def run(*arguments, stdout):
         text=True,
         check=False,
     )
+    sys.stderr.write(done.stderr)  # shown if the status is another
     return done.returncode
 
 

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 from children import Child
 from joblib import Parallel, delayed
+from long_tests import GUARD
 from servers import PASSWORD
 
 from reusable_holdout import Answer, Halted, HandleError, LedgerError, LedgerKeyError, ReusableHoldout, verify
+
+pytestmark = pytest.mark.long(*GUARD)
 
 CHARGES = 40
 

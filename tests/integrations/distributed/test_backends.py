@@ -12,7 +12,10 @@ from sklearn.model_selection import GridSearchCV
 
 from reusable_holdout import Answer, Halted, verify
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+    pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout"),
+]
 
 
 def test_workers_share_one_budget_exactly(make_guard, predictions, backend):

@@ -21,6 +21,7 @@ from reusable_holdout import Halted, HandleError, InputError, ModelError, Reusab
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning:mlflow.*"),  # of schemas with whole numbers
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
+    pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout"),
 ]
 NAMES = ["a", "b", "c"]
 
