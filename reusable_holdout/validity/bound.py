@@ -15,7 +15,6 @@ from reusable_holdout.validity.confidence import (
     chernoff_reach_low,
     mcdiarmid_width,
 )
-from reusable_holdout.validity.convex_order import convex_lower, convex_reach_low
 from reusable_holdout.validity.floats_and_arrays import EPS, functions
 from reusable_holdout.validity.inversion import mirrored, mirrored_target
 from reusable_holdout.validity.log_tails import check_rows
@@ -37,8 +36,8 @@ class ConfidenceBound:
     Parameters
     ----------
     family : {"binomial", "bounded", "bounded-difference"}
-        Mean of 0/1 losses (exact binomial), statistic below a mean of so many losses in [0, 1] in convex order, bounded
-        differences (McDiarmid).
+        Mean of 0/1 losses (exact binomial), statistic with the exponential moments of a mean of so many losses in [0,
+        1] (kl-Chernoff), bounded differences (McDiarmid).
     rows : int
         Number of rows that count, >= 1.
     sum_of_squares : float
@@ -52,10 +51,9 @@ class ConfidenceBound:
 
     Notes
     -----
-    Of family "bounded" a mean of equal weights has the bound of
-    :mod:`~reusable_holdout.validity.convex_order`. With other weights, which `sum_of_squares` shows, it has the
-    narrower of kl-Chernoff and McDiarmid at each value. That costs nothing: each side misses when the value is beyond
-    a number that the population value fixes, and the narrower one's number is one of the two.
+    Of family "bounded" the narrower of kl-Chernoff and McDiarmid is taken at each value. That costs nothing: each side
+    misses when the value is beyond a number that the population value fixes, and the narrower one's number is one of
+    the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
 
     Examples
     --------
@@ -80,9 +78,9 @@ class ConfidenceBound:
         if self.family == "binomial":
             return binomial_lower(value, rows=self.rows, log_level=log_level)
         if self.family == "bounded":
-            if not self._weighted:
-                return convex_lower(value, rows=self.rows, log_level=log_level)
             found = chernoff_lower(value, rows=self.rows, log_level=log_level)
+            if not self._may_be_narrower:
+                return found
         checked_value, level = checked(value, log_level, self.rows)
         f = functions(checked_value)
         inside = f.least(f.most(checked_value, 0.0), 1.0)
@@ -98,9 +96,9 @@ class ConfidenceBound:
         if self.family == "binomial":
             return binomial_reach_low(target, rows=self.rows, log_level=log_level)
         if self.family == "bounded":
-            if not self._weighted:
-                return convex_reach_low(target, rows=self.rows, log_level=log_level)
             found = chernoff_reach_low(target, rows=self.rows, log_level=log_level)
+            if not self._may_be_narrower:
+                return found
         checked_target, level = checked(target, log_level, self.rows)
         f = functions(checked_target)
         needed = checked_target + self._width(level) + 2.0 * EPS
@@ -113,8 +111,8 @@ class ConfidenceBound:
         return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
 
     @property
-    def _weighted(self) -> bool:
-        """Whether terms have weights: then convex order does not hold, and bounded differences may say more."""
+    def _may_be_narrower(self) -> bool:
+        """Whether bounded differences may say more than kl-Chernoff somewhere."""
         return self.sum_of_squares * self.rows < 1.0 - 1e-9
 
     def of_rows(self, rows: int) -> ConfidenceBound:
