@@ -116,8 +116,7 @@ class Mixed:
             earlier = list(range(max(0, len(self._asked) - 2), len(self._asked)))
             return self._chosen([predictions], [stated], earlier)[0]
         elif how == "slice" and (part := self._on_a_slice(len(predictions))):
-            answer = part.evaluate_predictions(predictions, prior=stated)
-            self.told["slice"] += 1
+            answer = self._sliced_answer(part, predictions, stated)
         else:
             answer = self._guard.evaluate_predictions(
                 predictions, **({} if prior is None else {"prior": prior})
@@ -147,6 +146,8 @@ class Mixed:
         stated = [self._believed()] * len(predictions) if priors is None else list(priors)
         if how == "reveal":
             return [self._record(predictions[0], self._revealed(predictions[0], stated[0]))]
+        if how == "slice" and (half := self._on_a_slice(len(predictions[0]))):
+            return [self._record(predictions[0], self._sliced_answer(half, predictions[0], stated[0]))]
         if how == "choose" and len(predictions) > 1:
             return self._chosen(list(predictions), stated, [])
         known = () if priors is None else (priors,)
@@ -162,6 +163,11 @@ class Mixed:
         if how == "slice":
             return how
         return how if self._guard.price(how, candidates=candidates).allowed else "check"
+
+    def _sliced_answer(self, half: ReusableHoldout, predictions: Any, prior: float) -> Answer:
+        answer = half.evaluate_predictions(predictions, prior=prior)
+        self.told["slice"] += 1
+        return answer._replace(threshold=self._threshold)
 
     def _on_a_slice(self, rows: int) -> ReusableHoldout | None:
         """Guard of half of the rows; None if the plan leaves no room for what must be told for it."""

@@ -145,7 +145,7 @@ class Plan(Outlook, Privacy):
     --------
     >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, confidence=0.95)
     >>> plan.charges, plan.choices
-    (2, (100,))
+    (1, (100,))
     >>> plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, estimate=0.9)
     >>> plan.charges, round(plan.final_half_width() / plan.one_look, 2)
     (9, 1.4)

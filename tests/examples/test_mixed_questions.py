@@ -38,16 +38,14 @@ def attacked(way, attack, metric="accuracy"):
 @pytest.mark.parametrize("attack", [boosting_attack, flip_attack])
 def test_all_kinds_are_asked_and_every_submission_is_answered(mixed, attack, policy):
     guard = guard_of(mixed.settings, policy=policy)
-    way = mixed(guard, seed=4)
+    way = mixed(guard, seed=2)
     result = attacked(way, attack)
     assert len(result.answers) == len(result.truths) >= 60
     assert way.covered(result)
-    assert way.told["reveal"] >= 3
-    assert way.told["choose"] >= 3
+    assert min(way.told[kind] for kind in ("reveal", "choose", "slice")) >= 1
+    assert sum(way.told.values()) >= 6
     assert guard.halt_reason == "final"
-    kinds = set(guard.history()["kind"])
-    assert {"reveal", "choose", "final"} < kinds
-    assert len(kinds) == 4
+    assert set(guard.history()["kind"]) == {"reveal", "choose", "final", "view", guard._policy.name, "check"}
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "zero_one_loss"])
@@ -69,7 +67,7 @@ def miss(answer):
 
 def test_a_miss_of_the_final_is_a_miss(mixed, monkeypatch):
     guard = guard_of(mixed.settings)
-    way = mixed(guard, seed=4)
+    way = mixed(guard, seed=2)
     result = attacked(way, flip_attack)
     told = guard.final_predictions
     monkeypatch.setattr(guard, "final_predictions", lambda several: list(map(miss, told(several))))

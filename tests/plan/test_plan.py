@@ -34,7 +34,7 @@ def test_half_widths_are_those_of_the_theory(rows, queries, charges, most):
 
 def test_the_story_of_the_readme():
     plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, confidence=0.95)
-    assert (plan.charges, plan.reveals, plan.choices) == (2, 0, (100,))
+    assert (plan.charges, plan.reveals, plan.choices) == (1, 0, (100,))
     assert 0.0 < plan.threshold < plan.tolerance
     assert plan.delta == 1e-8
     each = 1.0 / 10_000 / plan.noise_scale

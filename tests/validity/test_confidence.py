@@ -132,7 +132,7 @@ def test_the_exact_probability_of_missing_is_at_most_the_level(family, level):
     tightest = 0.0
     for rows in range(1, 13):
         x = np.arange(rows + 1)
-        bound = ConfidenceBound(family, rows, 0.0)
+        bound = ConfidenceBound(family, rows, 1.0 / rows)
         lower = bound.lower(x / rows, log_level=math.log(level))
         upper = bound.upper(x / rows, log_level=math.log(level))
         # the suprema are approached where p crosses a bound
