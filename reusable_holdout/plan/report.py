@@ -35,7 +35,10 @@ def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
             "answers are within",
             f"{plan.tolerance:g} of the population value, up to estimate {plan.estimate:g}",
         ),
-        ("the guard halts after", f"{plan.charges:,} charges, whatever was told at each"),
+        (
+            "the guard halts after",
+            f"{plan.charges:,} charge{'s' * (plan.charges != 1)}, whatever was told at each",
+        ),
         ("an honest search", _honest(plan)),
     ]
     rows += [

@@ -14,10 +14,10 @@ from reusable_holdout.queries import GRID, GRID_BITS, BoundMetric, Metric, log_l
 CATALOGUE = {  # response, bounds, direction, family
     "accuracy": ("labels", 0, 1, True, "binomial"),
     "zero_one_loss": ("labels", 0, 1, False, "binomial"),
-    "balanced_accuracy": ("labels", 0, 1, True, "bounded-difference"),
+    "balanced_accuracy": ("labels", 0, 1, True, "bounded"),
     "brier": ("probabilities", 0, 1, False, "bounded"),
     "log_loss": ("probabilities", 0, math.log(100), False, "bounded"),
-    "roc_auc": ("scores", 0, 1, True, "bounded-difference"),
+    "roc_auc": ("scores", 0, 1, True, "bounded"),
     "average_precision": ("scores", 0, 1, True, "bounded-difference"),
     "f1": ("labels", 0, 1, True, "bounded-difference"),
     "matthews_corrcoef": ("labels", -1, 1, True, "bounded-difference"),
