@@ -188,13 +188,16 @@ def priced(bound: BoundMetric, prevalence: object = None, told: Counts | None = 
 def plan_numbers(rows: BoundRows) -> dict[str, Any]:
     """What a plan needs to know of a metric and its rows.
 
-    Of the exam, how many rows they are beside those that are asked: what else they are is told with the final.
+    Of the exam nothing but how many rows or groups it has beside those that are asked: what a metric rests on there,
+    such as the rows of a class, is a fact about its labels, and is told with the final.
     """
     bound, exam = rows.asked, 0
     if rows.every.counted_rows > bound.counted_rows:
         more = rows.every.counted_rows - bound.counted_rows
         exam = max(1, round(bound.effective_rows * more / bound.counted_rows))
-        if rows.exam is not None and bound.by_rows:
+        if (
+            bound.groups is not None and rows.exam is not None
+        ):  # of groups every metric is a mean over all of them
             exam = rows.exam.effective_rows
     return {
         "rows": bound.effective_rows + exam,

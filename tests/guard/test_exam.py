@@ -168,6 +168,21 @@ def test_finals_of_several_models_and_metrics_share_both_halves():
     assert told[0].low == pytest.approx(max(exam[0], ends(0.71, ROWS, length=math.log(64))[0]), abs=1e-3)
 
 
+@for_each("metric", ["recall", "specificity", "roc_auc", "balanced_accuracy", "f1", "average_precision"])
+def test_before_the_final_nothing_public_depends_on_the_labels_of_the_exam(metric):
+    half, few = np.arange(ROWS) % 2, (np.arange(ROWS) % 7 == 0).astype(int)
+    public = set()
+    for exam in (half, few, 1 - few, np.zeros(ROWS, int), np.ones(ROWS, int)):
+        with make(
+            np.where(KEPT, exam, half), metric=metric, threshold=None, charges=1, classes=[0, 1]
+        ) as guard:
+            slices = guard.on(sample_weight=np.arange(ROWS) < 1_000, metric="accuracy")
+            public.add(
+                (str(guard.plan), str(slices.plan), repr(guard), guard.final_width, str(guard.plan.record()))
+            )
+    assert len(public) == 1
+
+
 def test_class_counts_of_the_exam_are_not_told_before_the_final():
     rare = (np.arange(ROWS) % 20 == 0).astype(int)
     without = np.where(KEPT, 0, rare)
