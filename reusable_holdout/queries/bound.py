@@ -122,9 +122,10 @@ class BoundMetric(HoldsLabels):
     @property
     def by_rows(self) -> bool:
         """Whether it is a mean over the rows that count, so that two models can be compared row by row."""
-        return isinstance(
-            self.statistic.inner if isinstance(self.statistic, OfRows) else self.statistic, Mean
-        )
+        statistic = self.statistic
+        while isinstance(statistic, OfRows):  # a slice, and in it the rows of a class
+            statistic = statistic.inner
+        return isinstance(statistic, Mean)
 
     def told(self, numbers: PublicNumbers) -> Self:
         """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""

@@ -144,7 +144,8 @@ def test_what_is_no_mean_over_rows_is_said_to_be_none():
         name: resolve_metric(name).bind(labels).by_rows for name in ("accuracy", "brier", "roc_auc", "f1")
     }
     assert by_rows == {"accuracy": True, "brier": True, "roc_auc": False, "f1": False}
-    assert resolve_metric("recall").bind(labels).by_rows
+    for weights in (None, np.arange(100) < 50):
+        assert resolve_metric("recall").bind(labels, sample_weight=weights).by_rows
     assert not balanced_accuracy().bind(labels).by_rows
     for weights in (labels, 1 + labels, 1 + np.arange(100)):
         assert accuracy().bind(labels, sample_weight=weights).by_rows
