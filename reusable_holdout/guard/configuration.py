@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.views import Counts, View
+from reusable_holdout.guard.views import Counts, Facts, View
 from reusable_holdout.ledger import key_commitment
 from reusable_holdout.queries import described_metric
 
@@ -31,7 +30,7 @@ _RESUMED_WITH = {"classes": "classes", "counts": "prevalence", "exam": "exam"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configuration:
+class Configuration(Facts):
     """Public facts of one guard.
 
     Attributes
@@ -58,12 +57,13 @@ class Configuration:
         Rows, or groups, that are kept for the final.
     """
 
+    what: ClassVar[str] = "the ledger's configuration"
+
     plan: dict[str, Any]
     metric: dict[str, Any]
     holdout: str
     key: str
     classes: list[Any] | None
-    counts: Counts | None
     epoch: int = 1
     previous: str = ""
     theory: int = THEORY
@@ -83,10 +83,6 @@ class Configuration:
             exam=holdout.rows.exam_units,
         )
 
-    def text(self) -> str:
-        """Canonical JSON."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
-
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read what :meth:`text` wrote.
@@ -94,20 +90,12 @@ class Configuration:
         Raises
         ------
         LedgerMismatchError
-            If it is something else.
+            If it is something else, or of another edition of the theory.
         """
-        try:
-            parts = json.loads(text)
-            counts = parts.pop("counts")
-            found = cls(**parts, counts=None if counts is None else Counts(**counts))
-            if found.theory == THEORY:
-                return found
-        except (ValueError, TypeError, KeyError, AttributeError):
-            pass
-        raise LedgerMismatchError(
-            "the ledger's configuration must be one this version knows; got another; "
-            "use the version of the library that wrote it"
-        )
+        found = super().parse(text)
+        if found.theory != THEORY:
+            raise cls.unknown()
+        return found
 
     @property
     def view(self) -> View:

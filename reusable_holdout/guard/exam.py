@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
-from reusable_holdout.plan import checked_exam
+from reusable_holdout.plan import checked_exam, exam_count
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -95,9 +94,9 @@ def bind_rows(
 
 
 def _kept(exam: float | None, every: BoundMetric) -> NDArray[np.bool_] | None:
-    stated, groups = checked_exam(exam), every.groups
+    groups = every.groups
     what, units = ("rows", every.rows) if groups is None else ("groups", len(groups))
-    count = math.ceil(stated * units) if stated < 1 else int(stated)
+    count = exam_count(checked_exam(exam), units)
     if count >= units:
         raise InputError(f"an exam must leave {what} to ask; got {count:,} of {units:,} {what}; keep fewer")
     if not count:

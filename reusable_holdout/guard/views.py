@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.queries import BoundMetric
 
-__all__ = ["VIEW", "Counts", "View", "plan_numbers", "priced"]
+__all__ = ["VIEW", "Counts", "Facts", "View", "plan_numbers", "priced"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
@@ -61,45 +61,12 @@ class Counts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
-    """Public facts of one view.
+class Facts:
+    """Public facts that a ledger keeps as canonical JSON; `counts` are among them."""
 
-    Attributes
-    ----------
-    number : int
-    metric : dict
-        :meth:`BoundMetric.describe`.
-    plan : dict
-        :meth:`Plan.record`.
-    counts : Counts or None
-        What it knows of the class counts.
-    told_by : int
-        Number of the view for which they were told, and paid for.
-    """
+    what: ClassVar[str]
 
-    number: int
-    metric: dict[str, Any]
-    plan: dict[str, Any]
     counts: Counts | None
-    told_by: int
-
-    kind: ClassVar[str] = VIEW
-
-    @property
-    def nats(self) -> float:
-        """What opening it cost."""
-        return self.counts.nats if self.tells else 0.0  # type: ignore[union-attr]
-
-    @property
-    def tells(self) -> bool:
-        """Whether class counts are told when it is opened."""
-        return self.counts is not None and self.told_by == self.number
-
-    def secret(self, key: bytes) -> bytes:
-        """Key of its own noise and questions, from the guard's."""
-        if not self.number:
-            return key
-        return hashlib.blake2b(b"view %d" % self.number, key=key, digest_size=len(key)).digest()
 
     def text(self) -> str:
         """Canonical JSON."""
@@ -119,10 +86,56 @@ class View:
             counts = parts.pop("counts")
             return cls(**parts, counts=None if counts is None else Counts(**counts))
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise LedgerMismatchError(
-                "a view in the ledger must be one this version knows; got another; "
-                "use the version of the library that wrote it"
-            ) from None
+            raise cls.unknown() from None
+
+    @classmethod
+    def unknown(cls) -> LedgerMismatchError:
+        """Error for facts of another version."""
+        return LedgerMismatchError(
+            f"{cls.what} must be one this version knows; got another; use the version of the library that wrote it"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class View(Facts):
+    """Public facts of one view.
+
+    Attributes
+    ----------
+    number : int
+    metric : dict
+        :meth:`BoundMetric.describe`.
+    plan : dict
+        :meth:`Plan.record`.
+    counts : Counts or None
+        What it knows of the class counts.
+    told_by : int
+        Number of the view for which they were told, and paid for.
+    """
+
+    number: int
+    metric: dict[str, Any]
+    plan: dict[str, Any]
+    told_by: int
+
+    what: ClassVar[str] = "a view in the ledger"
+    kind: ClassVar[str] = VIEW
+
+    @property
+    def nats(self) -> float:
+        """What opening it cost."""
+        return self.counts.nats if self.tells else 0.0  # type: ignore[union-attr]
+
+    @property
+    def tells(self) -> bool:
+        """Whether class counts are told when it is opened."""
+        return self.counts is not None and self.told_by == self.number
+
+    def secret(self, key: bytes) -> bytes:
+        """Key of its own noise and questions, from the guard's."""
+        if not self.number:
+            return key
+        return hashlib.blake2b(b"view %d" % self.number, key=key, digest_size=len(key)).digest()
 
     def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
         """Every way to ask about it, by its name; without its noise, all that verification needs."""
@@ -191,14 +204,12 @@ def plan_numbers(rows: BoundRows) -> dict[str, Any]:
     Of the exam nothing but how many rows or groups it has beside those that are asked: what a metric rests on there,
     such as the rows of a class, is a fact about its labels, and is told with the final.
     """
-    bound, exam = rows.asked, 0
-    if rows.every.counted_rows > bound.counted_rows:
-        more = rows.every.counted_rows - bound.counted_rows
+    bound, more = rows.asked, rows.every.counted_rows - rows.asked.counted_rows
+    exam = 0
+    if more and bound.groups is not None and rows.exam is not None:
+        exam = rows.exam.effective_rows  # groups, for with them a metric is a mean over all of them
+    elif more:
         exam = max(1, round(bound.effective_rows * more / bound.counted_rows))
-        if (
-            bound.groups is not None and rows.exam is not None
-        ):  # of groups every metric is a mean over all of them
-            exam = rows.exam.effective_rows
     return {
         "rows": bound.effective_rows + exam,
         "exam": exam or None,

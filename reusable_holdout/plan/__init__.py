@@ -1,6 +1,6 @@
 """What can be promised, computed from the wish before any data is read."""
 
-from reusable_holdout.plan.numbers import checked_exam, choice, whole
+from reusable_holdout.plan.numbers import checked_exam, choice, exam_count, whole
 from reusable_holdout.plan.plan import Plan
 from reusable_holdout.plan.renewal import renewed
 from reusable_holdout.plan.shared import SharedBudget
@@ -12,6 +12,7 @@ __all__ = [
     "SharedBudget",
     "checked_exam",
     "choice",
+    "exam_count",
     "renewed",
     "round_up",
     "whole",

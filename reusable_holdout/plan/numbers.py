@@ -13,6 +13,7 @@ __all__ = [
     "checked_bounds",
     "checked_exam",
     "choice",
+    "exam_count",
     "real",
     "real_or_none",
     "whole",
@@ -63,6 +64,11 @@ def checked_exam(exam: object) -> float:
         raise InputError(
             f"exam must be a share of the rows, a float in (0, 0.5], or their number, from 1; got {exam!r}"
         ) from None
+
+
+def exam_count(exam: float, units: int) -> int:
+    """How many of so many rows, or groups, an exam keeps that :func:`checked_exam` gave."""
+    return math.ceil(exam * units) if exam < 1 else int(exam)
 
 
 def whole(name: str, value: object) -> int:

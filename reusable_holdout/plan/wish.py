@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from reusable_holdout.plan.honest_search import charges_of_a_search
+from reusable_holdout.plan.numbers import exam_count
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.validity import (
     LADDERS,
@@ -93,7 +94,7 @@ class Wish:
 
     def exam_rows(self, rows: int) -> int:
         """How many of the rows are kept for the final: a share of them, or a stated number."""
-        return math.ceil(self.exam * rows) if self.exam < 1 else int(self.exam)
+        return exam_count(self.exam, rows)
 
     def asked(self, rows: int) -> int:
         """How many of the rows are asked before the final."""

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.queries.grid import GRID, GRID_BITS
-from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.scoring import Mean, Statistic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries.scoring import Family, Mean
+    from reusable_holdout.queries.scoring import Family
 
-__all__ = ["OfRows", "RootMean"]
+__all__ = ["OfRows", "RootMean", "averaged"]
 
 _FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
 
@@ -130,6 +132,13 @@ class RootMean(Statistic):
         """Root of another mean, with the same floor and unit."""
         floor, unit = self._settings
         return RootMean(mean, floor=floor, unit=unit)
+
+
+def averaged(statistic: Statistic, average: Callable[[Mean], Mean]) -> Statistic | None:
+    """The statistic with its mean over rows, or that under its root, averaged in another way; None if it has none."""
+    if isinstance(statistic, RootMean):
+        return statistic.of(average(statistic.mean))
+    return average(statistic) if isinstance(statistic, Mean) else None
 
 
 def _root_above(square: Fraction) -> Fraction:

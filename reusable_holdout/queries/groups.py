@@ -13,7 +13,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_array, one_column
-from reusable_holdout.queries.derived import RootMean
+from reusable_holdout.queries.derived import averaged
 from reusable_holdout.queries.scoring import Mean
 
 if TYPE_CHECKING:
@@ -123,25 +123,10 @@ class GroupMean(Mean):
 
 
 def grouped(statistic: Statistic, groups: Groups, *, name: str) -> Statistic:
-    """The statistic with each group counting once.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        Of all rows, without weights.
-    groups : Groups
-    name : str
-        The metric's, for messages.
-
-    Raises
-    ------
-    InputError
-        If it is no mean over all rows.
-    """
-    if isinstance(statistic, RootMean):
-        return statistic.of(GroupMean(statistic.mean, groups))
-    if isinstance(statistic, Mean):
-        return GroupMean(statistic, groups)
+    """The statistic with each group counting once; an error for what is no mean over all rows."""
+    found = averaged(statistic, lambda mean: GroupMean(mean, groups))
+    if found is not None:
+        return found
     raise InputError(
         f"with groups a metric must be a mean over rows, such as accuracy, brier, log_loss or mae; {name!r} is none: "
         "how far a group moves it would depend on which classes its rows have; leave groups= out only where rows are "

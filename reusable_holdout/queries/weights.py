@@ -14,7 +14,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_array, one_column, real_array
-from reusable_holdout.queries.derived import RootMean
+from reusable_holdout.queries.derived import averaged
 from reusable_holdout.queries.scoring import Mean
 
 if TYPE_CHECKING:
@@ -156,25 +156,10 @@ class WeightedMean(Mean):
 
 
 def weighted(statistic: Statistic, weights: Weights, *, name: str) -> Statistic:
-    """The statistic with weights that are not alike.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        Of all rows, without weights.
-    weights : Weights
-    name : str
-        The metric's, for messages.
-
-    Raises
-    ------
-    InputError
-        If it is no mean over all rows.
-    """
-    if isinstance(statistic, RootMean):
-        return statistic.of(WeightedMean(statistic.mean, weights))
-    if isinstance(statistic, Mean):
-        return WeightedMean(statistic, weights)
+    """The statistic with weights that are not alike; an error for what is no mean over all rows."""
+    found = averaged(statistic, lambda mean: WeightedMean(mean, weights))
+    if found is not None:
+        return found
     raise InputError(
         f"sample_weight of metric {name!r} must be 0 or one other number, which makes a slice; got several numbers: "
         "how far a row moves it would depend on which rows belong to a class; use a mean of losses"
