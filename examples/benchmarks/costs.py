@@ -102,10 +102,10 @@ def batch(folder: Path, *, rounds: int) -> Cost:
         guard = _guard(labels, folder / f"batch{turn}.db")
         guard.evaluate_predictions(labels, prior=0.9)
         priors = rng.uniform(0.85, 0.95, _MANY)
-        scores = guard._policy.grid_units(priors)
+        scores = guard._ways.policy.grid_units(priors)
         questions = [bytes(digest) for digest in rng.integers(0, 256, (_MANY, 32), dtype=np.uint8)]
         ask = partial(
-            guard._transcript.ask_many, guard._policy, scores, priors, questions, [""] * _MANY
+            guard._transcript.ask_many, guard._ways.policy, scores, priors, questions, [""] * _MANY
         )  # what follows scoring
         ours.append(_seconds(ask))
         rows = SqlLedger(folder / f"batch{turn}.db").rows(after=1)

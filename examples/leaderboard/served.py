@@ -35,11 +35,17 @@ class Served(NamedTuple):
     process: subprocess.Popen[bytes]
 
     def workers(self) -> list[int]:
-        """Numbers of its worker processes."""
+        """Numbers of its worker processes that live."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [
-            int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-        ]
+        return [int(child) for child in children if b"spawn_main" in _command_line(child)]
+
+
+def _command_line(process: str) -> bytes:
+    """Command line of a process; empty if it has ended meanwhile."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 @contextlib.contextmanager

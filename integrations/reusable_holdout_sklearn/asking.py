@@ -218,14 +218,14 @@ def _ask_many(
     names: Sequence[str],
 ) -> list[Answer]:
     stated = None if is_ladder(guard) else np.array(priors, dtype=np.float64)
-    checked, limits, units = guard._policy.asked_many(stated, None, len(questions), guard.metric.name)
+    checked, limits, units = guard._ways.policy.asked_many(stated, None, len(questions), guard.metric.name)
     digests = [
         guard._content.model_question(one.content, unit) for one, unit in zip(questions, units, strict=True)
     ]
     measured = np.stack([_revealed(guard, score) for score in scores])
     try:
         answers = guard._transcript.ask_many(
-            guard._policy, measured, checked, digests, list(names), tolerances=limits
+            guard._ways.policy, measured, checked, digests, list(names), tolerances=limits
         )
     except Halted as halted:
         guard._tell([answer for answer in halted.answers if not answer.replayed])
@@ -262,12 +262,12 @@ def check_choice(guard: ReusableHoldout, candidates: int, priors: Sequence[float
         raise halt(guard)
     state, what = guard._state(), f"a choice among {candidates} candidates"
     guard._transcript.check_room(candidates, state)
-    guard._choices.check_affordable(guard._choices.worst_nats(candidates), state, what)
+    guard._ways.choose.check_affordable(guard._ways.choose.worst_nats(candidates), state, what)
 
 
 def _could_have_chosen(guard: ReusableHoldout, priors: Sequence[float] | None) -> bool:
     """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
-    history, kind = guard.history(), guard._choices
+    history, kind = guard.history(), guard._ways.choose
     made = history[(history["kind"] == kind.name) & (history["view"] == guard.view)]
     if priors is None:
         return len(made) > 0
@@ -293,7 +293,7 @@ def choose(
         As for :meth:`ReusableHoldout.choose`.
     """
     stated = guard._stated_priors(np.array(priors, dtype=np.float64), len(questions))
-    units = guard._choices.grid_units(stated).tolist()
+    units = guard._ways.choose.grid_units(stated).tolist()
     digests = [
         guard._content.model_question(one.content, unit, b"choose")
         for one, unit in zip(questions, units, strict=True)
@@ -305,10 +305,12 @@ def choose(
 
 @sealed
 def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: float, name: str) -> Answer:
-    asked = guard._policy.asked(None if is_ladder(guard) else prior, None, guard.metric.name)
+    asked = guard._ways.policy.asked(None if is_ladder(guard) else prior, None, guard.metric.name)
     digest = guard._content.model_question(question.content, asked.unit)
     measured = _revealed(guard, score) if score else None
-    answer = guard._transcript.ask(guard._policy, measured, asked.prior, Query(digest, name), asked.tolerance)
+    answer = guard._transcript.ask(
+        guard._ways.policy, measured, asked.prior, Query(digest, name), asked.tolerance
+    )
     if not answer.replayed:
         guard._tell([answer])
     return answer
@@ -329,7 +331,7 @@ def could_replay(guard: ReusableHoldout, priors: Sequence[float]) -> int:
     """
     if is_ladder(guard):
         return len(priors)
-    policy, history = guard._policy, guard.history()
+    policy, history = guard._ways.policy, guard.history()
     own = history["view"] == guard.view
     known = set(policy.grid_units(history["prior"][own].dropna().to_numpy(np.float64)).tolist())
     units = policy.grid_units(np.asarray(priors, dtype=np.float64)).tolist()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.content import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Choose, Final, Rail, Reveal, Ways
+    from reusable_holdout.guard.kinds import Rail, Ways
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.mechanisms import KeyedNoise
@@ -45,11 +45,6 @@ class Asking:
     _ways: Ways
     _holdout: PrivateData
     _content: ContentKey
-    _policy: Check
-    _comparisons: Check | None
-    _reveals: Reveal
-    _choices: Choose
-    _finals: Final
     _transcript: Transcript
     _listeners: list[Listener]
 
@@ -74,7 +69,7 @@ class Asking:
     def _score(self, prepared: NDArray[Any]) -> NDArray[np.int64] | None:
         """Scores as the policy measures them, or None if a metric of the user's own fails on the holdout."""
         try:
-            return self._policy.measured(self._holdout.bound, prepared)
+            return self._ways.policy.measured(self._holdout.bound, prepared)
         except ModelError:
             return None
 

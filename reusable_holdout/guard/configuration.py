@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.ledger import Ledger
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
 
-__all__ = ["THEORY", "Configuration", "metric_of"]
+__all__ = ["THEORY", "Configuration", "metric_of", "past_epochs"]
 
 THEORY = 2
 """Edition of the theory that answers are certified by."""
@@ -173,3 +174,10 @@ def metric_of(description: dict[str, Any]) -> Metric:
         raise InputError(
             f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"
         ) from None
+
+
+def past_epochs(ledger: Ledger) -> list[Configuration]:
+    """Configurations of the epochs before the one a ledger stands at."""
+    if ledger.epoch == 1:
+        return []
+    return [Configuration.parse(text) for text in ledger.configurations()[: ledger.epoch - 1]]

@@ -152,9 +152,9 @@ class Finals(Asking):
             raise InputError(
                 "a final is of different models; two are the same; nothing was told; name each once"
             )
-        ended = self._finals.halt_reason(self._transcript.state) is not None
+        ended = self._ways.final.halt_reason(self._transcript.state) is not None
         scores = [None if ended else guard._measured_at_last(predicted()) for guard, predicted, _ in asked]
-        answers = self._transcript.final([guard._finals for guard, _, _ in asked], scores, questions)
+        answers = self._transcript.final([guard._ways.final for guard, _, _ in asked], scores, questions)
         given = [answer for answer in answers if answer is not None]
         guards = [guard for guard, _, _ in asked]
         for guard in dict.fromkeys(guards):

@@ -4,45 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import HoldoutError, InputError, LedgerError
+from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, metric_of
-from reusable_holdout.guard.content import ContentKey
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
-from reusable_holdout.guard.kinds import POLICIES, ways_of
+from reusable_holdout.guard.kinds import POLICIES
 from reusable_holdout.guard.questions import Questions
-from reusable_holdout.guard.record import Record
-from reusable_holdout.guard.rotation import Rotation, begin_epoch, check_may_rotate, past_epochs
+from reusable_holdout.guard.rotation import Rotating
 from reusable_holdout.guard.sharing import Sharing
-from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.guard.views import plan_numbers, priced
 from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.ledger import MemoryLedger
-from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.plan import Plan, SharedBudget, renewed
+from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.views import Counts, View
-    from reusable_holdout.ledger import Ledger, SqlLedger
+    from reusable_holdout.ledger import SqlLedger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
-
-    Listener = Callable[[Sequence[Answer]], None]
 
 __all__ = ["ReusableHoldout"]
 
 
-class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
+class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
     With probability `confidence`, the intervals of all answers together contain the population values, however the
@@ -254,142 +246,6 @@ class ReusableHoldout(Questions, Voluntary, Finals, Record, Sharing):
         guard = cls.__new__(cls)
         guard._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
         return guard
-
-    def _begin(
-        self,
-        holdout: PrivateData,
-        plan: Plan,
-        counts: Counts | None,
-        ledger: Ledger,
-        key: tuple[bytes, Path | None],
-    ) -> None:
-        configuration = Configuration.of(plan, holdout, key[0], counts)
-        stored = Configuration.parse(ledger.create(configuration.text()))
-        configuration.check_same(stored, past=past_epochs(ledger))
-        self.digest = configuration.holdout
-        self._transcript = Transcript(
-            ledger, charges=plan.charges, queries=plan.queries, metric=holdout.bound.metric.name
-        )
-        self._stand(holdout, configuration.view, plan, ledger, key)
-
-    def _stand(
-        self,
-        holdout: PrivateData,
-        view: View,
-        plan: Plan,
-        ledger: Ledger,
-        key: tuple[bytes, Path | None],
-        root: Self | None = None,
-    ) -> None:
-        """Take the place of one view: its own metric, noise and questions, on the one ledger."""
-        secret, metric = view.secret(key[0]), holdout.bound.metric
-        self.plan, self.metric, self.policy = plan, metric, plan.policy
-        self._holdout, self._ledger, self._key = holdout, ledger, key
-        self._view, self.view, self._root = view, view.number, root or self
-        self._content = ContentKey(secret)
-        self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
-        ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=self._noise)
-        self._ways = ways
-        self._policy, self._comparisons = ways.policy, ways.comparison
-        self._reveals, self._choices, self._finals = ways.reveal, ways.choose, ways.final
-        self._listeners: list[Listener] = []
-        self._handle: Handle | None = None
-
-    # ---- the next holdout
-
-    @sealed
-    def rotate(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        queries: int | None = None,
-        tolerance: float | None = None,
-        charges: int | None = None,
-        estimate: float | None = None,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        prevalence: Any = None,
-        early: bool = False,
-    ) -> Rotation[Self]:
-        """Go on with a fresh holdout in the same ledger, and release this one for training.
-
-        The new guard has a budget and noise of its own and promises what this one did, at its own confidence. This one
-        answers nothing new any more, in any process; its history stays in the ledger.
-
-        Parameters
-        ----------
-        X, y : array-like
-            The new holdout: rows of the same population that neither an epoch before nor any training has used.
-        queries, tolerance, charges, estimate
-            Of the new plan. The tolerance stays as it is and the charges follow from it, unless one of them is named.
-        classes : array-like, optional
-            By default the same as now.
-        sample_weight : array-like of shape (rows,), optional
-            Weights of the new rows.
-        groups : array-like of shape (rows,), optional
-            Groups of the new rows; needed if those of the old ones had some.
-        prevalence : float, sequence of float or dict, optional
-            By default the same guess as before.
-        early : bool
-            Whether to rotate though the guard has not halted: what is left of its budget is lost.
-
-        Returns
-        -------
-        Rotation
-            The new `guard`, and `X` and `y` of this one.
-
-        Raises
-        ------
-        InputError
-            If the guard has not halted, or the new holdout is one that was used before.
-        PlanError
-            If the new rows cannot keep the promise.
-        RotatedError
-            If another process has rotated already.
-
-        Notes
-        -----
-        The new holdout must be drawn independently of everything released and of the old rows; then its intervals hold
-        whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
-        """
-        check_may_rotate(self, early=early)
-        if self._root is not self:
-            raise InputError(
-                "rows are rotated by the guard that was made with them; this one is about another metric, slice or "
-                "policy; nothing was released; rotate the first, and ask it for this one with on()"
-            )
-        if groups is None and self._holdout.groups is not None:
-            raise InputError(
-                "the next rows must come with groups, as these did; got none; nothing was released; pass groups="
-            )
-        known = self._holdout.bound.classes if classes is None else classes
-        holdout = PrivateData(
-            X,
-            y,
-            self.metric,
-            classes=known,
-            sample_weight=sample_weight,
-            groups=groups,
-            exam=self._holdout.rows.exam_share,
-        )
-        guessed = None if self._view.counts is None else self._view.counts.prevalence
-        counts = priced(holdout.bound, guessed if prevalence is None else prevalence)
-        plan = renewed(
-            self.plan,
-            plan_numbers(holdout.rows),
-            told_before=0.0 if counts is None else counts.nats,
-            queries=queries,
-            tolerance=tolerance,
-            charges=charges,
-            estimate=estimate,
-        )
-        POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
-        begin_epoch(self._ledger, Configuration.of(plan, holdout, self._key[0], counts))
-        guard = type(self).__new__(type(self))
-        guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)
-        return Rotation(guard, self._holdout.X, self._holdout.y)
 
     # ---- life
 

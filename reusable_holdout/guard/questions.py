@@ -108,12 +108,12 @@ class Questions(Guarding):
             return self._gate_models([model], prior, guardrails, name)
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
-        asked = self._policy.asked(prior, tolerance, self.metric.name)
+        asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
         question = self._content.model_question(
-            fingerprint(model), asked.unit + self._policy.series_unit(series)
+            fingerprint(model), asked.unit + self._ways.policy.series_unit(series)
         )
         return self._ask(
-            self._policy, lambda: self._measured(holdout.predicted(model)), asked, question, name, series
+            self._ways.policy, lambda: self._measured(holdout.predicted(model)), asked, question, name, series
         )
 
     @sealed
@@ -157,10 +157,10 @@ class Questions(Guarding):
         """
         if guardrails is not None:
             return self._gate_predictions([predictions], prior, guardrails, name)
-        asked = self._policy.asked(prior, tolerance, self.metric.name)
+        asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
-        question = self._content.question(prepared, asked.unit + self._policy.series_unit(series))
-        return self._ask(self._policy, lambda: self._measured(prepared), asked, question, name, series)
+        question = self._content.question(prepared, asked.unit + self._ways.policy.series_unit(series))
+        return self._ask(self._ways.policy, lambda: self._measured(prepared), asked, question, name, series)
 
     @sealed
     def evaluate_many(
@@ -203,15 +203,17 @@ class Questions(Guarding):
         """
         bound = self._holdout.bound
         prepared = bound.prepare_many(predictions)
-        stated, limits, units = self._policy.asked_many(priors, tolerances, len(prepared), self.metric.name)
-        labels, own = checked_names(names, len(prepared)), self._policy.series_unit(series)
+        stated, limits, units = self._ways.policy.asked_many(
+            priors, tolerances, len(prepared), self.metric.name
+        )
+        labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
         questions = self._content.questions(prepared, [unit + own for unit in units])
-        needed = self._transcript.needs_rows_of_batch(self._policy, questions, stated, limits)
+        needed = self._transcript.needs_rows_of_batch(self._ways.policy, questions, stated, limits)
         scores = self._score(prepared) if needed else None
         failure = self._content.several(b"failed", questions) if needed and scores is None else None
         try:
             answers = self._transcript.ask_many(
-                self._policy,
+                self._ways.policy,
                 scores,
                 stated,
                 questions,
@@ -347,12 +349,12 @@ class Questions(Guarding):
         )
 
     def _comparison(self, prior: float | None, tolerance: float | None) -> tuple[Check, Asked]:
-        if self._comparisons is None:
+        if self._ways.comparison is None:
             raise InputError(
                 "a ladder compares with the best so far by itself; use another policy to compare two models"
             )
         self._check_differences()
-        return self._comparisons, self._comparisons.asked(prior, tolerance, self.metric.name)
+        return self._ways.comparison, self._ways.comparison.asked(prior, tolerance, self.metric.name)
 
     def _ask(
         self,

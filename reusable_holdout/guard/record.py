@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Choose, Final, HaltReason, Reveal, State
+    from reusable_holdout.guard.kinds import HaltReason, State, Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import Plan
@@ -51,10 +51,7 @@ class Record:
     metric: Metric
     view: int
     _holdout: PrivateData
-    _policy: Check
-    _reveals: Reveal
-    _choices: Choose
-    _finals: Final
+    _ways: Ways
     _transcript: Transcript
     _ledger: Ledger
 
@@ -150,25 +147,25 @@ class Record:
         choice("kind", kind, ("evaluate", "reveal", "choose", "final"))
         state, count = self._state(), whole("candidates", candidates)
         if prior is not None:
-            self._reveals.check_stated(prior, self.metric.name)
+            self._ways.reveal.check_stated(prior, self.metric.name)
         if kind == "evaluate":
-            least, most = 0.0, self._policy.certificate.charge_nats
+            least, most = 0.0, self._ways.policy.certificate.charge_nats
         elif kind == "reveal":
-            least, most = min(self._reveals.code.nats), self._reveals.code.worst
+            least, most = min(self._ways.reveal.code.nats), self._ways.reveal.code.worst
         elif kind == "choose":
-            least = min(self._choices.code.nats) + choice_nats(1, count)
-            most = self._choices.worst_nats(count)
+            least = min(self._ways.choose.code.nats) + choice_nats(1, count)
+            most = self._ways.choose.worst_nats(count)
         else:
             least = most = 0.0
         charges = min(self.plan.charges, state.charges + (kind == "evaluate"))
-        ended = (self._finals if kind == "final" else self._policy).halt_reason(state) is not None
+        ended = (self._ways.final if kind == "final" else self._ways.policy).halt_reason(state) is not None
         ended = ended or (kind == "choose" and count > self.plan.queries - state.asked)
-        room = self._reveals.certificate.room(charges=state.charges, nats=state.nats)
+        room = self._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
         allowed = not ended and (kind in {"evaluate", "final"} or most <= room)
         return Price(least, most, self._final_width(charges, state.nats + most), allowed)
 
     def _final_width(self, charges: int, nats: float) -> float:
-        certificate = self._finals.certificate
+        certificate = self._ways.final.certificate
         return certificate.final_half_width(charges=charges, nats=nats, estimate=self.plan.estimate)
 
     @property
@@ -179,7 +176,7 @@ class Record:
     @property
     def halt_reason(self) -> HaltReason | None:
         """Why nothing new is answered: "charges" or "queries" ran out, or a "final" was given; else None."""
-        return self._policy.halt_reason(self._state())
+        return self._ways.policy.halt_reason(self._state())
 
     @property
     def epoch(self) -> int:

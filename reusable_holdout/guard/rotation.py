@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.kinds import POLICIES
+from reusable_holdout.guard.record import Record
+from reusable_holdout.guard.standing import Standing
+from reusable_holdout.guard.views import plan_numbers, priced
+from reusable_holdout.plan import renewed
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.guard import ReusableHoldout
+    from numpy.typing import ArrayLike
+
     from reusable_holdout.ledger import Ledger
 
-__all__ = ["Rotation", "begin_epoch", "check_may_rotate", "past_epochs"]
+__all__ = ["Rotating", "Rotation"]
 
 _GuardT = TypeVar("_GuardT")
 
@@ -33,7 +41,7 @@ class Rotation(NamedTuple, Generic[_GuardT]):
     y: Any
 
 
-def check_may_rotate(guard: ReusableHoldout, *, early: bool) -> None:
+def _check_may_rotate(guard: Record, *, early: bool) -> None:
     """Refuse to release a holdout that still answers.
 
     Raises
@@ -49,14 +57,7 @@ def check_may_rotate(guard: ReusableHoldout, *, early: bool) -> None:
         )
 
 
-def past_epochs(ledger: Ledger) -> list[Configuration]:
-    """Configurations of the epochs before the one a ledger stands at."""
-    if ledger.epoch == 1:
-        return []
-    return [Configuration.parse(text) for text in ledger.configurations()[: ledger.epoch - 1]]
-
-
-def begin_epoch(ledger: Ledger, configuration: Configuration) -> None:
+def _begin_epoch(ledger: Ledger, configuration: Configuration) -> None:
     """End the epoch a ledger stands at, and begin the next, all or nothing.
 
     Raises
@@ -75,3 +76,101 @@ def begin_epoch(ledger: Ledger, configuration: Configuration) -> None:
     with ledger.transaction() as transaction:
         follows = replace(configuration, epoch=ledger.epoch + 1, previous=transaction.tail.seal.hex())
         transaction.rotate(follows.text())
+
+
+class Rotating(Standing, Record):
+    """A guard that goes on with the next holdout."""
+
+    @sealed
+    def rotate(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        queries: int | None = None,
+        tolerance: float | None = None,
+        charges: int | None = None,
+        estimate: float | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        prevalence: Any = None,
+        early: bool = False,
+    ) -> Rotation[Self]:
+        """Go on with a fresh holdout in the same ledger, and release this one for training.
+
+        The new guard has a budget and noise of its own and promises what this one did, at its own confidence. This one
+        answers nothing new any more, in any process; its history stays in the ledger.
+
+        Parameters
+        ----------
+        X, y : array-like
+            The new holdout: rows of the same population that neither an epoch before nor any training has used.
+        queries, tolerance, charges, estimate
+            Of the new plan. The tolerance stays as it is and the charges follow from it, unless one of them is named.
+        classes : array-like, optional
+            By default the same as now.
+        sample_weight : array-like of shape (rows,), optional
+            Weights of the new rows.
+        groups : array-like of shape (rows,), optional
+            Groups of the new rows; needed if those of the old ones had some.
+        prevalence : float, sequence of float or dict, optional
+            By default the same guess as before.
+        early : bool
+            Whether to rotate though the guard has not halted: what is left of its budget is lost.
+
+        Returns
+        -------
+        Rotation
+            The new `guard`, and `X` and `y` of this one.
+
+        Raises
+        ------
+        InputError
+            If the guard has not halted, or the new holdout is one that was used before.
+        PlanError
+            If the new rows cannot keep the promise.
+        RotatedError
+            If another process has rotated already.
+
+        Notes
+        -----
+        The new holdout must be drawn independently of everything released and of the old rows; then its intervals hold
+        whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
+        """
+        _check_may_rotate(self, early=early)
+        if self._root is not self:
+            raise InputError(
+                "rows are rotated by the guard that was made with them; this one is about another metric, slice or "
+                "policy; nothing was released; rotate the first, and ask it for this one with on()"
+            )
+        if groups is None and self._holdout.groups is not None:
+            raise InputError(
+                "the next rows must come with groups, as these did; got none; nothing was released; pass groups="
+            )
+        known = self._holdout.bound.classes if classes is None else classes
+        holdout = PrivateData(
+            X,
+            y,
+            self.metric,
+            classes=known,
+            sample_weight=sample_weight,
+            groups=groups,
+            exam=self._holdout.rows.exam_share,
+        )
+        guessed = None if self._view.counts is None else self._view.counts.prevalence
+        counts = priced(holdout.bound, guessed if prevalence is None else prevalence)
+        plan = renewed(
+            self.plan,
+            plan_numbers(holdout.rows),
+            told_before=0.0 if counts is None else counts.nats,
+            queries=queries,
+            tolerance=tolerance,
+            charges=charges,
+            estimate=estimate,
+        )
+        POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
+        _begin_epoch(self._ledger, Configuration.of(plan, holdout, self._key[0], counts))
+        guard = type(self).__new__(type(self))
+        guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)
+        return Rotation(guard, self._holdout.X, self._holdout.y)

@@ -4,46 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.content import ContentKey
 from reusable_holdout.guard.opening import Opening
+from reusable_holdout.guard.standing import Standing
 from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.views import View
-    from reusable_holdout.ledger import Ledger
-    from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
 
 __all__ = ["Sharing"]
 
 
-class Sharing(Asking):
+class Sharing(Standing):
     """Several guards of the same rows, on one budget."""
-
-    digest: str
-    _root: Self
-    _view: View
-    _ledger: Ledger
-    _key: tuple[bytes, Path | None]
-
-    def _stand(
-        self,
-        holdout: PrivateData,
-        view: View,
-        plan: Plan,
-        ledger: Ledger,
-        key: tuple[bytes, Path | None],
-        root: Self | None = None,
-    ) -> None:
-        """Take the place of one view."""
-        raise NotImplementedError
 
     @sealed
     def on(

@@ -72,8 +72,8 @@ class Voluntary(Asking):
 
     @sealed
     def _reveal_model(self, model: Any, prior: float, name: str) -> Answer:
-        stated = self._reveals.check_stated(prior, self.metric.name)
-        question = self._model_question(model, self._reveals.grid_unit(stated), b"reveal")
+        stated = self._ways.reveal.check_stated(prior, self.metric.name)
+        question = self._model_question(model, self._ways.reveal.grid_unit(stated), b"reveal")
         return self._revealed(map(self._holdout.predicted, [model]), stated, question, name)
 
     @sealed
@@ -108,9 +108,9 @@ class Voluntary(Asking):
         >>> answer.kind, answer.charged, round(answer.nats, 1), answer.low < 0.9 < answer.high
         ('reveal', False, 1.3, True)
         """
-        stated = self._reveals.check_stated(prior, self.metric.name)
+        stated = self._ways.reveal.check_stated(prior, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
-        question = self._content.question(prepared, self._reveals.grid_unit(stated), b"reveal")
+        question = self._content.question(prepared, self._ways.reveal.grid_unit(stated), b"reveal")
         return self._revealed([prepared], stated, question, name)
 
     def _revealed(
@@ -119,12 +119,12 @@ class Voluntary(Asking):
         """Reveal the score of one prediction, which is made when it is taken: not for what is refused or replayed."""
 
         def refuse(state: State) -> None:
-            self._reveals.check_affordable(self._reveals.worst_nats(), state, "a reveal")
+            self._ways.reveal.check_affordable(self._ways.reveal.worst_nats(), state, "a reveal")
 
         (label,) = checked_names([name], 1)
-        needed = self._transcript.needs_rows(self._reveals, question, refuse)
+        needed = self._transcript.needs_rows(self._ways.reveal, question, refuse)
         (score,) = self._scores_of(prepared) if needed else [None]
-        return self._told(self._transcript.reveal(self._reveals, score, prior, Query(question, label)))
+        return self._told(self._transcript.reveal(self._ways.reveal, score, prior, Query(question, label)))
 
     @checked_call
     def choose(
@@ -170,7 +170,7 @@ class Voluntary(Asking):
     @sealed
     def _choose_models(self, models: list[Any], priors: Any, name: str) -> Choice:
         stated = self._stated_priors(priors, len(models))
-        units = self._reveals.grid_units(stated).tolist()
+        units = self._ways.reveal.grid_units(stated).tolist()
         digests = [
             self._model_question(model, unit, b"choose") for model, unit in zip(models, units, strict=True)
         ]
@@ -203,7 +203,7 @@ class Voluntary(Asking):
         stated = self._stated_priors(priors, len(prepared))
         digests = [
             self._content.question(one, unit, b"choose")
-            for one, unit in zip(prepared, self._reveals.grid_units(stated).tolist(), strict=True)
+            for one, unit in zip(prepared, self._ways.reveal.grid_units(stated).tolist(), strict=True)
         ]
         return self._chosen(self._scores_to_choose_by(prepared, digests), stated, digests, name)
 
@@ -215,13 +215,13 @@ class Voluntary(Asking):
 
         def refuse(state: State) -> None:
             self._transcript.check_room(count, state)
-            self._choices.check_affordable(self._choices.worst_nats(count), state, "a choice")
+            self._ways.choose.check_affordable(self._ways.choose.worst_nats(count), state, "a choice")
 
-        needed = self._transcript.needs_rows(self._choices, question, refuse)
+        needed = self._transcript.needs_rows(self._ways.choose, question, refuse)
         return self._scores_of(prepared) if needed else [None] * count
 
     def _stated_priors(self, priors: Any, count: int) -> NDArray[np.float64]:
-        certificate = self._reveals.certificate
+        certificate = self._ways.reveal.certificate
         return checked_priors(priors, count, certificate.lower, certificate.upper, self.metric.name)
 
     def _chosen(
@@ -235,7 +235,7 @@ class Voluntary(Asking):
         question = Query(self._content.several(b"choose", candidates), label)
         # a candidate that comes again in another choice must not come with the same noise
         own = [self._content.several(b"noise", [question.digest, candidate]) for candidate in candidates]
-        answer = self._told(self._transcript.choose(self._choices, scores, priors, question, own))
+        answer = self._told(self._transcript.choose(self._ways.choose, scores, priors, question, own))
         winner = Winner.parse(answer.told)
         if winner is None:
             raise LedgerError(f"query {answer.query} is no choice; verify the ledger; nothing was asked")
@@ -244,5 +244,7 @@ class Voluntary(Asking):
     def _others(self, answer: Answer) -> float:
         """What no other candidate is better than, from what was told; the same when it is replayed."""
         terms = Terms(answer.prior, answer.threshold)
-        outcome = self._choices.outcome(answer.told, terms)
-        return self._choices.others(outcome, terms, self._transcript.length_of(self._choices, answer.query))
+        outcome = self._ways.choose.outcome(answer.told, terms)
+        return self._ways.choose.others(
+            outcome, terms, self._transcript.length_of(self._ways.choose, answer.query)
+        )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import (
     checked_bounds,
-    checked_exam,
-    choice,
     real,
     real_or_none,
     whole_or_none,
@@ -186,7 +185,7 @@ class Plan(Outlook, Privacy):
         self.lower, self.upper = checked_bounds(bounds)
         lower, upper = self.lower, self.upper
         span = self.span = upper - lower
-        mechanism = _checked_manner(family, mechanism, policy, threshold=threshold, noise_scale=noise_scale)
+        mechanism = checked_manner(family, mechanism, policy, threshold=threshold, noise_scale=noise_scale)
         middle = (lower + upper) / 2.0
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)
         self.estimate = real("estimate", middle if estimate is None else estimate, least=lower, most=upper)
@@ -200,12 +199,7 @@ class Plan(Outlook, Privacy):
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
-        kept = checked_exam(exam)
-        if kept and (self.final_noise or family == "paired"):
-            raise InputError(
-                "an exam goes with a final without noise, of a model's own score; got exam= and "
-                f"{'final_noise=' if self.final_noise else 'family=paired'}; leave one of them out"
-            )
+        kept = checked_exam_of(family, exam, self.final_noise)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
         stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
@@ -372,47 +366,12 @@ class Plan(Outlook, Privacy):
 
     def __repr__(self) -> str:
         return (
-            f"<Plan: {self.rows:,} rows, {self.queries:,} queries, {self.charges} charges, "
+            f"<Plan: {self.rows:,} rows, {self.queries:,} queries, {self.charges} charge{'s' * (self.charges != 1)}, "
             f"tolerance {self.tolerance:g}, confidence {self.confidence:g}>"
         )
 
     def __str__(self) -> str:
         return report(self)
-
-
-def _checked_manner(
-    family: Family,
-    mechanism: MechanismChoice,
-    policy: Policy,
-    *,
-    threshold: float | None,
-    noise_scale: float | None,
-) -> MechanismChoice:
-    """Mechanism of a policy; refuses what does not go together."""
-    choice("family", family, get_args(Family))
-    choice("mechanism", mechanism, get_args(MechanismChoice))
-    choice("policy", policy, get_args(Policy))
-    if policy == "parameter-free-ladder":
-        mechanism = _without_noise(mechanism, family, threshold)
-    if mechanism == "noiseless" and noise_scale:
-        raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
-    if policy == "gate" and threshold is not None:
-        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
-    return mechanism
-
-
-def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float | None) -> MechanismChoice:
-    """Mechanism of a parameter-free ladder, which leaves no choice: its step is a standard error of the rows."""
-    if threshold is not None:
-        raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
-    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
-        raise InputError(f"a parameter-free ladder has no noise; got mechanism {mechanism!r}; leave it out")
-    if family not in {"binomial", "bounded"}:
-        raise InputError(
-            "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
-            f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'
-        )
-    return "noiseless"
 
 
 def _divided(value: float | None, span: float) -> float | None:

@@ -462,7 +462,7 @@ def test_an_answer_after_the_final_is_found(make_guard, ledger, scoring, monkeyp
     """By a guard that forgets that it has ended, each of whose rows is certified and sealed as it should be."""
     guard = make_guard(ledger, **ASKING, choices=[2])
     guard.final_predictions(scoring(0.7))
-    for way in (guard._policy, guard._comparisons, guard._reveals, guard._choices, guard._finals):
+    for way in filter(None, guard._ways):
         monkeypatch.setattr(way, "halt_reason", lambda _: None)
     fresh = scoring(0.6)
     {

@@ -229,7 +229,9 @@ def test_a_guards_final_carries_the_noise_of_its_key_and_question(make_guard, sc
         )
         assert answer.value == pytest.approx(0.7 + noise / GRID, abs=1e-8)
         assert (answer.nats, answer.charged, answer.prior) == (0.0, False, answer.value)
-        assert answer.threshold == pytest.approx(SCALE * math.log(1.0 / own_beta(guard._finals.certificate)))
+        assert answer.threshold == pytest.approx(
+            SCALE * math.log(1.0 / own_beta(guard._ways.final.certificate))
+        )
         assert (
             answer.low < answer.value - answer.threshold < 0.7 < answer.value + answer.threshold < answer.high
         )
@@ -275,7 +277,7 @@ def test_of_losses_in_other_units(make_guard):
         0.0
         < abs(answer.value - 0.625)
         < answer.threshold
-        == pytest.approx(0.02 * math.log(1.0 / own_beta(guard._finals.certificate)))
+        == pytest.approx(0.02 * math.log(1.0 / own_beta(guard._ways.final.certificate)))
     )
 
 

@@ -56,7 +56,7 @@ def test_yes_needs_every_metric_and_is_one_charge(gate):
 def test_each_bound_of_a_yes_has_its_part_of_the_questions_failure_probability(gate):
     group = gate.on(sample_weight=GROUP)
     answer = gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.8})
-    certificate, other = gate._policy.certificate, group._policy.certificate
+    certificate, other = gate._ways.policy.certificate, group._ways.policy.certificate
     length = certificate.length(charges=0, nats=0.0) + math.log(2)
     slack = certificate.comparison_tail
     low, _ = certificate.around(0.85 - slack, 0.85, length=length, share=1.0)

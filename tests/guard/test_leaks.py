@@ -40,7 +40,7 @@ class Secrets:
     """What must stay inside, in all the forms it could take outside."""
 
     def __init__(self, guard, labels, asked):
-        policy, content = guard._policy, guard._content
+        policy, content = guard._ways.policy, guard._content
         noise, mechanism = policy._noise, policy._resumed(0)
         key = guard._key[1].read_text().strip()
         self.numbers, self.units = [MARK], []
@@ -243,7 +243,7 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         pickle.dumps(guard._holdout.y),
         pickle.dumps(guard._holdout.X),
         guard._key[1].read_bytes(),
-        f"{guard._policy._resumed(0)._offset}",
+        f"{guard._ways.policy._resumed(0)._offset}",
     ):
         assert secrets.found_in(leak), leak
     assert not secrets.found_in("0.7", repr(guard), str(ROWS))
@@ -268,7 +268,8 @@ def test_nothing_private_is_logged(guard, secrets, labels, asked, caplog):
 
 def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
     outcomes = exercise(guard, labels, asked)
-    inside = [guard, *vars(guard).values(), *vars(guard._transcript).values(), *vars(guard._policy).values()]
+    inside = [guard, *vars(guard).values(), *guard._ways, *vars(guard._ways.policy).values()]
+    inside += vars(guard._transcript).values()
     inside += [guard._holdout.bound, guard._holdout.bound.statistic, *vars(guard._ledger).values()]
     inside += [part for part in vars(guard._holdout.bound).values() if part is not guard._holdout.y]
     for one in [*outcomes, *inside]:

@@ -87,7 +87,7 @@ def test_another_mechanism_is_another_budget(make_guard, ledger):
 @for_each("mechanism", NOISY)
 def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
     guard = make_guard(mechanism=mechanism, noise_scale=0.001, seed=1)
-    core = guard._policy._resumed(0)
+    core = guard._ways.policy._resumed(0)
     calibration = Calibration(mechanism, guard.plan.charges)
     unit = 0.001 * 2**32
     if mechanism == "target-charging":

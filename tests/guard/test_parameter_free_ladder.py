@@ -372,8 +372,8 @@ def test_the_losses_of_no_more_than_the_best_are_kept():
         guard.evaluate_predictions(each)
     guard.evaluate_many(search(labels, 8))
     guard.evaluate_predictions(labels)
-    assert len(guard._policy._bests) <= 2
-    assert all(best is None or best.base is None for best in guard._policy._bests.values())
+    assert len(guard._ways.policy._bests) <= 2
+    assert all(best is None or best.base is None for best in guard._ways.policy._bests.values())
 
 
 # ---- what leaves the guard

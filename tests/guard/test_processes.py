@@ -298,11 +298,11 @@ def test_a_holdout_that_another_user_wrote_is_refused(plenty, ledger, monkeypatc
 
 
 def test_the_parts_that_know_the_holdout_cannot_be_pickled(plenty):
-    for part in (plenty._holdout, plenty._holdout.bound, plenty._policy._noise, plenty._content):
+    for part in (plenty._holdout, plenty._holdout.bound, plenty._ways.policy._noise, plenty._content):
         with pytest.raises((HandleError, TypeError)):
             pickle.dumps(part)
     with pytest.raises((HandleError, TypeError)):
-        pickle.dumps(plenty._policy)
+        pickle.dumps(plenty._ways.policy)
 
 
 def test_a_copy_shares_the_budget_because_it_is_the_guard(make_guard):

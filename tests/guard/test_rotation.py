@@ -72,7 +72,9 @@ class TestTheNewEpoch:
     def test_the_same_question_has_other_noise(self, halted):
         new = halted.rotate(None, labels(1)).guard
         questions = [bytes([i]) * 32 for i in range(20)]
-        old_noise, new_noise = (guard._policy._resumed(0).query_noise(questions) for guard in (halted, new))
+        old_noise, new_noise = (
+            guard._ways.policy._resumed(0).query_noise(questions) for guard in (halted, new)
+        )
         assert not np.array_equal(old_noise, new_noise)
 
     def test_a_question_of_the_old_epoch_is_asked_anew(self, halted):

@@ -278,12 +278,12 @@ def endless(make_guard, tmp_path):
 
     def make(**changes):
         guard = make_guard(tmp_path / "guard.db", **changes)
-        for kind in (guard._policy, guard._comparisons, guard._reveals, guard._choices, guard._finals):
+        for kind in guard._ways:
             if kind is not None:
                 kind.halt_reason = lambda _: None
                 kind.check_affordable = lambda *_: None
                 kind._calibration = Calibration(guard.plan.mechanism, 100)
-                kind._mechanism = None if kind is guard._finals else kind._resumed(0)
+                kind._mechanism = None if kind is guard._ways.final else kind._resumed(0)
                 kind.decide_many = functools.partial(_one_by_one, kind)
         return guard
 

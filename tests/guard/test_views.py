@@ -104,7 +104,7 @@ def test_the_same_predictions_are_another_question_of_another_metric(guard):
 
 def test_the_noise_of_another_metric_is_its_own(guard):
     women, question = guard.on(sample_weight=GROUP), bytes(32)
-    draws = {one._policy._at(one._state()).query_noise([question]).item() for one in (guard, women)}
+    draws = {one._ways.policy._at(one._state()).query_noise([question]).item() for one in (guard, women)}
     assert len(draws) == 2
 
 
@@ -358,7 +358,7 @@ def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_pa
     answers = guard.final_predictions(predictions(0.9), also=[women, (brier, sure)])
     assert [answer.kind for answer in answers] == ["final"] * 3
     assert guard.history()["metric"].tolist()[-3:] == ["accuracy", "accuracy", "brier"]
-    certificate = guard._finals.certificate
+    certificate = guard._ways.final.certificate
     state = guard._state()
     length = certificate.final_length(charges=0, nats=state.nats, answers=3)
     slack = certificate.grid_slack

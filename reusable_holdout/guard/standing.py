@@ -1,0 +1,71 @@
+"""How a guard takes its place: on a ledger, as one view of its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from reusable_holdout.guard.asking import Asking
+from reusable_holdout.guard.configuration import Configuration, past_epochs
+from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.kinds import ways_of
+from reusable_holdout.guard.transcript import Transcript
+from reusable_holdout.mechanisms import KeyedNoise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from reusable_holdout.guard.handle import Handle
+    from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.views import Counts, View
+    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.plan import Plan
+
+__all__ = ["Standing"]
+
+
+class Standing(Asking):
+    """A guard in its place: on its ledger and key, by the side of the one that has the budget."""
+
+    digest: str
+    _root: Self
+    _view: View
+    _ledger: Ledger
+    _key: tuple[bytes, Path | None]
+    _handle: Handle | None
+
+    def _begin(
+        self,
+        holdout: PrivateData,
+        plan: Plan,
+        counts: Counts | None,
+        ledger: Ledger,
+        key: tuple[bytes, Path | None],
+    ) -> None:
+        """Take the place of the guard's own metric, on a ledger that is new or its own."""
+        configuration = Configuration.of(plan, holdout, key[0], counts)
+        stored = Configuration.parse(ledger.create(configuration.text()))
+        configuration.check_same(stored, past=past_epochs(ledger))
+        self.digest = configuration.holdout
+        self._transcript = Transcript(
+            ledger, charges=plan.charges, queries=plan.queries, metric=holdout.bound.metric.name
+        )
+        self._stand(holdout, configuration.view, plan, ledger, key)
+
+    def _stand(
+        self,
+        holdout: PrivateData,
+        view: View,
+        plan: Plan,
+        ledger: Ledger,
+        key: tuple[bytes, Path | None],
+        root: Self | None = None,
+    ) -> None:
+        """Take the place of one view: its own metric, noise and questions, on the one ledger."""
+        secret, metric = view.secret(key[0]), holdout.bound.metric
+        self.plan, self.metric, self.policy = plan, metric, plan.policy
+        self._holdout, self._ledger, self._key = holdout, ledger, key
+        self._view, self.view, self._root = view, view.number, root or self
+        self._content = ContentKey(secret)
+        self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
+        self._ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=self._noise)
+        self._listeners, self._handle = [], None

@@ -1,0 +1,64 @@
+"""What goes together in a plan: policy, mechanism, family, and what is kept for the final."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.plan.numbers import checked_exam, choice
+from reusable_holdout.plan.wish import Family, MechanismChoice
+from reusable_holdout.validity import Policy
+
+__all__ = ["checked_exam_of", "checked_manner"]
+
+
+def checked_exam_of(family: Family, exam: float | None, final_noise: float) -> float:
+    """Rows, or their share, that are kept for the final; 0 without an exam.
+
+    Raises
+    ------
+    InputError
+        If it is no such number, or does not go with the rest of the plan.
+    """
+    kept = checked_exam(exam)
+    if kept and (final_noise or family == "paired"):
+        raise InputError(
+            "an exam goes with a final without noise, of a model's own score; got exam= and "
+            f"{'final_noise=' if final_noise else 'family=paired'}; leave one of them out"
+        )
+    return kept
+
+
+def checked_manner(
+    family: Family,
+    mechanism: MechanismChoice,
+    policy: Policy,
+    *,
+    threshold: float | None,
+    noise_scale: float | None,
+) -> MechanismChoice:
+    """Mechanism of a policy; refuses what does not go together."""
+    choice("family", family, get_args(Family))
+    choice("mechanism", mechanism, get_args(MechanismChoice))
+    choice("policy", policy, get_args(Policy))
+    if policy == "parameter-free-ladder":
+        mechanism = _without_noise(mechanism, family, threshold)
+    if mechanism == "noiseless" and noise_scale:
+        raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
+    if policy == "gate" and threshold is not None:
+        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+    return mechanism
+
+
+def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float | None) -> MechanismChoice:
+    """Mechanism of a parameter-free ladder, which leaves no choice: its step is a standard error of the rows."""
+    if threshold is not None:
+        raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
+    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
+        raise InputError(f"a parameter-free ladder has no noise; got mechanism {mechanism!r}; leave it out")
+    if family not in {"binomial", "bounded"}:
+        raise InputError(
+            "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
+            f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'
+        )
+    return "noiseless"
