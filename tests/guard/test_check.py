@@ -29,7 +29,7 @@ def listed_noise(monkeypatch):
     script = defaultdict(int)
     for charges, noise in enumerate(THRESHOLD_NOISE):
         script["threshold", spent(charges)] = round(noise * GRID)
-    monkeypatch.setattr("reusable_holdout.guard.guard.KeyedNoise", lambda *_, **__: ScriptedNoise(script))
+    monkeypatch.setattr("reusable_holdout.guard.standing.KeyedNoise", lambda *_, **__: ScriptedNoise(script))
 
 
 def out_of_memory(*_):
