@@ -22,6 +22,8 @@ from reusable_holdout.guard.rows import Query
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from reusable_holdout import ReusableHoldout
     from reusable_holdout.guard import Answer, Choice
 
@@ -153,8 +155,11 @@ def _score(guard: ReusableHoldout, model: Any, way: Way) -> bytes:
     if way == "choose":
         (score,) = guard._scores_of([prepared])
         return b"" if score is None else guard._content.conceal(np.array([score], dtype=np.int64))
-    scores = None if prepared is None else guard._score(prepared[None])
-    return b"" if scores is None else guard._content.conceal(scores[0])
+    try:
+        found = None if prepared is None else guard._ways.policy.measured(holdout.bound, prepared[None])[0]
+    except ModelError:
+        return b""
+    return b"" if found is None else guard._content.conceal(np.atleast_1d(found))
 
 
 def ask(
@@ -222,7 +227,7 @@ def _ask_many(
     digests = [
         guard._content.model_question(one.content, unit) for one, unit in zip(questions, units, strict=True)
     ]
-    measured = np.stack([_revealed(guard, score) for score in scores])
+    measured = _revealed(guard, scores, checked)
     try:
         answers = guard._transcript.ask_many(
             guard._ways.policy, measured, checked, digests, list(names), tolerances=limits
@@ -307,7 +312,7 @@ def choose(
 def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: float, name: str) -> Answer:
     asked = guard._ways.policy.asked(None if is_ladder(guard) else prior, None, guard.metric.name)
     digest = guard._content.model_question(question.content, asked.unit)
-    measured = _revealed(guard, score) if score else None
+    measured = _revealed(guard, [score], np.array([asked.prior]))[0] if score else None
     answer = guard._transcript.ask(
         guard._ways.policy, measured, asked.prior, Query(digest, name), asked.tolerance
     )
@@ -316,10 +321,14 @@ def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: fl
     return answer
 
 
-def _revealed(guard: ReusableHoldout, score: bytes) -> Any:
-    """What was measured: a number, or a row of them, as the policy has it."""
-    numbers = guard._content.reveal(score)
-    return numbers if guard.policy == "parameter-free-ladder" else numbers[0]
+def _revealed(
+    guard: ReusableHoldout, scores: Sequence[bytes], priors: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """What the policy decides on, for each question: a number, or a row of them."""
+    measured = np.stack([guard._content.reveal(score) for score in scores])
+    policy = guard._ways.policy
+    rows = measured if policy.measures_rows else measured[:, 0]
+    return policy.weighed(guard._holdout.bound, rows, priors, None)
 
 
 @sealed

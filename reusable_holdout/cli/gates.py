@@ -27,7 +27,7 @@ def add_gate_init(commands: Any) -> None:
         "Make a release gate from labelled rows that no model has seen. Beside the ledger lie from then on its noise "
         "key and a copy of the labels, both readable by you alone. With the same labels and settings again, it stays "
         "as it is.",
-        "gate-init --ledger guard.db --labels labels.csv --queries 200 --tolerance 0.05 --disagreement 0.1",
+        "gate-init --ledger guard.db --labels labels.csv --queries 200 --tolerance 0.05 --spread 0.3",
     )
     parser.add_argument(
         "--labels", type=Path, required=True, help="CSV or Parquet: one column, and one of ids"
@@ -42,7 +42,7 @@ def add_gate_init(commands: Any) -> None:
     )
     real = {
         "tolerance": "how far below the named improvement an accepted one can be",
-        "disagreement": "most rows, as a share, on which two models differ (default 1)",
+        "spread": "guess of how much two models differ on a row: of accuracies, the root of the share of rows",
         "confidence": "that every verdict's interval holds (default 0.95)",
     }
     for name, text in real.items():

@@ -5,23 +5,24 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.kinds import Measured, MeasuredBoth, rail_of
 from reusable_holdout.guard.models import check_model, training_estimate
-from reusable_holdout.queries import GRID
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.content import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Rail, Ways
+    from reusable_holdout.guard.kinds import Check, Gate, Ways
+    from reusable_holdout.guard.kinds.stated import Asked
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.mechanisms import KeyedNoise
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     Listener = Callable[[Sequence[Answer]], None]
 
-__all__ = ["Asking"]
+__all__ = ["Asking", "with_axis"]
 
 
 class Asking:
@@ -66,12 +67,32 @@ class Asking:
         if self._holdout.X is None:
             raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
 
-    def _score(self, prepared: NDArray[Any]) -> NDArray[np.int64] | None:
-        """Scores as the policy measures them, or None if a metric of the user's own fails on the holdout."""
+    def _predicted(self, models: Sequence[Any]) -> NDArray[Any] | None:
+        """Predictions of one model as several questions have them, or those of two; None if one fails."""
+        if len(models) == 2:
+            return self._holdout.predicted_by_both(models)
+        return with_axis(self._holdout.predicted(models[0]))
+
+    def _scored(
+        self,
+        kind: Check,
+        prepared: NDArray[Any] | None,
+        priors: NDArray[np.float64],
+        tolerances: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64] | None:
+        """What a kind decides on, for each question; None if model or metric fails on the holdout."""
         try:
-            return self._ways.policy.measured(self._holdout.bound, prepared)
+            return (
+                None if prepared is None else kind.scored(self._holdout.bound, prepared, priors, tolerances)
+            )
         except ModelError:
             return None
+
+    def _measured(self, kind: Check, prepared: NDArray[Any] | None, asked: Asked) -> NDArray[np.int64] | None:
+        """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
+        tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
+        found = self._scored(kind, prepared, np.array([asked.prior]), tolerances)
+        return None if found is None else found[0]
 
     def _scores_of(self, prepared: Iterable[NDArray[Any] | None]) -> list[int | None]:
         """Scores on the grid, one for each; None where model or metric failed on the holdout."""
@@ -87,26 +108,6 @@ class Asking:
         exam = None if rows.exam is None else _measured_on(rows.exam, prepared)
         return None if every is None else MeasuredBoth(every, exam)
 
-    def _measured(self, prepared: NDArray[Any] | None) -> NDArray[np.int64] | None:
-        """Score as the policy measures it; None if the model or the metric failed."""
-        scores = None if prepared is None else self._score(prepared[None])
-        return None if scores is None else scores[0]
-
-    def _difference(self, both: NDArray[Any] | None) -> int | None:
-        """Half the difference of two scores, on the grid; None if a model or the metric failed."""
-        scores = None if both is None else self._score(both)
-        return None if scores is None else (int(scores[0]) - int(scores[1]) + GRID) >> 1
-
-    def _score_of_models(self, models: Sequence[Any]) -> int | None:
-        """Score of one model on the grid, or the difference of two; None if it fails on the holdout."""
-        if len(models) == 2:
-            return self._difference(self._holdout.predicted_by_both(models))
-        return self._scores_of([self._holdout.predicted(models[0])])[0]
-
-    def _score_of_predictions(self, prepared: NDArray[Any]) -> int | None:
-        """Score of predictions on the grid, or the difference of two; the question first."""
-        return self._difference(prepared) if len(prepared) == 2 else self._scores_of(prepared)[0]
-
     def _check_differences(self) -> None:
         """Refuse to compare two models where their difference is no mean over rows."""
         bound = self._holdout.bound
@@ -116,7 +117,7 @@ class Asking:
                 "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
             )
 
-    def _rail(self, *, paired: bool) -> Rail:
+    def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
         better = self.metric.greater_is_better
         return rail_of(self.plan, greater_is_better=better, noise=self._noise, paired=paired)
@@ -161,3 +162,8 @@ def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
 def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
     score = _score_on(bound, prepared)
     return None if score is None else Measured.of(score, bound)
+
+
+def with_axis(prepared: NDArray[Any] | None) -> NDArray[Any] | None:
+    """One question's predictions as several questions have them."""
+    return None if prepared is None else prepared[None]

@@ -67,8 +67,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
     exam : float or int, optional
         Share of the rows, at most half, or number of them, that only :meth:`final` reads: what it says of them no
         number of charges can widen.
-    disagreement : float
-        For :meth:`compare`: bound on the probability that two compared models' losses differ on a row.
+    spread : float, optional
+        For metrics that are means of graded losses: a guess of their standard deviation over the rows, in the metric's
+        unit. The budget follows from it; no interval rests on it.
+    comparison_tolerance : float, optional
+        Of :meth:`compare`, if it is not `tolerance`.
     ledger : str, Path or None
         SQLite file or SQLAlchemy URL that holds the budget, shared by all processes; None keeps it in memory, for this
         process alone.
@@ -155,7 +158,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         delta: float | None = None,
         mechanism: MechanismChoice = "numeric-sparse",
         policy: Policy = "thresholdout",
-        disagreement: float = 1.0,
+        spread: float | None = None,
+        comparison_tolerance: float | None = None,
         ledger: str | Path | None = None,
         key: bytes | Path | None = None,
         seed: int | None = None,
@@ -190,7 +194,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             delta=delta,
             mechanism=mechanism,
             policy=policy,
-            disagreement=disagreement,
+            spread=spread,
+            comparison_tolerance=comparison_tolerance,
             shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
         POLICIES[plan.policy].check(data.bound, ledger)

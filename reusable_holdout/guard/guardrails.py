@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answer import Guardrail
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds.stated import Asked
 from reusable_holdout.guard.models import check_model
 from reusable_holdout.guard.rows import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import GuardedGate, Rail
-    from reusable_holdout.guard.kinds.check import Asked
+    from reusable_holdout.guard.kinds import Gate, GuardedGate
 
 __all__ = ["Guarding"]
 
@@ -30,7 +35,7 @@ class Stated(NamedTuple):
     ----------
     guard : Asking
         Of its metric.
-    rail : Rail
+    rail : Gate
     prior : float
         What it must reach.
     predictions : list
@@ -38,7 +43,7 @@ class Stated(NamedTuple):
     """
 
     guard: Asking
-    rail: Rail
+    rail: Gate
     prior: float
     predictions: list[Any]
 
@@ -64,8 +69,8 @@ class Guarding(Asking):
         content = fingerprint(models if paired else models[0])
         parts = [self._content.model_question(content, asked.unit, b"gate")]
         parts += [one.guard._content.model_question(content, one.unit, b"rail") for one in rails]
-        measures = [lambda guard=guard: guard._score_of_models(models) for guard in guards]
-        return self._gated(kind, asked, parts, measures, rails, name)
+        predicted = [partial(guard._predicted, models) for guard in guards]
+        return self._gated(kind, asked, parts, predicted, rails, name)
 
     def _gate_predictions(self, given: list[Any], prior: float | None, guardrails: Any, name: str) -> Answer:
         """Ask about predictions, or about the difference of two."""
@@ -82,11 +87,7 @@ class Guarding(Asking):
             guard._content.question(own, unit, b"guarded")
             for guard, own, unit in zip(guards, prepared, units, strict=True)
         ]
-        measures = [
-            lambda guard=guard, own=own: guard._score_of_predictions(own)
-            for guard, own in zip(guards, prepared, strict=True)
-        ]
-        return self._gated(kind, asked, parts, measures, rails, name)
+        return self._gated(kind, asked, parts, [partial(np.asarray, own) for own in prepared], rails, name)
 
     def _guarded(self, prior: float | None, *, paired: bool) -> tuple[GuardedGate, Asked]:
         """Kind of the question, and what it states.
@@ -150,7 +151,7 @@ class Guarding(Asking):
         kind: GuardedGate,
         asked: Asked,
         parts: Sequence[bytes],
-        measures: Sequence[Callable[[], int | None]],
+        predicted: Sequence[Callable[[], NDArray[Any] | None]],
         rails: Sequence[Stated],
         name: str,
     ) -> Answer:
@@ -159,9 +160,13 @@ class Guarding(Asking):
         needed = self._transcript.needs_rows(
             kind, question.digest, lambda state: self._transcript.check_room(len(parts), state)
         )
-        scores = [measure() if needed else None for measure in measures]
+        gates = [(self, kind.gate, asked.prior), *((one.guard, one.rail, one.prior) for one in rails)]
+        measured = [
+            guard._measured(gate, own(), Asked(prior, None, 0)) if needed else None
+            for (guard, gate, prior), own in zip(gates, predicted, strict=True)
+        ]
         named = [(one.guard.view, one.rail, one.prior) for one in rails]
-        answer = self._transcript.gate(kind, scores, asked.prior, named, question)
+        answer = self._transcript.gate(kind, measured, asked.prior, named, question)
         length = self._transcript.length_of(kind, answer.query)
         bounds = kind.bounds(answer.told, [one.rail for one in rails], length)
         return self._told(

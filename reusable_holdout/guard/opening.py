@@ -38,7 +38,7 @@ class Opening(NamedTuple):
 
     Attributes
     ----------
-    metric, sample_weight, policy, tolerance, estimate, prior_error, prevalence, name
+    metric, sample_weight, policy, tolerance, estimate, prior_error, spread, prevalence, name
         Of the view.
     root : Plan
         Of the guard that has the budget.
@@ -50,6 +50,7 @@ class Opening(NamedTuple):
     tolerance: float | None
     estimate: float | None
     prior_error: float | None
+    spread: float | None
     prevalence: Any
     name: str | None
     root: Plan
@@ -139,6 +140,6 @@ class Opening(NamedTuple):
             mechanism=root.mechanism,
             policy=self.policy,
             final_noise=root.final_noise / root.span * (upper - lower) if root.final_noise else None,
-            disagreement=root.disagreement,
+            spread=self.spread,
             shared=root.budget_of_view(number),
         )

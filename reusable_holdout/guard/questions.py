@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.guard.asking import with_axis
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
@@ -18,11 +19,11 @@ from reusable_holdout.slips import checked_call
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds import Check, State
-    from reusable_holdout.guard.kinds.check import Asked
+    from reusable_holdout.guard.kinds.stated import Asked
     from reusable_holdout.guard.models import PriorMethod
 
 __all__ = ["Questions"]
@@ -113,7 +114,7 @@ class Questions(Guarding):
             fingerprint(model), asked.unit + self._ways.policy.series_unit(series)
         )
         return self._ask(
-            self._ways.policy, lambda: self._measured(holdout.predicted(model)), asked, question, name, series
+            self._ways.policy, lambda: with_axis(holdout.predicted(model)), asked, question, name, series
         )
 
     @sealed
@@ -160,7 +161,7 @@ class Questions(Guarding):
         asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, asked.unit + self._ways.policy.series_unit(series))
-        return self._ask(self._ways.policy, lambda: self._measured(prepared), asked, question, name, series)
+        return self._ask(self._ways.policy, lambda: prepared[None], asked, question, name, series)
 
     @sealed
     def evaluate_many(
@@ -209,7 +210,7 @@ class Questions(Guarding):
         labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
         questions = self._content.questions(prepared, [unit + own for unit in units])
         needed = self._transcript.needs_rows_of_batch(self._ways.policy, questions, stated, limits)
-        scores = self._score(prepared) if needed else None
+        scores = self._scored(self._ways.policy, prepared, stated, limits) if needed else None
         failure = self._content.several(b"failed", questions) if needed and scores is None else None
         try:
             answers = self._transcript.ask_many(
@@ -242,7 +243,7 @@ class Questions(Guarding):
         """Ask how much better predictions are than others for the same rows.
 
         On the budget of all questions; narrower than the difference of two answers, because rows on which the two agree
-        do not count. The interval holds if the losses differ with at most the guard's `disagreement`.
+        do not count: the rows decide, by their evidence, and nothing is declared of them.
 
         Parameters
         ----------
@@ -252,7 +253,8 @@ class Questions(Guarding):
             The analyst's own estimate of the difference, new less old, in the metric's unit. A gate answers whether the
             difference is at least this.
         tolerance : float, optional
-            For guess-and-check.
+            Farthest an agreed prior may be from the population's difference, in its unit; of a gate, how far below what
+            is named the difference of what is accepted may be. By default the guard's.
         name : str
             What history calls the question.
 
@@ -274,7 +276,7 @@ class Questions(Guarding):
         >>> import numpy as np
         >>> from reusable_holdout import ReusableHoldout
         >>> labels = np.arange(10_000) % 2
-        >>> guard = ReusableHoldout(None, labels, queries=100, tolerance=0.05, disagreement=0.1, seed=1)
+        >>> guard = ReusableHoldout(None, labels, queries=100, tolerance=0.05, seed=1)
         >>> better, worse = labels, np.where(np.arange(10_000) % 20, labels, 0)
         >>> answer = guard.compare_predictions(better, worse, prior=0.025)
         >>> answer.value, answer.low < 0.025 < answer.high
@@ -286,7 +288,7 @@ class Questions(Guarding):
         bound = self._holdout.bound
         both = bound.prepare_many([predictions, incumbent])
         question = self._content.comparison(both, asked.unit)
-        return self._ask(kind, lambda: self._difference(both), asked, question, name)
+        return self._ask(kind, lambda: both, asked, question, name)
 
     @checked_call
     def compare(
@@ -344,9 +346,7 @@ class Questions(Guarding):
             check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
         kind, asked = self._comparison(prior, tolerance)
         question = self._content.model_question(fingerprint(pair), asked.unit)
-        return self._ask(
-            kind, lambda: self._difference(holdout.predicted_by_both(pair)), asked, question, name
-        )
+        return self._ask(kind, lambda: holdout.predicted_by_both(pair), asked, question, name)
 
     def _comparison(self, prior: float | None, tolerance: float | None) -> tuple[Check, Asked]:
         if self._ways.comparison is None:
@@ -359,19 +359,20 @@ class Questions(Guarding):
     def _ask(
         self,
         kind: Check,
-        measure: Callable[[], Any],
+        predicted: Callable[[], NDArray[Any] | None],
         asked: Asked,
         question: bytes,
         name: str,
         series: str = "",
     ) -> Answer:
-        """Ask about what is measured, if it comes to that: not for what is refused or replayed, nor after a halt."""
+        """Ask about what is predicted, if it comes to that: not for what is refused or replayed, nor after a halt."""
 
         def refuse(state: State) -> None:
             tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
             kind.check_room(np.array([asked.prior]), tolerances, state)
 
         (label,) = checked_names([name], 1)
-        score = measure() if self._transcript.needs_rows(kind, question, refuse) else None
+        needed = self._transcript.needs_rows(kind, question, refuse)
+        score = self._measured(kind, predicted(), asked) if needed else None
         query = Query(question, label, series)
         return self._told(self._transcript.ask(kind, score, asked.prior, query, asked.tolerance))

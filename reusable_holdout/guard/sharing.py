@@ -31,6 +31,7 @@ class Sharing(Standing):
         policy: Policy | None = None,
         estimate: float | None = None,
         prior_error: float | None = None,
+        spread: float | None = None,
         prevalence: Any = None,
         name: str | None = None,
     ) -> Self:
@@ -48,7 +49,7 @@ class Sharing(Standing):
             In the metric's unit; by default the smallest one that can be kept, whatever the guard's plan allows to be
             told.
         policy : {"thresholdout", "ladder", "guess-and-check", "gate"}, optional
-        estimate, prior_error : float, optional
+        estimate, prior_error, spread : float, optional
             As for :class:`Plan`; of another metric, nothing is known of them by default.
         prevalence : float, sequence of float or dict, optional
             As for :class:`ReusableHoldout`. Class counts that a metric rests on are told when it is first asked for,
@@ -93,6 +94,7 @@ class Sharing(Standing):
             tolerance=tolerance,
             estimate=self.plan.estimate if same and estimate is None else estimate,
             prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
+            spread=self.plan.stated_spread if same and spread is None else spread,
             prevalence=prevalence,
             name=name,
             root=root.plan,

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
         Check,
         Choose,
         Final,
+        Gate,
         GuardedGate,
         Kind,
         MeasuredBoth,
         Outcome,
-        Rail,
         Reveal,
         State,
         Terms,
@@ -169,18 +169,18 @@ class Transcript(Recorded):
     def gate(
         self,
         kind: GuardedGate,
-        scores: Sequence[int | None],
+        measured: Sequence[int | NDArray[np.int64] | None],
         prior: float,
-        rails: Sequence[tuple[int, Rail, float]],
+        rails: Sequence[tuple[int, Gate, float]],
         question: Query,
     ) -> Answer:
         """Say whether several scores are at least what was named for each, durably.
 
         Parameters
         ----------
-        scores : sequence of int or None
-            On the grid: of the guard's own metric, then of each guardrail.
-        rails : sequence of (int, Rail, float)
+        measured : sequence of int, numpy.ndarray of int64 or None
+            Of the guard's own metric, then of each guardrail, as their gates do.
+        rails : sequence of (int, Gate, float)
             View of each guardrail, and what was named for it.
 
         Raises
@@ -192,11 +192,11 @@ class Transcript(Recorded):
         """
 
         def decide(state: State) -> tuple[Terms, Outcome]:
-            self.check_room(len(scores), state)
+            self.check_room(len(measured), state)
             terms = kind.terms(prior, state, None)
-            return terms, kind.decide_all(scores, terms, rails, question.digest, state)
+            return terms, kind.decide_all(measured, terms, rails, question.digest, state)
 
-        return self._answered(kind, question, decide, takes=len(scores))
+        return self._answered(kind, question, decide, takes=len(measured))
 
     def _answered(
         self,

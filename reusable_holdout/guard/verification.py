@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +14,13 @@ from reusable_holdout.guard.kinds import (
     AGREED,
     Check,
     Final,
-    GuessAndCheck,
     Ladder,
     Outcome,
     Reveal,
     State,
     Terms,
 )
+from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.guard.verified_views import Views
 from reusable_holdout.ledger import chain_problems, genesis
 from reusable_holdout.slips import checked_call
@@ -282,9 +281,8 @@ def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State]) -> NDA
         return np.full(len(rows), kind.certificate.final_reach(len(rows)))
     if not isinstance(kind, Check):
         return found
-    if isinstance(kind, GuessAndCheck):  # a question's own tolerance is not in the ledger
-        least = min(kind.certificate.least_threshold, kind.certificate.fixed_threshold or math.inf)
-        return np.asarray(np.maximum(found, least))
+    if isinstance(kind, StatedWithTolerance):  # a question's own tolerance is not in the ledger
+        return np.asarray(np.maximum(found, kind.least_threshold))
     priors, expected = np.array([row.prior for row in rows]), np.empty(len(rows))
     for start, end in _runs([(state.charges, state.nats) for state in states]):
         expected[start:end] = kind.thresholds(priors[start:end], states[start], None)

@@ -214,7 +214,7 @@ def plan_numbers(rows: BoundRows) -> dict[str, Any]:
         "rows": bound.effective_rows + exam,
         "exam": exam or None,
         "bounds": (bound.metric.lower, bound.metric.upper),
-        "family": bound.family,
+        "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
         "influence": float(bound.sensitivity * bound.effective_rows),
         "variation": bound.sum_of_squares * bound.effective_rows,
     }

@@ -6,7 +6,7 @@ from typing import get_args
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.plan.numbers import checked_exam, choice
-from reusable_holdout.plan.wish import Family, MechanismChoice
+from reusable_holdout.plan.wish import BY_ROWS, Family, MechanismChoice
 from reusable_holdout.validity import Policy
 
 __all__ = ["checked_exam_of", "checked_manner"]
@@ -36,6 +36,7 @@ def checked_manner(
     *,
     threshold: float | None,
     noise_scale: float | None,
+    spread: float | None,
 ) -> MechanismChoice:
     """Mechanism of a policy; refuses what does not go together."""
     choice("family", family, get_args(Family))
@@ -47,6 +48,11 @@ def checked_manner(
         raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
     if policy == "gate" and threshold is not None:
         raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+    if spread is not None and family not in BY_ROWS:
+        raise InputError(
+            "spread is a guess of how much the rows of a mean of graded losses differ; that of 0/1 losses follows from "
+            f"the estimate, and other metrics have none; got spread={spread!r}; leave it out"
+        )
     return mechanism
 
 
@@ -56,7 +62,7 @@ def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float 
         raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
     if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
         raise InputError(f"a parameter-free ladder has no noise; got mechanism {mechanism!r}; leave it out")
-    if family not in {"binomial", "bounded"}:
+    if family not in {"binomial", "mean", "bounded"}:
         raise InputError(
             "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
             f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'

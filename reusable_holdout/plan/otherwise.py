@@ -8,7 +8,6 @@ from reusable_holdout.validity import ConfidenceBound, sample_splitting_half_wid
 from reusable_holdout.validity.alternatives import gaussian_width
 
 if TYPE_CHECKING:
-    from reusable_holdout.validity import PairedBound
     from reusable_holdout.validity.alternatives.gaussian_width import GaussianAnalysis
 
 __all__ = ["other_half_widths"]
@@ -21,13 +20,13 @@ _GAUSSIAN: dict[GaussianAnalysis, str] = {
 
 
 def other_half_widths(
-    bound: ConfidenceBound | PairedBound, *, queries: int, beta: float, estimate: float, span: float
+    bound: ConfidenceBound, *, queries: int, beta: float, estimate: float, span: float
 ) -> dict[str, float]:
     """Half-widths that others give for as many adaptive queries on as many rows.
 
     Parameters
     ----------
-    bound : ConfidenceBound or PairedBound
+    bound : ConfidenceBound
         Of the plan's statistic, normalised.
     queries : int
         Declared number.
@@ -40,7 +39,7 @@ def other_half_widths(
     """
     split = sample_splitting_half_width(bound, queries=queries, beta=beta, estimate=estimate)
     widths = {"a fresh share per query": split * span}
-    if isinstance(bound, ConfidenceBound) and _is_plain_mean(bound):
+    if _is_plain_mean(bound):
         for analysis, name in _GAUSSIAN.items():
             found = gaussian_width(rows=bound.rows, queries=queries, beta=beta, analysis=analysis)
             widths[name] = found.half_width * span

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, PlanError
@@ -29,7 +30,7 @@ from reusable_holdout.plan.wish import (
     round_up,
 )
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import REVEAL, Certificate, PairedBound, Policy, worst_choice_nats
+from reusable_holdout.validity import BY_EVIDENCE, REVEAL, Certificate, Policy, worst_choice_nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,15 +99,23 @@ class Plan(Outlook, Privacy):
         Of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
     bounds : tuple of float
         Lower and upper bound of the metric.
-    family : {"binomial", "bounded", "bounded-difference", "paired"}
-        Mean of 0/1 losses, mean of losses within the bounds, bounded differences, or the difference of two models' mean
-        losses on the same rows, with bounds symmetrical about 0.
+    family : {"binomial", "mean", "bounded", "bounded-difference", "paired"}
+        Mean of 0/1 losses; mean of losses within the bounds, whose rows decide by their evidence; statistic with the
+        exponential moments of such a mean; bounded differences; or the difference of two models' mean losses on the
+        same rows, with bounds symmetrical about 0, decided by evidence, too.
     influence, variation : float
         ``rows * max c_r`` and ``rows * sum c_r**2``, with c_r the largest change from replacing row r, as a fraction
         of the range; both 1 for a mean.
-    disagreement : float
-        Bound on the probability that the losses of two compared models differ on a row, in (0, 1]; known without the
-        holdout, for instance from unlabelled rows. The smaller, the narrower their difference's interval.
+    spread : float, optional
+        Of families "mean" and "paired": a guess of the standard deviation of a row's loss, or of the difference of two
+        on a row, in the metric's unit; by default the largest there is at `estimate`. The numbers of the plan follow
+        from it. No interval rests on it: rows that spread more are charged more often.
+    comparison_tolerance : float, optional
+        Farthest an agreed difference of two models may be from the population's, in the metric's unit; by default
+        `tolerance`.
+    comparison_noise : float, optional
+        Scale of the noise when two models are compared, in the metric's unit. By default twice a stated `noise_scale`,
+        else so little that it reaches 0.3 nats of evidence; then `epsilon` excludes comparisons.
     shared : SharedBudget
         Promises that a plan of another metric of the same rows must keep to; see :meth:`budget_of_view`.
 
@@ -179,19 +188,25 @@ class Plan(Outlook, Privacy):
         family: Family = "binomial",
         influence: float = 1.0,
         variation: float = 1.0,
-        disagreement: float = 1.0,
+        spread: float | None = None,
+        comparison_tolerance: float | None = None,
+        comparison_noise: float | None = None,
         shared: SharedBudget = OWN_BUDGET,
     ) -> None:
         self.lower, self.upper = checked_bounds(bounds)
         lower, upper = self.lower, self.upper
         span = self.span = upper - lower
-        mechanism = checked_manner(family, mechanism, policy, threshold=threshold, noise_scale=noise_scale)
+        mechanism = checked_manner(
+            family, mechanism, policy, threshold=threshold, noise_scale=noise_scale, spread=spread
+        )
         middle = (lower + upper) / 2.0
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)
         self.estimate = real("estimate", middle if estimate is None else estimate, least=lower, most=upper)
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
-        self.disagreement = real("disagreement", disagreement, above=0.0, most=1.0)
+        self.stated_spread = real_or_none("spread", spread, above=0.0)
+        stated_limit = real_or_none("comparison_tolerance", comparison_tolerance, above=0.0, most=2.0 * span)
+        stated_noise = real_or_none("comparison_noise", comparison_noise, least=0.0)
         self.family: Family = family
         self.policy: Policy = policy
         self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
@@ -214,7 +229,7 @@ class Plan(Outlook, Privacy):
             family=family,
             influence=self.influence,
             variation=self.variation,
-            disagreement=self.disagreement,
+            spread=_divided(self.stated_spread, span),
             prior_error=_divided(self.stated_prior_error, span),
             reserved_nats=self._reserved_nats(),
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
@@ -233,6 +248,10 @@ class Plan(Outlook, Privacy):
             self._wish = replace(self._wish, mechanism=min(self.epsilons, key=self.epsilons.__getitem__))
             self._solve(stated_tolerance)
         self._check_budget()
+        self.comparison_tolerance = self.tolerance if stated_limit is None else stated_limit
+        self.comparison_noise = (
+            self._scale_of_comparisons(noise_scale) if stated_noise is None else stated_noise
+        )
 
     def _check_budget(self) -> None:
         """Refuse a view whose charges cost more than its budget reckons with."""
@@ -244,6 +263,21 @@ class Plan(Outlook, Privacy):
                 "with this policy, and ask for the others with on()",
                 {},
             )
+
+    def _scale_of_comparisons(self, stated: float | None) -> float:
+        """Scale of the noise of differences: one row can change them by twice as much as a score."""
+        if stated is not None or not self._compared.by_evidence:
+            return 2.0 * self.noise_scale
+        tolerance = self.comparison_tolerance / (2.0 * self.span)
+        scale = self._compared.scale(
+            rows=self.rows, tolerance=tolerance, queries=self.queries, charges=self.charges
+        )
+        return min(scale, self.noise_scale / self.span) * 2.0 * self.span
+
+    @cached_property
+    def _compared(self) -> Wish:
+        """The same numbers of differences."""
+        return replace(self._wish, family="paired", estimate=0.5, spread=None)
 
     def budget_of_view(self, view: int) -> SharedBudget:
         """Budget for a plan of another metric of the same rows, so that it breaks no promise of this one."""
@@ -283,7 +317,7 @@ class Plan(Outlook, Privacy):
         self.asked_rows = self.rows - self.exam_rows
         wish, tolerance = self._wish, self.tolerance / self.span
         self.mechanism: GuardMechanism = wish.mechanism
-        scale = wish.scale(tolerance=tolerance, queries=self.queries, charges=self.charges)
+        scale = wish.scale(rows=self.rows, tolerance=tolerance, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * self.span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * self.span
 
@@ -301,6 +335,7 @@ class Plan(Outlook, Privacy):
             upper=self.upper,
             tolerance=self.tolerance,
             fixed_threshold=None if fixed is None else fixed * self.span,
+            spread=None if normalised.spread is None else normalised.spread * self.span,
             least_threshold=self._least_threshold,
             reserved_nats=normalised.reserved_nats + self.spare_nats,
             final_noise=self.final_noise,
@@ -310,17 +345,20 @@ class Plan(Outlook, Privacy):
     def paired_certificate(self, *, greater_is_better: bool = True) -> Certificate:
         """Intervals and thresholds of differences of two models, on the same budget.
 
-        The noise is twice as large as a score's, for one row can change a difference by twice as much.
+        They are decided by evidence, unless a threshold is stated or the mechanism is target charging.
         """
-        wish = replace(self._wish, family="paired")
-        span = self.span
+        certificate, span = self.certificate(greater_is_better=greater_is_better), self.span
+        by_evidence = self._compared.by_evidence
         return replace(
-            self.certificate(greater_is_better=greater_is_better),
-            bound=PairedBound(rows=self.asked_rows, disagreement=self.disagreement),
-            noise_scale=2.0 * self.noise_scale,
+            certificate,
+            bound=replace(certificate.bound, family="bounded"),
+            noise_scale=self.comparison_noise,
+            tolerance=self.comparison_tolerance,
             lower=-span,
             upper=span,
-            least_threshold=min(wish.deviation_sd(self.rows), 1.0) * 2.0 * span,
+            least_threshold=min(self._compared.deviation_sd(self.rows), 1.0) * 2.0 * span,
+            shares=BY_EVIDENCE if by_evidence and self.policy != "gate" else certificate.shares,
+            spread=span if by_evidence else None,
         )
 
     # ---- records
@@ -348,7 +386,9 @@ class Plan(Outlook, Privacy):
             "family": self.family,
             "influence": self.influence,
             "variation": self.variation,
-            "disagreement": self.disagreement,
+            "spread": self.stated_spread,
+            "comparison_tolerance": self.comparison_tolerance,
+            "comparison_noise": self.comparison_noise,
             "shared": self.shared.record(),
         }
 

@@ -18,6 +18,7 @@ __all__ = ["Privacy"]
 class Privacy:
     """Differential privacy that follows from a plan's noise."""
 
+    rows: int
     asked_rows: int
     queries: int
     charges: int
@@ -62,10 +63,13 @@ class Privacy:
         """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
         epsilons: dict[GuardMechanism, float] = {}
         for mechanism in get_args(GuardMechanism):
-            if mechanism == "noiseless":
+            if mechanism == "noiseless" or (mechanism == "target-charging" and self._wish.by_evidence):
                 continue
             scale = replace(self._wish, mechanism=mechanism).scale(
-                tolerance=self.tolerance / self.span, queries=self.queries, charges=self.charges
+                rows=self.rows,
+                tolerance=self.tolerance / self.span,
+                queries=self.queries,
+                charges=self.charges,
             )
             each = self.influence / self.asked_rows / scale if scale else math.inf
             epsilons[mechanism] = self._epsilon_before_final(mechanism, each) + self.final_epsilon

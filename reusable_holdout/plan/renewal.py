@@ -43,6 +43,7 @@ def renewed(
     PlanError
         If the rows cannot keep it.
     """
+    derived = _has_derived_noise(plan)
     return Plan.from_record(
         plan.record()
         | numbers
@@ -52,7 +53,11 @@ def renewed(
             "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
             "charges": charges,
             "estimate": plan.estimate if estimate is None else estimate,
-            "noise_scale": None if _has_derived_noise(plan) else plan.noise_scale,
+            "noise_scale": None if derived else plan.noise_scale,
+            "comparison_tolerance": plan.comparison_tolerance
+            if plan.comparison_tolerance != plan.tolerance
+            else None,
+            "comparison_noise": None if derived else plan.comparison_noise,
             "delta": None if plan.delta == 1.0 / plan.rows**2 else plan.delta,
         }
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from reusable_holdout.validity import (
     LADDERS,
     Certificate,
     ConfidenceBound,
+    Evidence,
     NoiseTails,
-    PairedBound,
     Policy,
     PolicyCode,
     parameter_free_step,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
 
 __all__ = [
+    "BY_ROWS",
     "MOST_QUERIES",
     "MOST_ROWS",
     "MOST_TOLERANCE",
@@ -47,6 +48,7 @@ MOST_QUERIES = 10**12
 MOST_TOLERANCE = 2.0  # of the range
 
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
+_NOISE_NATS = 0.3  # reach of the comparison's noise, when evidence is compared and the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
 _HONEST = 0.95  # probability that an honest search is answered to its last question
 _COMMON = (1.0, 0.5)  # shares of the holdout's error that the models of one search may have in common
@@ -57,7 +59,12 @@ _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
-Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference", "paired"]
+Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired"]
+BY_ROWS: frozenset[Family] = frozenset({"mean", "paired"})
+"""Families of means whose rows decide, by their evidence."""
+
+_WITH_PRIORS = frozenset({"thresholdout", "guess-and-check"})
+
 MechanismChoice: TypeAlias = Literal[
     "numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"
 ]
@@ -84,7 +91,7 @@ class Wish:
     family: Family
     influence: float
     variation: float
-    disagreement: float
+    spread: float | None
     prior_error: float | None
     reserved_nats: float
     mechanism: GuardMechanism
@@ -104,6 +111,22 @@ class Wish:
         """Standard deviation of holdout value minus an honest prior."""
         return math.hypot(self.standard_error(rows), self.honest_error(rows))
 
+    @property
+    def by_evidence(self) -> bool:
+        """Whether the rows' evidence decides, not a distance.
+
+        Target charging's noise is that of the value it tells, so it decides by that value.
+        """
+        if self.family not in BY_ROWS or self.mechanism == "target-charging":
+            return False
+        return self.policy == "gate" or (self.policy in _WITH_PRIORS and self.threshold is None)
+
+    @property
+    def row_spread(self) -> float:
+        """Standard deviation of a row's term: the stated guess, or the largest there is at `estimate`."""
+        most = math.sqrt(self.estimate * (1.0 - self.estimate))
+        return most if self.spread is None else min(self.spread, most)
+
     def standard_error(self, rows: int) -> float:
         """Public standard deviation of the holdout's value."""
         asked = self.asked(rows)
@@ -111,10 +134,8 @@ class Wish:
             self.family == "bounded-difference"
         ):  # Efron and Stein: a quarter of the sum of squared differences
             variance = self.variation / 4.0
-        elif self.family == "paired":
-            variance = self.disagreement / 4.0
         else:
-            variance = min(self.estimate * (1.0 - self.estimate), self.variation / 4.0)
+            variance = min(self.row_spread**2, self.variation / 4.0)
         return math.sqrt(max(variance, 1.0 / asked) / asked)
 
     def honest_error(self, rows: int) -> float:
@@ -129,7 +150,7 @@ class Wish:
             else self.threshold
         )
 
-    def scale(self, *, tolerance: float, queries: int, charges: int) -> float:
+    def scale(self, *, rows: int, tolerance: float, queries: int, charges: int) -> float:
         """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
         if self.mechanism == "noiseless":
             return 0.0
@@ -142,6 +163,15 @@ class Wish:
             mechanism=self.mechanism,
             view=self.shared.view,
         )
+        if self.by_evidence:
+            evidence = Evidence(self.estimate, tolerance)
+            return (
+                _NOISE_NATS
+                / max(evidence.sensitivity, 1.0)
+                * self.influence
+                / self.asked(rows)
+                / tails.comparison
+            )
         room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * tolerance
         return room / tails.comparison
 
@@ -156,7 +186,7 @@ class Wish:
             queries=queries,
             charges=charges,
             beta=self.beta,
-            noise_scale=self.scale(tolerance=tolerance, queries=queries, charges=charges),
+            noise_scale=self.scale(rows=rows, tolerance=tolerance, queries=queries, charges=charges),
             lower=0.0,
             upper=1.0,
             tolerance=tolerance,
@@ -169,6 +199,8 @@ class Wish:
             view=self.shared.view,
             told_before=self.shared.told_before,
             exam_rows=self.exam_rows(rows),
+            sensitivity=self.influence / self.asked(rows),
+            spread=self.row_spread if self.by_evidence else None,
         )
 
     def own_charge_nats(self, rows: int) -> float:
@@ -181,13 +213,12 @@ class Wish:
             if self.policy == "parameter-free-ladder"
             else 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
         )
-        return policy_code(self.policy, places=places)
+        return policy_code(self.policy, places=places, by_evidence=self.by_evidence)
 
-    def _bound(self, rows: int) -> ConfidenceBound | PairedBound:
-        if self.family == "paired":
-            return PairedBound(rows=self.asked(rows), disagreement=self.disagreement)
+    def _bound(self, rows: int) -> ConfidenceBound:
         asked = self.asked(rows)
-        return ConfidenceBound(self.family, rows=asked, sum_of_squares=self.variation / asked)
+        family: Any = "bounded" if self.family in BY_ROWS else self.family
+        return ConfidenceBound(family, rows=asked, sum_of_squares=self.variation / asked)
 
     def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
@@ -300,12 +331,12 @@ class Wish:
 def _holds(wish: Wish, rows: int, queries: int, charges: int, tolerance: float) -> bool:
     if not 1 <= charges <= queries or tolerance <= 0.0:
         return False
-    if wish.fixed_threshold(rows) is not None:
+    if wish.fixed_threshold(rows) is not None and not wish.by_evidence:
         reach = wish.reach(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
         return reach <= tolerance + _SLACK
     certificate = wish.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
     threshold = certificate.threshold_of_length(wish.estimate, certificate.affordable_length)
-    return bool(threshold >= wish.deviation_sd(rows))
+    return bool(threshold >= (0.0 if wish.policy == "gate" else wish.deviation_sd(rows)))
 
 
 @lru_cache(maxsize=4096)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
 from reusable_holdout.queries.derived import OfRows
+from reusable_holdout.queries.grid import GRID
 from reusable_holdout.queries.groups import Groups, grouped
 from reusable_holdout.queries.predictions import Predictions
 from reusable_holdout.queries.scoring import Mean
@@ -16,7 +19,6 @@ from reusable_holdout.queries.weights import Weights, weighted
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.class_counts import PublicNumbers
@@ -126,6 +128,30 @@ class BoundMetric(HoldsLabels):
         while isinstance(statistic, OfRows):  # a slice, and in it the rows of a class
             statistic = statistic.inner
         return isinstance(statistic, Mean)
+
+    def row_terms(self, query: NDArray[Any]) -> NDArray[np.int64]:
+        """Terms of the rows (or groups) that count in a mean over them, from 0 to 2**32: private, the guard's alone.
+
+        Parameters
+        ----------
+        query : numpy.ndarray of shape (rows[, classes])
+        """
+        mean, chosen = self._mean_over_rows()
+        terms: NDArray[np.int64] = np.rint(mean.shares(query[chosen]) * GRID).astype(np.int64)
+        return terms
+
+    @property
+    def relative_weights(self) -> NDArray[np.float64] | None:
+        """Weights of these rows, as fractions of the largest; None if all are equal."""
+        return self._mean_over_rows()[0].relative_weights
+
+    def _mean_over_rows(self) -> tuple[Mean, NDArray[Any] | slice]:
+        statistic: Statistic = self.statistic
+        chosen: NDArray[Any] | slice = slice(None)
+        while isinstance(statistic, OfRows):
+            chosen = statistic.chosen if isinstance(chosen, slice) else chosen[statistic.chosen]
+            statistic = statistic.inner
+        return cast("Mean", statistic), chosen
 
     def told(self, numbers: PublicNumbers) -> Self:
         """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""

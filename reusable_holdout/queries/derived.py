@@ -42,6 +42,8 @@ class OfRows(Statistic):
 
     Attributes
     ----------
+    chosen : numpy.ndarray of int
+        Their places.
     inner : Statistic
         The statistic.
     """
@@ -53,7 +55,7 @@ class OfRows(Statistic):
         self.sensitivity = statistic.sensitivity
         self.sum_of_squares = statistic.sum_of_squares
         self.family = family or statistic.family
-        self._chosen = chosen
+        self.chosen = chosen
         self.inner = statistic
 
     @property
@@ -63,11 +65,11 @@ class OfRows(Statistic):
 
     def units(self, query: NDArray[Any]) -> int:
         """Grid units of the chosen rows."""
-        return self.inner.units(query[self._chosen])
+        return self.inner.units(query[self.chosen])
 
     def value(self, query: NDArray[Any]) -> float:
         """Value of the chosen rows."""
-        return self.inner.value(query[self._chosen])
+        return self.inner.value(query[self.chosen])
 
 
 class RootMean(Statistic):

@@ -104,6 +104,11 @@ class Mean(Statistic):
         """Largest weight of a row in the mean."""
         return Fraction(1, self.rows)
 
+    @property
+    def relative_weights(self) -> NDArray[np.float64] | None:
+        """Weights of the rows, as fractions of the largest; None if all are equal."""
+        return None
+
     @abstractmethod
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """Normalised term of each row, float64 in [0, 1]."""

@@ -132,6 +132,11 @@ class WeightedMean(Mean):
         """Largest c_r."""
         return Fraction(self._weights.largest, self._weights.total)
 
+    @property
+    def relative_weights(self) -> NDArray[np.float64]:
+        """Weights over the largest."""
+        return np.asarray(self._weights.whole / self._weights.largest)
+
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """Normalised term of each row."""
         return self._mean.shares(query)

@@ -77,7 +77,7 @@ def make_gate(
     bounds: tuple[float, float] | None = None,
     key: Path | None = None,
     seed: int | None = None,
-    disagreement: float = 1.0,
+    spread: float | None = None,
     **wish: Any,
 ) -> Gate:
     """Make a gate, or resume the one that was made with the same labels and settings.
@@ -100,8 +100,9 @@ def make_gate(
         Key file, as for :class:`ReusableHoldout`.
     seed : int, optional
         Makes the key instead.
-    disagreement : float
-        Bound on the probability that the two models' losses differ on a row, in (0, 1].
+    spread : float, optional
+        A guess of the standard deviation of the two models' difference on a row; of accuracies, the root of the share
+        of rows on which one is right and the other wrong. The plan follows from it, and no verdict rests on it.
     **wish
         queries, tolerance, charges, confidence and delta, as for :class:`Plan`; the tolerance is that of differences.
 
@@ -131,7 +132,7 @@ def make_gate(
         family="paired",
         bounds=(-span, span),
         policy="gate",
-        disagreement=disagreement,
+        spread=spread,
         **wish,
     )
     guard = ReusableHoldout(
@@ -143,7 +144,7 @@ def make_gate(
         noise_scale=plan.noise_scale / 2.0,  # of a score; a difference gets twice as much
         confidence=plan.confidence,
         delta=plan.delta,
-        disagreement=disagreement,
+        comparison_tolerance=plan.tolerance,
         ledger=ledger,
         key=key,
         seed=seed,

@@ -6,7 +6,9 @@ from reusable_holdout.validity.alternatives.fixed_queries import (
 )
 from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.bound import ConfidenceBound
-from reusable_holdout.validity.certificate import Certificate, Interval, NoiseTails, Shares
+from reusable_holdout.validity.certificate import BY_EVIDENCE, Certificate, Interval, Shares
+from reusable_holdout.validity.evidence import Evidence, likely_rows, worst_rows
+from reusable_holdout.validity.noise_tails import NoiseTails
 from reusable_holdout.validity.outcome_code import (
     CHARGE,
     COUNTS,
@@ -19,12 +21,12 @@ from reusable_holdout.validity.outcome_code import (
     choice_nats,
     worst_choice_nats,
 )
-from reusable_holdout.validity.paired import PairedBound, paired_rate
 from reusable_holdout.validity.policies import LADDERS, Policy, PolicyCode, parameter_free_step, policy_code
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
 __all__ = [
+    "BY_EVIDENCE",
     "CHARGE",
     "COUNTS",
     "GATE",
@@ -34,10 +36,10 @@ __all__ = [
     "CellCode",
     "Certificate",
     "ConfidenceBound",
+    "Evidence",
     "FactorCode",
     "Interval",
     "NoiseTails",
-    "PairedBound",
     "Policy",
     "PolicyCode",
     "Shares",
@@ -46,10 +48,11 @@ __all__ = [
     "TranscriptCode",
     "choice_nats",
     "fixed_queries_half_width",
+    "likely_rows",
     "majority_attack_gain",
-    "paired_rate",
     "parameter_free_step",
     "policy_code",
     "sample_splitting_half_width",
     "worst_choice_nats",
+    "worst_rows",
 ]

@@ -9,28 +9,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.mechanisms.calibration import Calibration
+from reusable_holdout.validity.evidence import Evidence, likely_rows
+from reusable_holdout.validity.noise_tails import NOISE_BETA, NoiseTails
 from reusable_holdout.validity.transcript_code import FINAL_SHARE, TranscriptCode
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
     from reusable_holdout.validity.bound import ConfidenceBound
-    from reusable_holdout.validity.paired import PairedBound
 
-__all__ = ["GRID_SLACK", "Certificate", "Interval", "NoiseTails", "Shares"]
-
-NOISE_BETA = 0.05
-"""Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest."""
+__all__ = ["BY_EVIDENCE", "GRID_SLACK", "TWO_SIDED", "Certificate", "Interval", "Shares"]
 
 FINAL_NOISE_SHARE = 0.02
 """Share of a final's own failure probability that pays for its noise, if it has any."""
-
-_QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA, 0.1 * NOISE_BETA
 
 GRID_SLACK = 8.0 * 2.0**-32
 """Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the range."""
@@ -62,54 +58,7 @@ class Shares(NamedTuple):
     charged: float
 
 
-TWO_SIDED = Shares(0.8, 0.2)
-
-
-@dataclass(frozen=True)
-class NoiseTails:
-    """How far the mechanism's noise reaches, in units of the plan's noise scale, all questions at once.
-
-    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison``, and no value that is
-    told by more than ``answer``; the questions are those of all views of the rows together, and this is the reach in
-    view number ``view``.
-
-    Notes
-    -----
-    A comparison's noise, one-sided, K times; the threshold's noise, two-sided, for a draw serves several questions,
-    once for each time it is drawn; the noise of a charged or revealed value, two-sided, K times. Under target charging
-    one noise is all three: two-sided, K times. Each question's noise is drawn after the question is chosen, so a plain
-    union over indices is enough: no tree. The thresholds' draws are each view's own: the guard's own metric (view 0)
-    has half of their share of the failure probability, view v has ``1/(2 v (v + 1))`` of it.
-    """
-
-    queries: int
-    charges: int
-    beta: float
-    mechanism: GuardMechanism = "numeric-sparse"
-    view: int = 0
-
-    @cached_property
-    def _calibration(self) -> Calibration:
-        return Calibration(self.mechanism, self.charges)
-
-    @property
-    def comparison(self) -> float:
-        """Reach of query noise minus threshold noise, in units of the noise scale."""
-        threshold, query, _ = self._calibration.scales
-        if self._calibration.releases_the_comparison:
-            return query * math.log(self.queries / (NOISE_BETA * self.beta))
-        reach = query * math.log(self.queries / (2.0 * _QUERY_BETA * self.beta))
-        if not threshold:
-            return reach
-        draws = 2 * self._calibration.threshold_draws * max(1, self.view * (self.view + 1))
-        return reach + threshold * math.log(draws / (_THRESHOLD_BETA * self.beta))
-
-    @property
-    def answer(self) -> float:
-        """Reach of the noise of a charged value, in units of the noise scale."""
-        if self._calibration.releases_the_comparison:
-            return self.comparison
-        return self._calibration.scales[2] * math.log(self.queries / (_ANSWER_BETA * self.beta))
+TWO_SIDED, BY_EVIDENCE = Shares(0.8, 0.2), Shares(0.8, 0.1)
 
 
 @dataclass(frozen=True)
@@ -120,7 +69,7 @@ class Certificate:
 
     Parameters
     ----------
-    bound : ConfidenceBound or PairedBound
+    bound : ConfidenceBound
         The confidence bound of the statistic, normalised to [0, 1].
     queries, charges : int
         Declared questions K and affordable charges C.
@@ -150,6 +99,11 @@ class Certificate:
         Scale of the Laplace noise of a final, in the metric's unit; 0 for none.
     exam_rows : int
         Rows that are kept for the final, beside those of `bound`; 0 for none.
+    sensitivity : float
+        Largest change of the statistic, normalised, when one row changes.
+    spread : float or None
+        None where agreement is decided by a distance. Where it is decided by the rows' evidence, a public guess of the
+        standard deviation of a row's term, in the metric's unit: no interval rests on it.
 
     Notes
     -----
@@ -163,12 +117,15 @@ class Certificate:
       have probability at most 0.8 of the node's;
     - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
 
+    Where evidence decides, agreed answers and charged ones rest on bounds of two kinds, neither of which is always the
+    narrower: an agreed one has 0.8, for q lies on one side of the interval, and a charged one 0.1 on each side.
+
     Where every outcome is told as a cell, and for questions that look one way only, whose prior inside a batch may
     follow the charges in it, each side has a half. A side of a one-bit gate has all: both its ends are functions of
     what was named, so only one of them can miss.
     """
 
-    bound: ConfidenceBound | PairedBound
+    bound: ConfidenceBound
     queries: int
     charges: int
     beta: float
@@ -187,6 +144,8 @@ class Certificate:
     told_before: float = 0.0
     final_noise: float = 0.0
     exam_rows: int = 0
+    sensitivity: float = 0.0
+    spread: float | None = None
 
     @property
     def span(self) -> float:
@@ -331,6 +290,23 @@ class Certificate:
         length = self.exam_length(answers)
         return self.of_rows(self.exam_rows).final_interval(value, reach=0.0, length=length)
 
+    # ---- evidence
+
+    def evidence(
+        self, named: float, tolerance: float, sides: Literal["both", "low", "high"] = "both"
+    ) -> Evidence:
+        """Evidence that the population value is within a tolerance of what was named; both in the metric's unit."""
+        least = max(tolerance / self.span - GRID_SLACK, GRID_SLACK)  # terms and what is named are rounded
+        return Evidence((named - self.lower) / self.span, least, sides)
+
+    def evidence_needed(self, evidence: Evidence, length: float) -> float:
+        """Nats that make an answer certain enough at a description length, the noise's reach included."""
+        return -float(self.log_level(length, self.shares.agreed)) + self.evidence_tail(evidence)
+
+    def evidence_tail(self, evidence: Evidence) -> float:
+        """Reach of the comparison's noise and rounding, in nats."""
+        return self.comparison_tail / self.span / self.sensitivity * evidence.sensitivity
+
     # ---- thresholds
 
     def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
@@ -356,8 +332,14 @@ class Certificate:
     ) -> Numbers:
         """Largest deviation that may go uncorrected at a description length; see :meth:`threshold`.
 
-        Another tolerance and another least threshold may be named than the plan's.
+        Another tolerance and another least threshold may be named than the plan's. Where evidence decides, rows whose
+        spread is as guessed are agreed up to it, and none deviates less than the least one.
         """
+        if self.spread is not None:
+            limit = self.tolerance if tolerance is None else tolerance
+            if isinstance(prior, np.ndarray):
+                return np.array([self._likely_threshold(one, length, limit) for one in prior.tolist()])
+            return self._likely_threshold(prior, length, limit)
         level = self.log_level(length, self.shares.agreed)
         value = self._unit(prior)
         tolerance = (self.tolerance if tolerance is None else tolerance) / self.span
@@ -367,6 +349,15 @@ class Certificate:
         room = np.minimum(np.minimum(below, above), 1.0) * self.span - self.comparison_tail
         threshold = np.maximum(room, least)
         return threshold if isinstance(prior, np.ndarray) else float(threshold)
+
+    def _likely_threshold(self, prior: float, length: float, tolerance: float) -> float:
+        evidence = self.evidence(prior, tolerance)
+        needed = self.evidence_needed(evidence, length)
+        spread = cast("float", self.spread) / self.span
+        return self.span * min(
+            evidence.reach(needed, lambda mean: likely_rows(mean, spread, self.bound.rows), above=above)
+            for above in (True, False)
+        )
 
     def tidy(self, value: float) -> float:
         """Hide what lies below the noise grid, and stay within the bounds."""

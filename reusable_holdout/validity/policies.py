@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
-from reusable_holdout.validity.certificate import Shares
+from reusable_holdout.validity.certificate import BY_EVIDENCE, TWO_SIDED, Shares
 from reusable_holdout.validity.outcome_code import CHARGE, GATE, StepCode
 
 __all__ = ["LADDERS", "Policy", "PolicyCode", "parameter_free_step", "policy_code"]
@@ -31,7 +31,7 @@ class PolicyCode(NamedTuple):
     shares: Shares
 
 
-def policy_code(policy: Policy, *, places: float) -> PolicyCode:
+def policy_code(policy: Policy, *, places: float, by_evidence: bool = False) -> PolicyCode:
     """Look up a policy's public numbers.
 
     Parameters
@@ -39,12 +39,14 @@ def policy_code(policy: Policy, *, places: float) -> PolicyCode:
     policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
     places : float
         Of a ladder: how many of its smallest steps the metric's range has.
+    by_evidence : bool
+        Whether the rows' evidence decides.
     """
     if policy in LADDERS:
         return PolicyCode(StepCode(max(1, math.ceil(places))).worst, Shares(0.5, 0.5))
     if policy == "gate":
         return PolicyCode(GATE.nats[0], Shares(1.0, 1.0))
-    return PolicyCode(CHARGE.worst, Shares(0.8, 0.2))
+    return PolicyCode(CHARGE.worst, BY_EVIDENCE if by_evidence else TWO_SIDED)
 
 
 def parameter_free_step(rows: int) -> float:

@@ -9,6 +9,7 @@ import itertools
 import math
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from reusable_holdout.guard.kinds import (
     POLICIES,
     Choose,
     Compare,
+    EvidenceCheck,
+    EvidenceCompare,
+    EvidenceGate,
     ExamFinal,
     Final,
     Measured,
@@ -25,10 +29,12 @@ from reusable_holdout.guard.kinds import (
 )
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Certificate, ConfidenceBound, PairedBound, Shares, policy_code
+from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, policy_code
 
 HALVES = Shares(0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))
+BY_EVIDENCE = {"thresholdout": EvidenceCheck, "gate": EvidenceGate}
+_EQUAL = SimpleNamespace(relative_weights=None)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Game:
         Of "policy", "reveal", "compare", "choose", "batch", "failure", "final".
     heads : float
         Probability of label 1.
+    tolerance : float, optional
+        Then the rows' evidence decides, of scores and of differences.
     twin : callable, optional
         Changes the length at which an answer is certified: a wrong code.
     """
@@ -73,11 +81,12 @@ class Game:
     twin: object = None
     unit: float | None = None
     exam: int = 0
+    tolerance: float | None = None
     nodes: int = field(default=0, init=False)
 
     def __post_init__(self):
         places = 1.0 / self.threshold if self.threshold else 2.0
-        charge_nats, shares = policy_code(self.policy, places=places)
+        charge_nats, shares = policy_code(self.policy, places=places, by_evidence=self.tolerance is not None)
         spread = self.unit or math.sqrt(0.5 / self.rows)
         self.certificate = Certificate(
             bound=ConfidenceBound("binomial", rows=self.rows, sum_of_squares=1.0 / self.rows),
@@ -87,27 +96,29 @@ class Game:
             noise_scale=0.0,
             lower=0.0,
             upper=1.0,
-            tolerance=1.0,
+            tolerance=self.tolerance or 1.0,
             fixed_threshold=0.0 if self.policy == "gate" else self.threshold,
             least_threshold=spread,
             charge_nats=charge_nats,
             shares=shares,
             mechanism="noiseless",
             exam_rows=self.exam,
+            sensitivity=1.0 / self.rows,
+            spread=self.tolerance,
         )
         halves = Certificate(**{**vars_of(self.certificate), "shares": HALVES})
         paired = Certificate(
             **{
                 **vars_of(self.certificate),
-                "bound": PairedBound(rows=self.rows, disagreement=1.0),
+                "bound": ConfidenceBound("bounded", rows=self.rows, sum_of_squares=1.0 / self.rows),
                 "lower": -1.0,
                 "upper": 1.0,
             }
         )
-        self.ask = POLICIES[self.policy](self.certificate, NOISE)
+        self.ask = (POLICIES if self.tolerance is None else BY_EVIDENCE)[self.policy](self.certificate, NOISE)
         self.reveal, self.choose = Reveal(halves, NOISE), Choose(halves, NOISE)
         self.final = ExamFinal(halves, NOISE) if self.exam else Final(halves, NOISE)
-        self.compare = Compare(paired, NOISE)
+        self.compare = (Compare if self.tolerance is None else EvidenceCompare)(paired, NOISE)
         self.stated = sorted(
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
         )
@@ -137,13 +148,22 @@ class Game:
         low, high = interval
         return not low <= truth <= high
 
+    def decided_on(self, kind, score, rows, prior):
+        """What a kind decides on: the score, and if evidence decides that of the rows' terms."""
+        if not kind.measures_rows:
+            return score
+        terms = (np.array(rows) * GRID).astype(np.int64)
+        return kind.weighed(_EQUAL, np.array([[score, *terms]]), np.array([prior]), None)[0]
+
     def told_one(self, name, prior, state, truth):
         """Outcomes of one question by its score."""
         kind = self.reveal if name == "reveal" else self.ask
         terms = kind.terms(prior, state, None)
         found = {}
         for score in range(self.rows + 1):
-            outcome = kind.decide(score * GRID // self.rows, terms, b"question", state)
+            rows = [1.0] * score + [0.0] * (self.rows - score)
+            measured = self.decided_on(kind, score * GRID // self.rows, rows, prior)
+            outcome = kind.decide(measured, terms, b"question", state)
             found.setdefault(outcome, []).append(score)
         return self._told(kind, found, terms, state, truth)
 
@@ -153,7 +173,9 @@ class Game:
         found = {}
         for right in range(differing + 1):
             difference = ((2 * right - differing) * GRID // self.rows + GRID) >> 1
-            outcome = self.compare.decide(difference, terms, b"question", state)
+            rows = [1.0] * right + [0.0] * (differing - right) + [0.5] * (self.rows - differing)
+            measured = self.decided_on(self.compare, difference, rows, prior)
+            outcome = self.compare.decide(measured, terms, b"question", state)
             found.setdefault(outcome, []).append(right)
         return self._told(self.compare, found, terms, state, 0.0)
 
@@ -193,7 +215,17 @@ class Game:
         found = {}
         length = self.length(self.ask, state)
         for scores in itertools.product(range(self.rows + 1), repeat=len(priors)):
-            grid = np.array([score * GRID // self.rows for score in scores])
+            grid = np.array(
+                [
+                    self.decided_on(
+                        self.ask,
+                        score * GRID // self.rows,
+                        [1.0] * score + [0.0] * (self.rows - score),
+                        prior,
+                    )
+                    for score, prior in zip(scores, priors, strict=True)
+                ]
+            )
             names = [b"question %d" % place for place in range(len(priors))]
             batch = self.ask.decide_many(grid, np.array(priors), names, state)
             missed, name, value = False, [], state.value

@@ -42,21 +42,22 @@ def test_comparisons_and_scores_share_one_budget_and_replay(make_guard, scoring)
     assert guard.history()["paired"].tolist() == [False, True, False]
 
 
-def test_a_small_disagreement_makes_the_interval_narrow(labels):
+def test_the_less_two_models_differ_the_narrower_a_prior_that_is_agreed(labels):
+    """Nothing is declared: at the same tolerance rows that hardly differ certify what others do not."""
     rng = np.random.default_rng(3)
-    old = np.where(rng.random(len(labels)) < 0.2, 1 - labels, labels)
-    new = old.copy()
-    changed = rng.choice(len(labels), 60, replace=False)
-    new[changed] = labels[changed]
-    widths = []
-    for disagreement in (1.0, 0.1, 0.05):
-        plan = {"queries": 100, "charges": 3, "threshold": 0.01, "noise_scale": 0.0, "seed": 1}
-        guard = ReusableHoldout(None, labels, disagreement=disagreement, **plan)
-        answer = guard.compare_predictions(new, old, prior=0.2)
+    answers = []
+    for differing in (20, 1_000):
+        old = labels.copy()
+        old[rng.choice(len(labels), differing, replace=False)] ^= 1
+        new = labels.copy()
+        new[rng.choice(len(labels), differing, replace=False)] ^= 1
+        guard = ReusableHoldout(None, labels, queries=100, charges=3, seed=1)
         truth = (new == labels).mean() - (old == labels).mean()
-        assert answer.low <= truth <= answer.high
-        widths.append(answer.high - answer.low)
-    assert widths[0] > 2.5 * widths[1] > 2.5 * widths[2]
+        answers.append(guard.compare_predictions(new, old, prior=truth, tolerance=0.03))
+    few, many = answers
+    assert (few.charged, few.high - few.low) == (False, pytest.approx(0.06))
+    assert many.charged
+    assert many.low <= 0.0 <= many.high
 
 
 def test_a_gate_says_yes_or_no_about_an_improvement(make_guard, scoring):
@@ -94,7 +95,7 @@ def test_a_gate_asks_about_the_improvement_that_is_named_and_never_about_an_esti
 
 
 def test_a_ledger_of_both_kinds_resumes_and_verifies(make_guard, reopen, ledger, scoring):
-    guard = make_guard(ledger, disagreement=0.2)
+    guard = make_guard(ledger, comparison_tolerance=0.12)
     guard.evaluate_predictions(scoring(0.7), prior=0.72)
     guard.compare_predictions(*pair(scoring), prior=0.2)
     guard.evaluate_many([scoring(0.6), scoring(0.65)], [0.6, 0.8])
@@ -105,10 +106,10 @@ def test_a_ledger_of_both_kinds_resumes_and_verifies(make_guard, reopen, ledger,
     assert (found.queries, found.charges) == (5, 2)
     assert released(ledger).history["paired"].sum() == 2
     again = reopen(ledger)
-    assert again.plan.disagreement == 0.2
+    assert again.plan.comparison_tolerance == 0.12
     assert again.compare_predictions(*pair(scoring), prior=0.2).replayed
-    with pytest.raises(LedgerMismatchError, match="disagreement"):
-        make_guard(ledger, disagreement=0.3)
+    with pytest.raises(LedgerMismatchError, match="comparison_tolerance"):
+        make_guard(ledger, comparison_tolerance=0.13)
 
 
 def test_the_plot_shows_scores_and_leaves_differences_out(make_guard, scoring):
@@ -160,9 +161,8 @@ def test_intervals_of_adaptive_comparisons_cover():
         labels = rng.integers(0, 2, rows)
         best = rng.integers(0, 2, rows)
         guard = ReusableHoldout(
-            None, labels, queries=questions, charges=25, threshold=0.012, noise_scale=1e-5, seed=run,
-            disagreement=0.1, classes=[0, 1],
-        )  # fmt: skip
+            None, labels, queries=questions, charges=25, comparison_tolerance=0.02, seed=run, classes=[0, 1]
+        )
         covered = True
         try:
             for _ in range(questions):
@@ -186,14 +186,19 @@ def test_intervals_of_adaptive_comparisons_cover():
 
 def test_a_plan_for_differences_needs_fewer_rows_the_less_models_differ():
     wish = {"queries": 32, "charges": 1, "tolerance": 0.02, "bounds": (-1.0, 1.0), "family": "paired"}
-    rows = [Plan(**wish, disagreement=p).rows for p in (1.0, 0.5, 0.1, 0.02)]
+    rows = [Plan(**wish, spread=spread).rows for spread in (1.0, 0.7, 0.3, 0.14)]
     assert rows == sorted(rows, reverse=True)
     assert rows[0] > 5 * rows[2]
-    plan = Plan(**wish, disagreement=0.1)
+    plan = Plan(**wish, spread=0.3)
     assert Plan.from_record(plan.record()) == plan
 
 
-@for_each("disagreement", [0.0, 1.5, np.nan, "0.1"])
-def test_a_disagreement_that_is_no_probability_is_refused(disagreement):
-    with pytest.raises(InputError, match="disagreement"):
-        Plan(rows=1_000, queries=10, tolerance=0.1, disagreement=disagreement)
+@for_each("spread", [0.0, -1.0, np.nan, "0.1"])
+def test_a_spread_that_is_no_positive_number_is_refused(spread):
+    with pytest.raises(InputError, match="spread"):
+        Plan(rows=1_000, queries=10, tolerance=0.1, family="paired", bounds=(-1.0, 1.0), spread=spread)
+
+
+def test_a_spread_of_what_has_none_is_refused():
+    with pytest.raises(InputError, match="leave it out"):
+        Plan(rows=1_000, queries=10, tolerance=0.1, spread=0.3)

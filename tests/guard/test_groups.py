@@ -135,7 +135,7 @@ def test_an_exam_keeps_whole_groups():
 
 
 def test_two_models_are_compared_group_by_group():
-    with make(disagreement=0.5, threshold=0.5) as guard:
+    with make(comparison_tolerance=0.5) as guard:
         answer = guard.compare_predictions(guesses(0.9), guesses(0.6, 1), prior=0.3)
     assert (answer.charged, answer.low < 0.3 < answer.high) == (False, True)
 

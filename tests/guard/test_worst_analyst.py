@@ -55,6 +55,20 @@ def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
     assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "policy", "final"})) <= 0.5
 
 
+@pytest.mark.parametrize("tolerance", [0.25, 0.4])
+@pytest.mark.parametrize("policy", ["thresholdout", "gate"])
+@pytest.mark.parametrize(("rows", "charges"), [(6, 1), (6, 2), (8, 2)])
+def test_no_analyst_misses_more_often_where_evidence_decides(policy, rows, charges, tolerance):
+    found = worst(rows, 2, charges, 0.5, policy=policy, threshold=0.0, tolerance=tolerance, finals=(1, 2))
+    assert 0.0 < found <= 0.5
+
+
+@pytest.mark.parametrize("kind", ["batch", pytest.param("compare", marks=LONG)])
+def test_batches_and_comparisons_where_evidence_decides_buy_no_miss(kind):
+    kinds = frozenset({kind, "policy", "final"})
+    assert worst(6, 2, 2, 0.5, threshold=0.0, tolerance=0.4, kinds=kinds, priors=1) <= 0.5
+
+
 @pytest.mark.parametrize(("exam", "beta"), [(2, 0.5), (6, 0.5), (6, 0.05), (10, 0.5)])
 @pytest.mark.parametrize("charges", [1, 2])
 def test_an_exam_beside_the_rows_that_are_asked_buys_no_miss(exam, beta, charges):

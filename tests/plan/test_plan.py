@@ -196,7 +196,8 @@ MANNERS = [
     {"mechanism": "tightest"},
     {"bounds": (-1.0, 6.0), "family": "bounded", "estimate": 0.0},
     {"family": "bounded-difference", "variation": 4.0, "influence": 2.5},
-    {"family": "paired", "bounds": (-1.0, 1.0), "disagreement": 0.1, "estimate": 0.0},
+    {"family": "paired", "bounds": (-1.0, 1.0), "spread": 0.3, "estimate": 0.0},
+    {"family": "mean", "bounds": (0.0, 2.0), "spread": 0.3},
     *({"policy": policy} for policy in get_args(Policy)),
 ]
 

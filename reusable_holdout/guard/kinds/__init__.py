@@ -3,10 +3,17 @@
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.choose import Choose, Winner
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
+from reusable_holdout.guard.kinds.evidence import (
+    EvidenceCheck,
+    EvidenceCompare,
+    EvidenceGate,
+    EvidenceGateCompare,
+    EvidenceGuessAndCheck,
+)
 from reusable_holdout.guard.kinds.exam import ExamFinal, Measured, MeasuredBoth
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
-from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
+from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, HaltReason, Kind, Outcome, State, Terms
 from reusable_holdout.guard.kinds.ladder import Ladder
@@ -24,6 +31,11 @@ __all__ = [
     "Check",
     "Choose",
     "Compare",
+    "EvidenceCheck",
+    "EvidenceCompare",
+    "EvidenceGate",
+    "EvidenceGateCompare",
+    "EvidenceGuessAndCheck",
     "ExamFinal",
     "Final",
     "Gate",
@@ -40,7 +52,6 @@ __all__ = [
     "Outcome",
     "ParameterFreeLadder",
     "ParameterFreeLadderWarning",
-    "Rail",
     "Reveal",
     "State",
     "Terms",

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.guard.inputs import checked_prior, checked_priors
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Kind, Outcome, State, Terms
+from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
+from reusable_holdout.guard.kinds.stated import Stated
 from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import CHARGE, Certificate, Interval, ThresholdTable
@@ -20,23 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import CellCode
 
-__all__ = ["Asked", "Batch", "Check"]
-
-_NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
-_NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
-
-
-class Asked(NamedTuple):
-    """What a question states besides its predictions."""
-
-    prior: float  # not a number where the policy has its own
-    tolerance: float | None
-    unit: int  # what tells it from other questions about the same predictions
+__all__ = ["Batch", "Check"]
 
 
 class Batch(NamedTuple):
@@ -47,7 +35,7 @@ class Batch(NamedTuple):
     outcomes: list[Outcome | None]  # None: agreed
 
 
-class Check(Kind):
+class Check(Stated):
     """Compare with a prior; what deviates from it past a threshold is charged, and told as a cell of deviations.
 
     Releases are (epsilon, delta)-differentially private as the plan states; the intervals are valid by the transcript
@@ -78,6 +66,9 @@ class Check(Kind):
     #: Which deviations are charged: both (0), or improvements only (1).
     one_sided: ClassVar[bool] = False
 
+    #: Whether rows are measured, one question at a time, and not scores alone.
+    measures_rows: ClassVar[bool] = False
+
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate)
         self._calibration = Calibration(certificate.mechanism, certificate.charges)
@@ -89,65 +80,6 @@ class Check(Kind):
     @classmethod
     def check(cls, bound: BoundMetric, ledger: str | Path | None) -> None:
         """Refuse a metric or a ledger that the policy cannot be for, before anything is made; here none."""
-
-    # ---- what is stated
-
-    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
-        """Check what a question states.
-
-        Raises
-        ------
-        InputError
-            If a prior is missing or out of bounds, or there is a tolerance where none belongs.
-        """
-        if tolerance is not None:
-            raise InputError(_NO_TOLERANCE)
-        if prior is None:
-            raise InputError(_NO_PRIOR)
-        stated = checked_prior(prior, self.certificate.lower, self.certificate.upper, metric)
-        return Asked(stated, None, self.grid_unit(stated))
-
-    def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
-        """Check what the questions of a batch state: priors, tolerances, units.
-
-        Raises
-        ------
-        InputError
-            As for `asked`.
-        """
-        if tolerances is not None:
-            raise InputError(_NO_TOLERANCE)
-        if priors is None:
-            raise InputError(_NO_PRIOR)
-        certificate = self.certificate
-        stated = checked_priors(priors, count, certificate.lower, certificate.upper, metric)
-        return stated, None, self.grid_units(stated).tolist()
-
-    def series_unit(self, series: object) -> int:
-        """Part of a question's name that its series is.
-
-        Raises
-        ------
-        InputError
-            If one is named where there are none.
-        """
-        if series != "":
-            raise InputError(
-                f"a series of answers, such as one team's, belongs to a ladder; got {series!r}; leave it out; nothing "
-                "was asked"
-            )
-        return 0
-
-    def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Priors on the integer grid."""
-        unit = (priors - self.certificate.lower) / self.certificate.span
-        return np.rint(unit * GRID).astype(np.int64)
-
-    def grid_unit(self, prior: float) -> int:
-        """One prior on the integer grid; the same number as `grid_units` gives."""
-        return round((prior - self.certificate.lower) / self.certificate.span * GRID)
 
     # ---- terms
 
@@ -256,7 +188,7 @@ class Check(Kind):
     # ---- rule
 
     def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
-        """What decisions are made on, for each question: its score on the grid; shape (queries,).
+        """What is measured before anything is stated: each question's score on the grid; shape (queries,).
 
         Raises
         ------
@@ -265,13 +197,38 @@ class Check(Kind):
         """
         return bound.score(prepared)
 
+    def weighed(
+        self,
+        bound: BoundMetric,
+        measured: NDArray[np.int64],
+        priors: NDArray[np.float64],
+        tolerances: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64]:
+        """What decisions are made on, from what was measured and what is stated; here the same."""
+        return measured
+
+    def scored(
+        self,
+        bound: BoundMetric,
+        prepared: NDArray[np.generic],
+        priors: NDArray[np.float64],
+        tolerances: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64]:
+        """What decisions are made on, for each of several questions.
+
+        Raises
+        ------
+        ModelError
+            If a metric of the user's own fails on the holdout.
+        """
+        return self.weighed(bound, self.measured(bound, prepared), priors, tolerances)
+
     def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
         """Decide one question, by what was measured; nothing is final until the ledger has it."""
-        score, mechanism = int(score), self._at(state)
-        limit = math.floor(terms.threshold / self.certificate.span * GRID)
-        if not mechanism.deviates(score, self.grid_unit(terms.prior), limit, question):
+        mechanism = self._at(state)
+        if not self._deviates(mechanism, score, terms, question, self.length(state)):
             return self.outcome(AGREED, terms)
-        return self._charge(mechanism, score, terms, question)
+        return self._charge(mechanism, self._score(score), terms, question)
 
     def fail(self, terms: Terms, state: State) -> Outcome:
         """Decide a question that failed on the holdout: a charge, for that it did is a fact about the holdout."""
@@ -304,9 +261,7 @@ class Check(Kind):
                 priors[rest], state, None if tolerances is None else tolerances[rest]
             )
             above = mechanism.first_deviation(
-                scores[rest],
-                self.grid_units(priors[rest]),
-                np.floor(thresholds[rest] / self.certificate.span * GRID).astype(np.int64),
+                *self._compared(scores[rest], priors[rest], thresholds[rest], self.length(state)),
                 questions[rest],
                 query_noise=query_noise[rest],
             )
@@ -315,13 +270,39 @@ class Check(Kind):
                 break
             here = start + above
             terms = Terms(float(priors[here]), float(thresholds[here]))
-            outcome = self._charge(mechanism, int(scores[here]), terms, questions[here])
+            outcome = self._charge(mechanism, self._score(scores[here]), terms, questions[here])
             outcomes[here] = outcome
             state = state._replace(
                 charges=state.charges + 1, nats=state.nats + outcome.nats, value=outcome.value
             )
             start = here + 1
         return Batch(priors[:start], thresholds[:start], outcomes[:start])
+
+    def _score(self, measured: int | NDArray[np.int64]) -> int:
+        """Score on the grid, of what was measured."""
+        return int(measured)
+
+    def _deviates(
+        self,
+        mechanism: GuardCore,
+        measured: int | NDArray[np.int64],
+        terms: Terms,
+        question: bytes,
+        length: float,
+    ) -> bool:
+        limit = math.floor(terms.threshold / self.certificate.span * GRID)
+        return mechanism.deviates(self._score(measured), self.grid_unit(terms.prior), limit, question)
+
+    def _compared(
+        self,
+        measured: NDArray[np.int64],
+        priors: NDArray[np.float64],
+        thresholds: NDArray[np.float64],
+        length: float,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """What is compared with what, and by how much it may be off; on the grid, for each question."""
+        limits = np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
+        return measured, self.grid_units(priors), limits
 
     def _charge(self, mechanism: GuardCore, score: int, terms: Terms, question: bytes) -> Outcome:
         return self.outcome(self._told(self._noisy(mechanism, score, question), terms), terms)
@@ -343,8 +324,14 @@ class Check(Kind):
         return self._mechanism
 
     def _resumed(self, spent: int) -> GuardCore:
-        direction = self.certificate.better if self.one_sided else 0
-        return self._calibration.core(scale=self._scale, noise=self._noise, spent=spent, direction=direction)
+        return self._calibration.core(
+            scale=self._scale, noise=self._noise, spent=spent, direction=self._direction_compared
+        )
+
+    @property
+    def _direction_compared(self) -> int:
+        """Sign of what is charged, of what is compared; 0 for both."""
+        return self.certificate.better if self.one_sided else 0
 
     def _make_table(self, charges: int, nats: float) -> ThresholdTable:
         return ThresholdTable(self.certificate, charges=charges, nats=nats)

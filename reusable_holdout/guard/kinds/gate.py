@@ -65,13 +65,17 @@ class Gate(Check):
         """Interval of what was accepted, open to the good side, or rejected, open to the bad one."""
         if outcome.told != _YES:
             return super().interval(outcome, terms, length)
+        return self.accepted(terms.prior, terms.threshold, length)
+
+    def accepted(self, prior: float, threshold: float, length: float) -> Interval:
+        """Interval of what was accepted, open to the good side."""
         reach, certificate = self.certificate.comparison_tail, self.certificate
         low, high = certificate.around(
-            terms.prior - reach, terms.prior + reach, length=length, share=certificate.shares.charged
+            prior - reach, prior + reach, length=length, share=certificate.shares.charged
         )
         if certificate.greater_is_better:  # what was named is in its own interval, even between two counts
-            return Interval(min(low, terms.prior), certificate.upper)
-        return Interval(certificate.lower, max(high, terms.prior))
+            return Interval(min(low, prior), certificate.upper)
+        return Interval(certificate.lower, max(high, prior))
 
     def agreed(
         self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
@@ -87,6 +91,17 @@ class Gate(Check):
         """Whether the plan has room for what it costs to tell a failure."""
         after, nats = state.charges + 1, state.nats + self.code.failure_nats
         return after >= self.certificate.charges or self.certificate.room(charges=after, nats=nats) >= 0.0
+
+    def passes(
+        self,
+        measured: int | NDArray[np.int64],
+        prior: float,
+        question: bytes,
+        state: State,
+        length: float,
+    ) -> bool:
+        """Whether what was measured is at least what was named, up to the noise."""
+        return self._deviates(self._at(state), measured, Terms(prior, 0.0), question, length)
 
     def _told(self, value: float, terms: Terms) -> str:
         return _YES

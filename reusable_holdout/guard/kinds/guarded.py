@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
-from reusable_holdout.guard.kinds.gate import Gate
+from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
-from reusable_holdout.validity import Interval, Shares
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.validity import Certificate
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["GuardedCompare", "GuardedGate", "Rail", "Verdict"]
+    from reusable_holdout.guard.kinds.gate import Gate
+    from reusable_holdout.mechanisms import KeyedNoise
+
+__all__ = ["GuardedCompare", "GuardedGate", "Verdict"]
 
 _YES, _NO = "yes", "no"
 _TOLD = re.compile(r"(yes|no|failed) with ((?:\d+:\S+ ?)+)")
@@ -54,24 +56,7 @@ class Verdict(NamedTuple):
         return f"{self.told} with {' '.join(f'{view}:{prior!r}' for view, prior in self.named)}"
 
 
-class Rail(Gate):
-    """A guardrail: the comparison of one more metric of the rows with what was named for it."""
-
-    name: ClassVar[str] = "rail"
-
-    def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
-        super().__init__(replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=0.0), noise)
-
-    def passes(self, score: int, prior: float, question: bytes, state: State) -> bool:
-        """Whether a score on the grid is at least what was named, up to the noise."""
-        return self._at(state).deviates(score, self.grid_unit(prior), 0, question)
-
-    def passed(self, prior: float, length: float) -> Interval:
-        """Interval of what passed, open to the good side."""
-        return super().interval(Outcome("cell 0", prior, True, 0.0), Terms(prior, 0.0), length)
-
-
-class GuardedGate(Gate):
+class GuardedGate(Check):
     """Say whether the score, and that of every guardrail, is at least what was named, and nothing else.
 
     Notes
@@ -83,13 +68,31 @@ class GuardedGate(Gate):
 
     name: ClassVar[str] = "guarded-gate"
 
+    def __init__(self, gate: Gate, noise: KeyedNoise) -> None:
+        super().__init__(gate.certificate, noise)
+        self.gate = gate
+
+    def grid_unit(self, prior: float) -> int:
+        """What is named, on the integer grid, as for the gate."""
+        return self.gate.grid_unit(prior)
+
+    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
+        """As for the gate."""
+        return self.gate.threshold(prior, state, tolerance)
+
+    def thresholds(
+        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """As for the gate."""
+        return self.gate.thresholds(priors, state, tolerances)
+
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name."""
         verdict = Verdict.parse(told)
         if verdict is None:
             raise self.unknown(told)
         plain = {_YES: "cell 0", _NO: AGREED, FAILED: FAILED}[verdict.told]
-        return super().outcome(plain, terms)._replace(told=told)
+        return self.gate.outcome(plain, terms)._replace(told=told)
 
     def takes(self, told: str) -> int:
         """One for each score."""
@@ -103,28 +106,30 @@ class GuardedGate(Gate):
         verdict = Verdict.parse(outcome.told)
         if verdict is None or verdict.told != _YES:
             return Interval(self.certificate.lower, self.certificate.upper)
-        plain = outcome._replace(told="cell 0")
-        return super().interval(plain, terms, self.length_of_each(length, verdict))
+        return self.gate.accepted(terms.prior, terms.threshold, self.length_of_each(length, verdict))
 
     def length_of_each(self, length: float, verdict: Verdict) -> float:
         """Description length of each of its bounds."""
         return length + math.log(1 + len(verdict.named))
 
-    def bounds(self, told: str, rails: Sequence[Rail], length: float) -> list[Interval]:
+    def bounds(self, told: str, rails: Sequence[Gate], length: float) -> list[Interval]:
         """Interval of each guardrail's score."""
         verdict = Verdict.parse(told)
         if verdict is None or verdict.told != _YES:
             return [Interval(rail.certificate.lower, rail.certificate.upper) for rail in rails]
         each = self.length_of_each(length, verdict)
-        return [rail.passed(prior, each) for (_, prior), rail in zip(verdict.named, rails, strict=True)]
+        return [
+            rail.accepted(prior, rail.certificate.tolerance, each)
+            for (_, prior), rail in zip(verdict.named, rails, strict=True)
+        ]
 
     # ---- rule
 
     def decide_all(
         self,
-        scores: Sequence[int | None],
+        measured: Sequence[int | NDArray[np.int64] | None],
         terms: Terms,
-        rails: Sequence[tuple[int, Rail, float]],
+        rails: Sequence[tuple[int, Gate, float]],
         question: bytes,
         state: State,
     ) -> Outcome:
@@ -132,20 +137,21 @@ class GuardedGate(Gate):
 
         Parameters
         ----------
-        scores : sequence of int or None
-            On the grid: of the guard's own metric, then of each guardrail; None if it failed on the holdout.
-        rails : sequence of (int, Rail, float)
+        measured : sequence of int, numpy.ndarray of int64 or None
+            Of the guard's own metric, then of each guardrail, as their gates do; None if it failed on the holdout.
+        rails : sequence of (int, Gate, float)
             View of each guardrail, and what was named for it.
         """
         verdict = Verdict(_NO, tuple((view, prior) for view, _, prior in rails))
-        found = [score for score in scores if score is not None]
-        if len(found) < len(scores):
-            told = FAILED if self.tells_failures(state) else _NO
+        found = [one for one in measured if one is not None]
+        if len(found) < len(measured):
+            told = FAILED if self.gate.tells_failures(state) else _NO
             return self.outcome(verdict._replace(told=told).text(), terms)
-        passed = [self._at(state).deviates(found[0], self.grid_unit(terms.prior), 0, question)]
-        passed += [
-            rail.passes(score, prior, question, state)
-            for (_, rail, prior), score in zip(rails, found[1:], strict=True)
+        gates = [(self.gate, terms.prior), *((rail, prior) for _, rail, prior in rails)]
+        each = self.length_of_each(self.length(state), verdict)
+        passed = [
+            gate.passes(one, prior, question, state, each)
+            for (gate, prior), one in zip(gates, found, strict=True)
         ]
         return self.outcome(verdict._replace(told=_YES if all(passed) else _NO).text(), terms)
 

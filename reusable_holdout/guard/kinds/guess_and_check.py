@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds.check import Asked, Check
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.plan import round_up
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from reusable_holdout.guard.kinds.kind import State
 
 __all__ = ["GuessAndCheck"]
 
-_TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
 
-
-class GuessAndCheck(Check):
+class GuessAndCheck(StatedWithTolerance, Check):
     """Compare with the analyst's guess, within the tolerance she names for it.
 
     References
@@ -30,40 +29,6 @@ class GuessAndCheck(Check):
     """
 
     name: ClassVar[str] = "guess-and-check"
-
-    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
-        """Check prior and tolerance; another tolerance is another question."""
-        stated = super().asked(prior, None, metric)
-        if tolerance is None:
-            return stated
-        (limit,) = self._checked(np.array([tolerance], dtype=object), 1).tolist()
-        return Asked(stated.prior, limit, self._unit(stated.unit, limit))
-
-    def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
-        """Check priors and tolerances of a batch."""
-        stated, _, units = super().asked_many(priors, None, count, metric)
-        if tolerances is None:
-            return stated, None, units
-        limits = self._checked(tolerances, count)
-        return stated, limits, [self._unit(*pair) for pair in zip(units, limits.tolist(), strict=True)]
-
-    def _unit(self, unit: int, tolerance: float) -> int:
-        return unit + (round(tolerance / self.certificate.span * _TOLERANCE_GRID) << 33)
-
-    def _checked(self, tolerances: ArrayLike, count: int) -> NDArray[np.float64]:
-        span = self.certificate.span
-        try:
-            limits = np.asarray(tolerances, dtype=np.float64)
-        except (TypeError, ValueError):
-            limits = np.zeros(0)
-        if limits.shape != (count,) or not ((limits >= span / _TOLERANCE_GRID) & (limits <= span)).all():
-            raise InputError(
-                f"tolerances must be {count} numbers in (0, {span:g}], one for each question; got {tolerances!r}; "
-                "nothing was asked and nothing was charged"
-            )
-        return limits
 
     def check_room(
         self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State

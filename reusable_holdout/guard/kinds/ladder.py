@@ -10,9 +10,10 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds.check import Asked, Check
+from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.gate import open_to_worse
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
+from reusable_holdout.guard.kinds.stated import Asked
 from reusable_holdout.validity import Interval, StepCode
 
 if TYPE_CHECKING:

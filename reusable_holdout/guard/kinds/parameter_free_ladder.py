@@ -90,6 +90,7 @@ class ParameterFreeLadder(Ladder):
     """
 
     name: ClassVar[str] = "parameter-free-ladder"
+    measures_rows: ClassVar[bool] = True
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate, noise)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
+from reusable_holdout.guard.kinds.evidence import (
+    EvidenceCheck,
+    EvidenceCompare,
+    EvidenceGate,
+    EvidenceGateCompare,
+    EvidenceGuessAndCheck,
+)
 from reusable_holdout.guard.kinds.exam import ExamFinal
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
-from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate, Rail
+from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from reusable_holdout.guard.kinds.ladder import Ladder
 from reusable_holdout.guard.kinds.parameter_free_ladder import ParameterFreeLadder
@@ -22,7 +29,7 @@ from reusable_holdout.validity import Shares
 if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.kind import Kind
     from reusable_holdout.plan import Plan
-    from reusable_holdout.validity import Policy
+    from reusable_holdout.validity import Certificate, Policy
 
 __all__ = ["COMPARISONS", "POLICIES", "Ways", "kinds_of", "rail_of", "ways_of"]
 
@@ -38,6 +45,12 @@ COMPARISONS: dict[Policy, type[Check]] = {
     "thresholdout": Compare,
     "guess-and-check": GuessAndCompare,
     "gate": GateCompare,
+}
+
+_BY_EVIDENCE: dict[Policy, tuple[type[Check], type[Check]]] = {
+    "thresholdout": (EvidenceCheck, EvidenceCompare),
+    "guess-and-check": (EvidenceGuessAndCheck, EvidenceCompare),
+    "gate": (EvidenceGate, EvidenceGateCompare),
 }
 
 
@@ -75,22 +88,38 @@ def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = N
     """Make the ways to ask a guard; without its noise they can be verified, and decide nothing that counts."""
     noise = KeyedNoise(bytes(32)) if noise is None else noise
     scores = plan.certificate(greater_is_better=greater_is_better)
-    compare = COMPARISONS.get(plan.policy)
-    differences = plan.paired_certificate(greater_is_better=greater_is_better)
+    policy = _of_scores(plan.policy, scores, noise)
+    comparison = _of_differences(
+        plan.policy, plan.paired_certificate(greater_is_better=greater_is_better), noise
+    )
     told = replace(scores, shares=Shares(0.5, 0.5))
-    gate = plan.policy == "gate"
     return Ways(
-        POLICIES[plan.policy](scores, noise),
-        None if compare is None else compare(differences, noise),
+        policy,
+        comparison,
         Reveal(told, noise),
         Choose(told, noise),
         ExamFinal(told, noise) if plan.exam_rows else Final(told, noise),
-        GuardedGate(scores, noise) if gate else None,
-        GuardedCompare(differences, noise) if gate else None,
+        GuardedGate(policy, noise) if isinstance(policy, Gate) else None,
+        GuardedCompare(comparison, noise) if isinstance(comparison, Gate) else None,
     )
 
 
-def rail_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise, paired: bool) -> Rail:
+def rail_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise, paired: bool) -> Gate:
     """Make the guardrail that a metric is for a gate of another one."""
     certificate = plan.paired_certificate if paired else plan.certificate
-    return Rail(certificate(greater_is_better=greater_is_better), noise)
+    rail = replace(
+        certificate(greater_is_better=greater_is_better), shares=Shares(1.0, 1.0), fixed_threshold=0.0
+    )
+    return cast("Gate", (_of_differences if paired else _of_scores)("gate", rail, noise))
+
+
+def _of_scores(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check:
+    made = POLICIES[policy] if certificate.spread is None else _BY_EVIDENCE[policy][0]
+    return made(certificate, noise)
+
+
+def _of_differences(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check | None:
+    if policy not in COMPARISONS:
+        return None
+    made = COMPARISONS[policy] if certificate.spread is None else _BY_EVIDENCE[policy][1]
+    return made(certificate, noise)

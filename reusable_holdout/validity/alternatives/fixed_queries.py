@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
-from reusable_holdout.validity.bound import ConfidenceBound
-from reusable_holdout.validity.paired import PairedBound
+if TYPE_CHECKING:
+    from reusable_holdout.validity.bound import ConfidenceBound
 
 __all__ = ["fixed_queries_half_width", "sample_splitting_half_width"]
 
-Bound: TypeAlias = ConfidenceBound | PairedBound
 
-
-def fixed_queries_half_width(bound: Bound, *, queries: int, beta: float, estimate: float) -> float:
+def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: float, estimate: float) -> float:
     """Half-width if all questions had been written down before anyone saw the holdout (union bound).
 
     Valid for fixed questions only: an oracle's figure. An analyst who adapts has no guarantee from it.
 
     Parameters
     ----------
-    bound : ConfidenceBound or PairedBound
+    bound : ConfidenceBound
         Bound of the normalised statistic.
     queries : int
         Number of questions, >= 1.
@@ -31,6 +29,7 @@ def fixed_queries_half_width(bound: Bound, *, queries: int, beta: float, estimat
 
     Examples
     --------
+    >>> from reusable_holdout.validity import ConfidenceBound
     >>> bound = ConfidenceBound("binomial", rows=10_000, sum_of_squares=1e-4)
     >>> round(fixed_queries_half_width(bound, queries=1_000, beta=0.05, estimate=0.9), 4)
     0.0122
@@ -39,7 +38,9 @@ def fixed_queries_half_width(bound: Bound, *, queries: int, beta: float, estimat
     return float(bound.upper(estimate, log_level=level) - bound.lower(estimate, log_level=level)) / 2.0
 
 
-def sample_splitting_half_width(bound: Bound, *, queries: int, beta: float, estimate: float) -> float:
+def sample_splitting_half_width(
+    bound: ConfidenceBound, *, queries: int, beta: float, estimate: float
+) -> float:
     """Half-width if every question got a fresh share of the rows; valid for adaptive questions.
 
     Parameters are those of :func:`fixed_queries_half_width`; infinite when there are fewer rows than questions. Exact
@@ -47,6 +48,7 @@ def sample_splitting_half_width(bound: Bound, *, queries: int, beta: float, esti
 
     Examples
     --------
+    >>> from reusable_holdout.validity import ConfidenceBound
     >>> bound = ConfidenceBound("binomial", rows=10_000, sum_of_squares=1e-4)
     >>> sample_splitting_half_width(bound, queries=1_000, beta=0.05, estimate=0.9) > 0.3
     True
@@ -54,10 +56,4 @@ def sample_splitting_half_width(bound: Bound, *, queries: int, beta: float, esti
     rows = bound.rows // queries
     if rows < 1:
         return math.inf
-    share: Bound
-    if isinstance(bound, PairedBound):
-        share = PairedBound(rows=rows, disagreement=bound.disagreement)
-    else:
-        squares = bound.sum_of_squares * bound.rows / rows
-        share = ConfidenceBound(bound.family, rows=rows, sum_of_squares=squares)
-    return fixed_queries_half_width(share, queries=queries, beta=beta, estimate=estimate)
+    return fixed_queries_half_width(bound.of_rows(rows), queries=queries, beta=beta, estimate=estimate)

@@ -1,0 +1,282 @@
+"""Checks that the rows' evidence decides: agreed if and only if they make it certain enough."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
+from reusable_holdout.guard.kinds.stated import StatedWithTolerance
+from reusable_holdout.queries import GRID
+from reusable_holdout.validity import Interval, worst_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.kinds.kind import State, Terms
+    from reusable_holdout.mechanisms import GuardCore
+    from reusable_holdout.queries import BoundMetric
+    from reusable_holdout.validity import Evidence
+
+__all__ = ["EvidenceCheck", "EvidenceCompare", "EvidenceGate", "EvidenceGateCompare", "EvidenceGuessAndCheck"]
+
+_SCORE, _EVIDENCE, _UNITS = range(3)  # columns of what decisions are made on
+_CERTAIN = 1 << 60  # evidence where both ends lie beyond the metric's bounds
+
+
+class EvidenceCheck(Check):
+    """Agree with the analyst's own estimate where the rows certify it within the tolerance; else tell a cell.
+
+    Notes
+    -----
+    Only whether it is agreed is told, so the set that decides may depend on the rows in any way: theirs is the spread
+    of this metric on these rows, and nothing is declared. The sparse vector's noise acts on the evidence, in units of
+    what one row can change of it. The cells of a charge are half tolerances; the nearest begin at the prior itself, for
+    what is charged may deviate little and spread much.
+
+    References
+    ----------
+    .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
+    """
+
+    measures_rows: ClassVar[bool] = True
+
+    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Unit of the cells: half the tolerance."""
+        return (self.certificate.tolerance if tolerance is None else tolerance) / 2.0
+
+    def thresholds(
+        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Units of the cells."""
+        if tolerances is None:
+            return np.full(len(priors), self.threshold(0.0, state, None))
+        return tolerances / 2.0
+
+    def check_room(
+        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
+    ) -> None:
+        """Any tolerance can be kept: rows that do not certify it are charged."""
+
+    def agreed(
+        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
+    ) -> Interval:
+        """The prior and the tolerance, within the bounds."""
+        lower, upper = self.certificate.lower, self.certificate.upper
+        low, high = priors - 2.0 * thresholds, priors + 2.0 * thresholds
+        if isinstance(low, np.ndarray):
+            return Interval(np.maximum(low, lower), np.minimum(high, upper))
+        return Interval(max(low, lower), min(high, upper))
+
+    def _cell(self, place: int, terms: Terms) -> tuple[float, float]:
+        near, far = super()._cell(place, terms)
+        return (terms.prior if self.code.cells[place].near <= 1.0 else near), far
+
+    def _reached(self, place: int, terms: Terms) -> tuple[float, float]:
+        near, far = self._cell(place, terms)
+        tail = self.certificate.answer_tail
+        return min(near, far) - tail, max(near, far) + tail
+
+    # ---- rule
+
+    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+        """Score of each question on the grid, and the terms of its rows; shape (queries, 1 + rows)."""
+        scores = bound.score(prepared)
+        each = [bound.row_terms(query) for query in prepared]
+        return np.column_stack([scores, np.stack(each)])
+
+    def weighed(
+        self,
+        bound: BoundMetric,
+        measured: NDArray[np.int64],
+        priors: NDArray[np.float64],
+        tolerances: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64]:
+        """Score, evidence and units to a nat of each question; shape (queries, 3).
+
+        A unit of evidence is what a unit of the score's grid is: one row changes both by as many at most.
+        """
+        found = np.empty((len(measured), 3), dtype=np.int64)
+        limits = [self.certificate.tolerance] * len(priors) if tolerances is None else tolerances.tolist()
+        for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
+            evidence = self._evidence(prior, limit)
+            units = self._units(evidence)
+            nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights) if units else math.inf
+            into[:] = row[0], min(math.floor(nats * units), _CERTAIN) if units else _CERTAIN, units
+        return found
+
+    def scored(
+        self,
+        bound: BoundMetric,
+        prepared: NDArray[np.generic],
+        priors: NDArray[np.float64],
+        tolerances: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64]:
+        """What decisions are made on; one question at a time, for each has as many terms as rows."""
+        each = [
+            super(EvidenceCheck, self).scored(
+                bound,
+                prepared[place : place + 1],
+                priors[place : place + 1],
+                None if tolerances is None else tolerances[place : place + 1],
+            )
+            for place in range(len(prepared))
+        ]
+        return np.concatenate(each)
+
+    def _evidence(self, prior: float, tolerance: float) -> Evidence:
+        return self.certificate.evidence(prior, tolerance)
+
+    def _units(self, evidence: Evidence) -> int:
+        """Units of evidence to a nat; 0 where no row can change it."""
+        change = evidence.sensitivity
+        return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
+
+    def _needed(self, units: NDArray[np.int64], length: float) -> NDArray[np.int64]:
+        """Evidence that is needed at a description length, the noise's reach included; in units."""
+        certificate = self.certificate
+        nats = -certificate.log_level(length, certificate.shares.agreed)
+        tail = certificate.comparison_tail / certificate.span * GRID
+        needed: NDArray[np.int64] = np.ceil(nats * units + tail).astype(np.int64) + 1
+        return needed
+
+    def _deviates(
+        self,
+        mechanism: GuardCore,
+        measured: int | NDArray[np.int64],
+        terms: Terms,
+        question: bytes,
+        length: float,
+    ) -> bool:
+        excess = self._excess(np.asarray(measured), np.asarray(self.grid_unit(terms.prior)), length)
+        return mechanism.deviates(int(excess), 0, 0, question)
+
+    def _compared(
+        self,
+        measured: NDArray[np.int64],
+        priors: NDArray[np.float64],
+        thresholds: NDArray[np.float64],
+        length: float,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        none = np.zeros(len(measured), dtype=np.int64)
+        return self._excess(measured, self.grid_units(priors), length), none, none
+
+    def _excess(
+        self, measured: NDArray[np.int64], priors: NDArray[np.int64], length: float
+    ) -> NDArray[np.int64]:
+        """What is charged if it is 0 or more: how much evidence is missing."""
+        return self._needed(measured[..., _UNITS], length) - measured[..., _EVIDENCE]
+
+    @property
+    def _direction_compared(self) -> int:
+        return 1
+
+    def _score(self, measured: int | NDArray[np.int64]) -> int:
+        return int(np.asarray(measured)[_SCORE])
+
+
+class EvidenceGuessAndCheck(StatedWithTolerance, EvidenceCheck):
+    """The same, within the tolerance that is named for each question."""
+
+    name: ClassVar[str] = "guess-and-check"
+
+
+class EvidenceGate(Gate, EvidenceCheck):
+    """Say whether the score is at least what was named, and certified to within the tolerance; nothing else.
+
+    Notes
+    -----
+    "Yes" bounds the population value by what was named and the tolerance. After a "no" it is bounded from the other
+    side: rows of 0 and 1 have the least evidence of all rows with their mean, so the holdout's value is below what was
+    named, or below the one at which even those would have had enough. Score and evidence beyond what is needed are
+    compared in units of what one row can change of each, so the lesser of them has the sensitivity of one.
+    """
+
+    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
+        """Tolerance of what was named."""
+        return self.certificate.tolerance if tolerance is None else tolerance
+
+    def thresholds(
+        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """Tolerances of what was named."""
+        return np.full(len(priors), self.threshold(0.0, state, None)) if tolerances is None else tolerances
+
+    def accepted(self, prior: float, threshold: float, length: float) -> Interval:
+        """Interval of what was accepted: from what was named less the tolerance to the good side."""
+        low, high = EvidenceCheck.agreed(self, prior, threshold / 2.0, length)
+        if self.certificate.greater_is_better:
+            return Interval(low, self.certificate.upper)
+        return Interval(self.certificate.lower, high)
+
+    def agreed(
+        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
+    ) -> Interval:
+        """Intervals of what was rejected."""
+        if not isinstance(priors, np.ndarray):
+            return self._rejected(priors, float(thresholds), length)
+        pairs = zip(priors.tolist(), np.broadcast_to(thresholds, priors.shape).tolist(), strict=True)
+        low, high = zip(*(self._rejected(*pair, length) for pair in pairs), strict=True)
+        return Interval(np.array(low), np.array(high))
+
+    def _rejected(self, prior: float, tolerance: float, length: float) -> Interval:
+        certificate, better = self.certificate, self.certificate.greater_is_better
+        evidence = self._evidence(prior, tolerance)
+        needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
+        reach = evidence.reach(
+            needed, lambda mean: worst_rows(mean, certificate.bound.rows), above=not better
+        )
+        # at most what was named and the noise, or where even zeros and ones had enough; infinite where none would do
+        beyond = max(certificate.comparison_tail, -reach * certificate.span)
+        value = prior + certificate.better * beyond
+        if not certificate.lower <= value <= certificate.upper:
+            return Interval(certificate.lower, certificate.upper)
+        return open_to_worse(
+            self, certificate.around(value, value, length=length, share=certificate.shares.agreed)
+        )
+
+    def _evidence(self, prior: float, tolerance: float) -> Evidence:
+        side: Literal["low", "high"] = "low" if self.certificate.greater_is_better else "high"
+        return self.certificate.evidence(prior, tolerance, side)
+
+    def _excess(
+        self, measured: NDArray[np.int64], priors: NDArray[np.int64], length: float
+    ) -> NDArray[np.int64]:
+        """What is accepted if it is 0 or more: the lesser of score beyond what was named, and evidence beyond need."""
+        beyond = self.certificate.better * (measured[..., _SCORE] - priors)
+        return np.minimum(beyond, -super()._excess(measured, priors, length))
+
+
+class _OfTwo(EvidenceCheck):
+    """Questions about the difference of two models, new less old, row by row."""
+
+    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+        """Half the difference of two scores and of their rows' terms; shape (1, 1 + rows)."""
+        new, old = super().measured(bound, prepared)
+        halved: NDArray[np.int64] = (new - old + GRID)[None] >> 1
+        return halved
+
+    def scored(
+        self,
+        bound: BoundMetric,
+        prepared: NDArray[np.generic],
+        priors: NDArray[np.float64],
+        tolerances: NDArray[np.float64] | None,
+    ) -> NDArray[np.int64]:
+        """What decisions are made on, of the one question."""
+        return Check.scored(self, bound, prepared, priors, tolerances)
+
+
+class EvidenceCompare(_OfTwo, EvidenceGuessAndCheck):
+    """A check of the difference of two models; a tolerance of its own may be named."""
+
+    name: ClassVar[str] = "compare"
+
+
+class EvidenceGateCompare(_OfTwo, StatedWithTolerance, EvidenceGate):
+    """A gate on the difference of two models: whether the new one is better by what was named, within the tolerance."""
+
+    name: ClassVar[str] = "gate-compare"

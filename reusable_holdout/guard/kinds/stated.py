@@ -1,0 +1,134 @@
+"""What a question states besides its predictions: a prior, and where it may, a tolerance of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.inputs import checked_prior, checked_priors
+from reusable_holdout.guard.kinds.kind import Kind
+from reusable_holdout.queries import GRID
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Asked", "Stated", "StatedWithTolerance"]
+
+_NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
+_NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
+_TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
+
+
+class Asked(NamedTuple):
+    """What a question states besides its predictions."""
+
+    prior: float  # not a number where the policy has its own
+    tolerance: float | None
+    unit: int  # what tells it from other questions about the same predictions
+
+
+class Stated(Kind):
+    """A way to ask that has priors."""
+
+    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+        """Check what a question states.
+
+        Raises
+        ------
+        InputError
+            If a prior is missing or out of bounds, or there is a tolerance where none belongs.
+        """
+        if tolerance is not None:
+            raise InputError(_NO_TOLERANCE)
+        if prior is None:
+            raise InputError(_NO_PRIOR)
+        stated = checked_prior(prior, self.certificate.lower, self.certificate.upper, metric)
+        return Asked(stated, None, self.grid_unit(stated))
+
+    def asked_many(
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
+        """Check what the questions of a batch state: priors, tolerances, units.
+
+        Raises
+        ------
+        InputError
+            As for `asked`.
+        """
+        if tolerances is not None:
+            raise InputError(_NO_TOLERANCE)
+        if priors is None:
+            raise InputError(_NO_PRIOR)
+        certificate = self.certificate
+        stated = checked_priors(priors, count, certificate.lower, certificate.upper, metric)
+        return stated, None, self.grid_units(stated).tolist()
+
+    def series_unit(self, series: object) -> int:
+        """Part of a question's name that its series is.
+
+        Raises
+        ------
+        InputError
+            If one is named where there are none.
+        """
+        if series != "":
+            raise InputError(
+                f"a series of answers, such as one team's, belongs to a ladder; got {series!r}; leave it out; nothing "
+                "was asked"
+            )
+        return 0
+
+    def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Priors on the integer grid."""
+        unit = (priors - self.certificate.lower) / self.certificate.span
+        return np.rint(unit * GRID).astype(np.int64)
+
+    def grid_unit(self, prior: float) -> int:
+        """One prior on the integer grid; the same number as `grid_units` gives."""
+        return round((prior - self.certificate.lower) / self.certificate.span * GRID)
+
+
+class StatedWithTolerance(Stated):
+    """A way to ask whose questions may state a tolerance of their own; another tolerance is another question."""
+
+    @property
+    def least_threshold(self) -> float:
+        """No question has a threshold below this, in the metric's unit."""
+        return min(self.certificate.least_threshold, self.certificate.fixed_threshold or math.inf)
+
+    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+        """Check prior and tolerance; another tolerance is another question."""
+        stated = super().asked(prior, None, metric)
+        if tolerance is None:
+            return stated
+        (limit,) = self._checked(np.array([tolerance], dtype=object), 1).tolist()
+        return Asked(stated.prior, limit, self._unit(stated.unit, limit))
+
+    def asked_many(
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
+        """Check priors and tolerances of a batch."""
+        stated, _, units = super().asked_many(priors, None, count, metric)
+        if tolerances is None:
+            return stated, None, units
+        limits = self._checked(tolerances, count)
+        return stated, limits, [self._unit(*pair) for pair in zip(units, limits.tolist(), strict=True)]
+
+    def _unit(self, unit: int, tolerance: float) -> int:
+        return unit + (round(tolerance / self.certificate.span * _TOLERANCE_GRID) << 33)
+
+    def _checked(self, tolerances: ArrayLike, count: int) -> NDArray[np.float64]:
+        span = self.certificate.span
+        try:
+            limits = np.asarray(tolerances, dtype=np.float64)
+        except (TypeError, ValueError):
+            limits = np.zeros(0)
+        if limits.shape != (count,) or not ((limits >= span / _TOLERANCE_GRID) & (limits <= span)).all():
+            raise InputError(
+                f"tolerances must be {count} numbers in (0, {span:g}], one for each question; got {tolerances!r}; "
+                "nothing was asked and nothing was charged"
+            )
+        return limits

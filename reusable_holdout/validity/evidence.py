@@ -1,0 +1,230 @@
+"""Evidence: how surely rows say that their mean lies within a tolerance of what was named, whatever their spread.
+
+Bets on the rows, fixed before they are read, gain on average nothing if the mean is at most some number. What they have
+gained is evidence against that; nothing else need be known of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["Evidence", "Null", "Rows", "likely_rows", "worst_rows"]
+
+_RATIO = 1.6  # of one bet to the next
+_SMALLEST = (
+    0.35  # of the best bet on rows that are 0 or 1, in case they lie within the tolerance's full distance
+)
+_LARGEST = 0.95  # of the bet that one row could lose
+_FACTORS = 16  # whose product is taken before its logarithm; it is between 1e-21 and 1e193
+_LEAST_MEAN = 1e-12  # nobody bets on less
+_BISECTIONS = 48
+
+
+class Rows(NamedTuple):
+    """What rows might be like: values and how many rows have each; neither need be whole.
+
+    Attributes
+    ----------
+    values, counts : numpy.ndarray of float64
+    """
+
+    values: NDArray[np.float64]
+    counts: NDArray[np.float64]
+
+
+def likely_rows(mean: float, spread: float, count: float) -> Rows:
+    """Two values as far above the mean as below it, by the spread; at a bound, as near to that as there is room."""
+    spread = min(spread, math.sqrt(mean * (1.0 - mean)))
+    if spread <= 0.0:
+        return Rows(np.array([mean]), np.array([count]))
+    if mean + spread > 1.0:
+        values, share = (1.0, mean - spread**2 / (1.0 - mean)), spread**2 / (spread**2 + (1.0 - mean) ** 2)
+    elif mean - spread < 0.0:
+        values, share = (mean + spread**2 / mean, 0.0), mean**2 / (mean**2 + spread**2)
+    else:
+        values, share = (mean + spread, mean - spread), 0.5
+    return Rows(np.array(values), count * np.array([share, 1.0 - share]))
+
+
+def worst_rows(mean: float, count: float) -> Rows:
+    """Values 0 and 1: of all rows of this mean those with the least evidence, for a bet's gain is concave in a row."""
+    return Rows(np.array([1.0, 0.0]), count * np.array([mean, 1.0 - mean]))
+
+
+@dataclass(frozen=True)
+class Null:
+    """That a mean of independent terms in [0, 1] is at most a number, to be bet against.
+
+    Parameters
+    ----------
+    mean : float
+        That number; from 1 on there is no evidence against it, and up to 0 none is needed.
+    tolerance : float
+        How far above it the rows are expected, > 0: the bets' size follows from it.
+
+    Notes
+    -----
+    With weights u_r in [0, 1], for bets l_1 .. l_k in (0, 1/m),
+
+        E = average over k of prod_r (1 + l_k u_r (x_r - m))
+
+    has expectation at most 1 if the weighted mean of the terms' expectations is at most m: each factor has expectation
+    1 + l_k u_r (mu_r - m), the logarithm is concave, and sum_r u_r (mu_r - m) <= 0. So it exceeds 1/alpha with
+    probability at most alpha (Markov). With bets in proportion to 1/m it falls in m, so what is excluded lies below
+    what is not.
+
+    References
+    ----------
+    .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
+    """
+
+    mean: float
+    tolerance: float
+
+    @cached_property
+    def bets(self) -> NDArray[np.float64]:
+        """The bets l, geometrically spaced: from less than is best for terms that are 0 or 1, to one that risks 0.95.
+
+        Their best bet is the distance over m(1 - m); terms of less variance allow larger ones.
+        """
+        mean = max(self.mean, _LEAST_MEAN)
+        most = _LARGEST / mean
+        least = min(_SMALLEST * self.tolerance / (mean * (1.0 - mean)), most)
+        count = 1 + math.ceil(math.log(most / least) / math.log(_RATIO))
+        return np.geomspace(least, most, count)
+
+    def log_evidence(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+        """Ln E, in nats.
+
+        Parameters
+        ----------
+        terms : numpy.ndarray of shape (rows,)
+            In [0, 1].
+        weights : numpy.ndarray of shape (rows,), optional
+            In [0, 1].
+        """
+
+        def gained(bets: NDArray[np.float64]) -> NDArray[np.float64]:
+            gains = terms - self.mean if weights is None else weights * (terms - self.mean)
+            padded = np.zeros(-(-len(gains) // _FACTORS) * _FACTORS)
+            padded[: len(gains)] = gains
+            by_factor = padded.reshape(_FACTORS, -1)
+            return np.array([np.log(np.prod(1.0 + bet * by_factor, axis=0)).sum() for bet in bets])
+
+        return self._mixed(gained)
+
+    def log_evidence_of(self, rows: Rows) -> float:
+        """Ln E of rows that are known up to their order."""
+        gains = rows.values - self.mean
+        return self._mixed(lambda bets: np.log1p(np.multiply.outer(bets, gains)) @ rows.counts)
+
+    def _mixed(self, gained: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
+        if self.mean <= 0.0 or self.mean >= 1.0:
+            return math.inf if self.mean <= 0.0 else 0.0
+        logs = gained(self.bets)
+        most = float(logs.max())
+        return most + math.log(float(np.exp(logs - most).mean()))
+
+    @property
+    def sensitivity(self) -> float:
+        """Most that ln E changes when one row does; 0 where it is fixed."""
+        if not 0.0 < self.mean < 1.0:
+            return 0.0
+        mean, bet = max(self.mean, _LEAST_MEAN), float(self.bets[-1])
+        return math.log1p(bet * (1.0 - mean)) - math.log1p(-bet * mean)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How surely rows say that a mean lies within a tolerance of what was named.
+
+    Parameters
+    ----------
+    named : float
+        In [0, 1].
+    tolerance : float
+        > 0.
+    sides : {"both", "low", "high"}
+        Whether it lies within ``named +- tolerance``, or is at least ``named - tolerance``, or at most ``named +
+        tolerance``.
+
+    Notes
+    -----
+    A mean that lies outside is said to lie within, at a level of so many nats, with probability at most exp(-nats) on
+    each side; it can lie outside on one side only.
+    """
+
+    named: float
+    tolerance: float
+    sides: Literal["both", "low", "high"] = "both"
+
+    @cached_property
+    def _low(self) -> Null | None:
+        return None if self.sides == "high" else Null(self.named - self.tolerance, self.tolerance)
+
+    @cached_property
+    def _high(self) -> Null | None:
+        return None if self.sides == "low" else Null(1.0 - self.named - self.tolerance, self.tolerance)
+
+    def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
+        """Nats for the side that has less of it; infinite if both are beyond the bounds."""
+        low = math.inf if self._low is None else self._low.log_evidence(terms, weights)
+        return low if self._high is None else min(low, self._high.log_evidence(1.0 - terms, weights))
+
+    def of(self, rows: Rows) -> float:
+        """The same of rows that are known up to their order."""
+        low = math.inf if self._low is None else self._low.log_evidence_of(rows)
+        if self._high is None:
+            return low
+        return min(low, self._high.log_evidence_of(Rows(1.0 - rows.values, rows.counts)))
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """Most that it changes when one row does."""
+        return max(side.sensitivity for side in (self._low, self._high) if side is not None)
+
+    def reach(self, nats: float, rows: Callable[[float], Rows], *, above: bool) -> float:
+        """Farthest that rows' mean may lie above (or below) what was named, and they still have so many nats.
+
+        Parameters
+        ----------
+        nats : float
+            Evidence that is needed.
+        rows : callable
+            From a mean in [0, 1] to rows with that mean.
+        above : bool
+
+        Returns
+        -------
+        float
+            Negative if they must lie on the other side; -inf if not even there.
+        """
+        sign = 1.0 if above else -1.0
+
+        def enough(distance: float) -> bool:
+            mean = self.named + sign * distance
+            return 0.0 <= mean <= 1.0 and self.of(rows(mean)) >= nats
+
+        far = min(self.tolerance, 1.0 - self.named if above else self.named)
+        # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
+        near = -self.tolerance if self.sides == "both" else -(self.named if above else 1.0 - self.named)
+        if enough(far):
+            return self.tolerance
+        start = next((place for place in np.linspace(far, near, 17).tolist() if enough(place)), None)
+        if start is None:
+            return -math.inf
+        kept, refused = float(start), min(far, start + (far - near) / 16.0)
+        for _ in range(_BISECTIONS):
+            middle = (kept + refused) / 2.0
+            kept, refused = (middle, refused) if enough(middle) else (kept, middle)
+        return kept

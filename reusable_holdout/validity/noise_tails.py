@@ -1,0 +1,67 @@
+"""How far a mechanism's noise reaches, all questions at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reusable_holdout.mechanisms.calibration import Calibration
+
+if TYPE_CHECKING:
+    from reusable_holdout.mechanisms.calibration import GuardMechanism
+
+__all__ = ["NOISE_BETA", "NoiseTails"]
+
+NOISE_BETA = 0.05
+"""Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest."""
+
+_QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA, 0.1 * NOISE_BETA
+
+
+@dataclass(frozen=True)
+class NoiseTails:
+    """How far the mechanism's noise reaches, in units of the plan's noise scale, all questions at once.
+
+    With probability at least ``1 - 0.05 beta`` no comparison is off by more than ``comparison``, and no value that is
+    told by more than ``answer``; the questions are those of all views of the rows together, and this is the reach in
+    view number ``view``.
+
+    Notes
+    -----
+    A comparison's noise, one-sided, K times; the threshold's noise, two-sided, for a draw serves several questions,
+    once for each time it is drawn; the noise of a charged or revealed value, two-sided, K times. Under target charging
+    one noise is all three: two-sided, K times. Each question's noise is drawn after the question is chosen, so a plain
+    union over indices is enough: no tree. The thresholds' draws are each view's own: the guard's own metric (view 0)
+    has half of their share of the failure probability, view v has ``1/(2 v (v + 1))`` of it.
+    """
+
+    queries: int
+    charges: int
+    beta: float
+    mechanism: GuardMechanism = "numeric-sparse"
+    view: int = 0
+
+    @cached_property
+    def _calibration(self) -> Calibration:
+        return Calibration(self.mechanism, self.charges)
+
+    @property
+    def comparison(self) -> float:
+        """Reach of query noise minus threshold noise, in units of the noise scale."""
+        threshold, query, _ = self._calibration.scales
+        if self._calibration.releases_the_comparison:
+            return query * math.log(self.queries / (NOISE_BETA * self.beta))
+        reach = query * math.log(self.queries / (2.0 * _QUERY_BETA * self.beta))
+        if not threshold:
+            return reach
+        draws = 2 * self._calibration.threshold_draws * max(1, self.view * (self.view + 1))
+        return reach + threshold * math.log(draws / (_THRESHOLD_BETA * self.beta))
+
+    @property
+    def answer(self) -> float:
+        """Reach of the noise of a charged value, in units of the noise scale."""
+        if self._calibration.releases_the_comparison:
+            return self.comparison
+        return self._calibration.scales[2] * math.log(self.queries / (_ANSWER_BETA * self.beta))
