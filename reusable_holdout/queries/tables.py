@@ -90,8 +90,8 @@ def _not_found(named: Mapping[str, list[Any]], holding: Sequence[str], ids: Ids)
     best = max(shared, key=shared.__getitem__)
     if not shared[best]:
         return InputError(
-            f"{must}, such as {few(map(repr, ids.names))}; got none of them in {few(named)}; name the rows, or pass an array in "
-            "the guard's order"
+            f"{must}, such as {few(map(repr, ids.names))}; got none of them in {few(named)}; name the rows, or "
+            "pass an array in the guard's order"
         )
     problems = "; ".join(unmatched(ids.names, named[best], owner="the guard's"))
     return InputError(f"{must}; got {best} in which {problems}; nothing was asked")
