@@ -61,7 +61,12 @@ class Table(NamedTuple):
         if len(self.columns) > 1:  # the only column is no ids: nothing would be beside them
             of_rows += self.columns
         named = {column.name: _names(column.values) for column in of_rows}
-        holding = [column for column in of_rows if not unmatched(ids.names, named[column.name], owner="")]
+        wanted = set(ids.names)
+        holding = [
+            column
+            for column in of_rows
+            if len(column.values) == ids.rows and set(named[column.name]) == wanted  # so each is there once
+        ]
         if not of_rows:
             self._check_order_is_meant(ids)
             return self.columns
@@ -99,7 +104,10 @@ def _not_found(named: Mapping[str, list[Any]], holding: Sequence[str], ids: Ids)
 
 def _names(values: NDArray[Any]) -> list[Any]:
     """Values of a column, should they be names of rows."""
-    return [name if isinstance(name, Hashable) else repr(type(name)) for name in values.tolist()]
+    names: list[Any] = values.tolist()
+    if values.dtype.kind != "O":
+        return names
+    return [name if isinstance(name, Hashable) else repr(type(name)) for name in names]
 
 
 def table_of(values: Any) -> Table | None:
