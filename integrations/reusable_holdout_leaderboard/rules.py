@@ -136,7 +136,13 @@ class Rules:
                 ) from None
         if parameters:
             raise InputError(f"{self.metric} takes no metric_parameters; got some; leave them out")
-        return resolve_metric(self.metric)
+        metric = resolve_metric(self.metric)
+        if metric.response == "judged":
+            raise InputError(
+                f"a competition's metric must compare predictions with labels; got {metric.name}, of scores that are "
+                "given already; choose another"
+            )
+        return metric
 
     def plan_wish(self, rows: int) -> dict[str, Any]:
         """What :class:`reusable_holdout.ReusableHoldout` is asked for, given so many labels."""

@@ -49,9 +49,9 @@ def coin_truth(rows: int, metric: str | Metric = "accuracy") -> Truth:
     """
     rows = whole("rows", rows, least=2)
     resolved = resolve_metric(metric)
-    if resolved.response == "values":
+    if resolved.response in {"values", "judged"}:
         raise InputError(
-            f"coins have two classes; got metric {resolved.name!r} of real values; choose one of classes"
+            f"coins have two classes; got metric {resolved.name!r}, of real values or judged ones; take one of classes"
         )
     if resolved.kernel is not None and resolved.name in _HALF:
         return lambda _: 0.5

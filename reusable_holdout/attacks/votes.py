@@ -38,9 +38,9 @@ class Votes:
     """
 
     def __init__(self, metric: Metric, rows: int, rng: np.random.Generator) -> None:
-        if metric.response == "values":
+        if metric.response in {"values", "judged"}:
             raise InputError(
-                f"votes are labels, probabilities or scores; got metric {metric.name!r} of real values; "
+                f"votes are labels, probabilities or scores; got metric {metric.name!r} of real values or judged ones; "
                 "choose a metric of classes"
             )
         self.rows, self.rng = rows, rng

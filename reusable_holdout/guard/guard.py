@@ -46,9 +46,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse. Those of Parquet files and Dask
         stay where they are: models predict them chunk by chunk, on joblib's current backend.
     y : array-like of shape (rows,), or the name of a column of ParquetRows or of a Dask DataFrame
-        Private labels. Rows must be independent draws from the population of interest and no training rows.
+        Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
+        scores the rows' ids, distinct names, and X is None.
     metric : str or Metric
-        A name of the catalogue, or a metric of your own.
+        A name of the catalogue, or a metric of your own. With "score", "pass@3" or "pass^3" there are no labels: every
+        question brings a score for each row.
     queries : int
         Questions K that will be asked at most.
     tolerance : float, optional

@@ -37,6 +37,7 @@ class PrivateData:
     ----------
     X : array-like of shape (rows, features), ChunkedRows or None
     y : array-like of shape (rows,)
+        Labels; of judged scores ids.
     metric : Metric
     classes, sample_weight, groups : array-like or None
         As for :meth:`Metric.bind`.
@@ -68,6 +69,11 @@ class PrivateData:
         exam: float | NDArray[np.bool_] | None = None,
     ) -> None:
         X, y = rows_and_labels(X, y)
+        if metric.response == "judged" and X is not None:
+            raise InputError(
+                f"X must be None for metric {metric.name!r}, whose rows are judged elsewhere and have ids; got "
+                f"{type(X).__name__}; ask with evaluate_predictions; nothing was made"
+            )
         self.rows = bind_rows(
             metric, y, classes=classes, sample_weight=sample_weight, groups=groups, exam=exam
         )

@@ -75,6 +75,7 @@ class Opening(NamedTuple):
                 "a parameter-free ladder keeps its best in memory, and shares its rows with no other metric or policy; "
                 'nothing was made; use policy="ladder"'
             )
+        self._check_targets(rows.bound.metric)
         known = None if self.metric.response == "values" else rows.bound.classes
         data = PrivateData(
             rows.X,
@@ -101,6 +102,15 @@ class Opening(NamedTuple):
                 f"ledger, and {self.tolerance!r} was asked for; nothing was asked; leave tolerance out"
             )
         return Opened(data, view, plan)
+
+    def _check_targets(self, root: Metric) -> None:
+        """Refuse labels for ids, and ids for labels."""
+        held, needed = ("ids" if metric.response == "judged" else "labels" for metric in (root, self.metric))
+        if held != needed:
+            raise InputError(
+                f"metric {self.metric.name!r} must have {needed} of the rows; got a guard of {root.name!r}, whose rows "
+                f"have {held}; nothing was made; make another guard, of rows that no other guard has"
+            )
 
     def _row(self, rows: BoundRows, first: View, transcript: Transcript, digest: bytes, ways: Ways) -> Row:
         """Row that opened it, now or before."""

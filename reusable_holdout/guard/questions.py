@@ -132,8 +132,9 @@ class Questions(Guarding):
 
         Parameters
         ----------
-        predictions : array-like of shape (rows,) or (rows, classes)
-            Labels, probabilities, scores or values, as the metric needs.
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, repeats)
+            Labels, probabilities, scores or values, as the metric needs. Judged scores may be a table or series with
+            ids as a column or index: it is aligned by them.
         prior : float
             The analyst's own estimate of the score, in the metric's unit and within its bounds; left out for a ladder.
         tolerance : float, optional
@@ -178,7 +179,7 @@ class Questions(Guarding):
         Parameters
         ----------
         predictions : array-like of shape (queries, rows) or list of arrays
-            One question per entry.
+            One question per entry. Of judged scores with repeats, shape (queries, rows, repeats).
         priors : array-like of shape (queries,)
             The analyst's own estimates; left out for a ladder.
         tolerances : array-like of shape (queries,), optional

@@ -15,6 +15,7 @@ from reusable_holdout.queries.class_counts import (
 )
 from reusable_holdout.queries.confusion_metrics import f1, fbeta, matthews_corrcoef, precision
 from reusable_holdout.queries.grid import GRID, GRID_BITS
+from reusable_holdout.queries.judged_metrics import pass_at, pass_hat, score
 from reusable_holdout.queries.label_metrics import (
     accuracy,
     balanced_accuracy,
@@ -54,6 +55,8 @@ __all__ = [
     "matthews_corrcoef",
     "mse",
     "numbers_at",
+    "pass_at",
+    "pass_hat",
     "precision",
     "quantile_loss",
     "r2",
@@ -63,6 +66,7 @@ __all__ = [
     "rmse",
     "roc_auc",
     "roc_auc_ovr",
+    "score",
     "specificity",
     "zero_one_loss",
 ]

@@ -11,6 +11,8 @@ from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_loss
 from reusable_holdout.queries.derived import OfRows
 from reusable_holdout.queries.grid import GRID
 from reusable_holdout.queries.groups import Groups, grouped
+from reusable_holdout.queries.ids import Ids
+from reusable_holdout.queries.judged import Judge, JudgedScores
 from reusable_holdout.queries.predictions import Predictions
 from reusable_holdout.queries.scoring import Mean
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.class_counts import PublicNumbers
+    from reusable_holdout.queries.form import Form
     from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.scoring import Family, Statistic
 
 __all__ = ["BoundMetric"]
+
+Targets = ClassTargets | RealTargets | Ids
 
 
 class BoundMetric(HoldsLabels):
@@ -38,7 +43,7 @@ class BoundMetric(HoldsLabels):
     metric : Metric
         What to measure.
     y : array-like of shape (rows,)
-        Private labels.
+        Private labels; for judged scores the rows' ids.
     classes : array-like, optional
         All classes that may occur.
     sample_weight : array-like of shape (rows,), optional
@@ -53,7 +58,7 @@ class BoundMetric(HoldsLabels):
     rows : int
         Rows of the holdout.
     classes : numpy.ndarray or None
-        Sorted classes, public; None for "values".
+        Sorted classes, public; None for "values" and judged scores.
     sensitivity : fractions.Fraction
         Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
         is replaced, and whose class counts agree if the metric is class-conditional.
@@ -93,18 +98,9 @@ class BoundMetric(HoldsLabels):
     ) -> None:
         self.metric = metric
         self.classes: NDArray[Any] | None = None
-        if metric.response == "values":
-            if classes is not None:
-                raise InputError(
-                    f"the targets of metric {metric.name!r} must be real numbers, not classes; got classes=; "
-                    "leave it out"
-                )
-            targets: RealTargets | ClassTargets = RealTargets(y)
-            self._predictions = Predictions(metric.response, rows=targets.rows, coder=None)
-        else:
-            targets = ClassTargets(y, classes)
+        targets, self._form = _bound(metric, y, classes)
+        if isinstance(targets, ClassTargets):
             self.classes = targets.coder.classes
-            self._predictions = Predictions(metric.response, rows=targets.rows, coder=targets.coder)
         weights = None if sample_weight is None else Weights(sample_weight, targets.rows)
         if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
             weights = None
@@ -160,8 +156,18 @@ class BoundMetric(HoldsLabels):
 
     @property
     def form(self) -> Predictions:
-        """Form of the predictions; it holds nothing private."""
-        return self._predictions
+        """Form of a model's predictions; it holds nothing private.
+
+        Raises
+        ------
+        InputError
+            If the metric is of judged scores, which no model predicts.
+        """
+        if not isinstance(self._form, Predictions):
+            raise InputError(
+                f"models must predict; got metric {self.metric.name!r}, of judged scores; pass these"
+            )
+        return self._form
 
     def describe(self) -> dict[str, Any]:
         """Describe what tells two configurations apart: the metric, and weights and groups if there are any.
@@ -188,8 +194,9 @@ class BoundMetric(HoldsLabels):
 
         Parameters
         ----------
-        predictions : array-like of shape (rows,) or (rows, classes)
-            As the metric's `response` says. A binary matrix counts as its last column.
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, repeats)
+            As the metric's `response` says. A binary matrix counts as its last column. Judged scores may be a table
+            or series with the rows' ids as a column or index; repeats count as their mean.
 
         Returns
         -------
@@ -206,7 +213,7 @@ class BoundMetric(HoldsLabels):
         >>> resolve_metric("accuracy").bind(["no", "yes"]).prepare(["yes", "yes"])
         array([1, 1], dtype=uint8)
         """
-        return self._predictions.prepare(predictions)
+        return self._form.prepare(predictions)
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
         """Several queries in canonical form, the query first.
@@ -215,7 +222,7 @@ class BoundMetric(HoldsLabels):
 
         Parameters
         ----------
-        predictions : array-like of shape (queries, rows[, classes]) or list of one array per query
+        predictions : array-like of shape (queries, rows[, classes or repeats]) or list of one array per query
             NumPy, pandas, polars, scipy.sparse, lists.
 
         Returns
@@ -227,7 +234,7 @@ class BoundMetric(HoldsLabels):
         InputError
             If a query does not fit; where it is one query's fault the message begins with its index.
         """
-        return self._predictions.prepare_many(predictions)
+        return self._form.prepare_many(predictions)
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
         """Statistic of each query, from 0 to 2**32: private, the guard's alone.
@@ -259,9 +266,24 @@ class BoundMetric(HoldsLabels):
         return self.statistic.score(prepared)
 
 
-def _statistic(
-    metric: Metric, targets: ClassTargets | RealTargets, weights: Weights | None, groups: Groups | None
-) -> Statistic:
+def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, Form]:
+    """What the rows hold, and the form of what is compared with it."""
+    if metric.response not in {"values", "judged"}:
+        coded = ClassTargets(y, classes)
+        return coded, Predictions(metric.response, rows=coded.rows, coder=coded.coder)
+    if classes is not None:
+        what = "real numbers" if metric.response == "values" else "ids of the rows"
+        raise InputError(
+            f"the targets of metric {metric.name!r} must be {what}, not classes; got classes=; leave it out"
+        )
+    if isinstance(metric.kernel, Judge):
+        ids = Ids(y)
+        return ids, JudgedScores(ids, metric.kernel)
+    targets = RealTargets(y)
+    return targets, Predictions(metric.response, rows=targets.rows, coder=None)
+
+
+def _statistic(metric: Metric, targets: Targets, weights: Weights | None, groups: Groups | None) -> Statistic:
     """What computes the metric on these rows, or on those that weights choose, or with weights or groups."""
     if weights is None:
         every = _of_all(metric, targets)
@@ -278,7 +300,7 @@ def _statistic(
     return weighted(_of_all(metric, targets), weights, name=metric.name)
 
 
-def _of_all(metric: Metric, targets: ClassTargets | RealTargets) -> Statistic:
+def _of_all(metric: Metric, targets: Any) -> Statistic:
     if metric.kernel is not None:
         return metric.kernel(metric, targets)
     if metric.loss is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.confusion_metrics import f1, fbeta, matthews_corrcoef, precision
+from reusable_holdout.queries.judged_metrics import pass_at, pass_hat, score
 from reusable_holdout.queries.label_metrics import (
     accuracy,
     balanced_accuracy,
@@ -53,6 +54,7 @@ _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "roc_auc": roc_auc,
     "roc_auc_ovr": roc_auc_ovr,
     "roc_auc_ovr_weighted": partial(roc_auc_ovr, weighted=True),
+    "score": score,
     "specificity": specificity,
     "zero_one_loss": zero_one_loss,
 }
@@ -72,6 +74,9 @@ _WITH_BETA: dict[str, Callable[..., Metric]] = {
 }
 
 
+_WITH_K: dict[str, Callable[[int], Metric]] = {"pass@": pass_at, "pass^": pass_hat}
+
+
 def resolve_metric(metric: str | Metric) -> Metric:
     """Metric of the catalogue by its name; a `Metric` is returned as it is.
 
@@ -80,7 +85,8 @@ def resolve_metric(metric: str | Metric) -> Metric:
     metric : str or Metric
         "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "log_loss", "matthews_corrcoef" (or "mcc"),
         "precision", "recall", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1",
-        "precision" and "recall" also with "_macro", "_micro" or "_weighted"; or a metric.
+        "precision" and "recall" also with "_macro", "_micro" or "_weighted"; of judged scores "score", "pass@3" or
+        "pass^3", with any number; or a metric.
 
     Raises
     ------
@@ -96,7 +102,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
     """
     if isinstance(metric, Metric):
         return metric
-    names = sorted([*_CATALOGUE, *_BOUNDED])
+    names = sorted([*_CATALOGUE, *_BOUNDED, *(f"{start}k" for start in _WITH_K)])
     if not isinstance(metric, str):
         raise InputError(
             f"a metric must be a name or a Metric; got {type(metric).__name__}; "
@@ -108,11 +114,23 @@ def resolve_metric(metric: str | Metric) -> Metric:
             f"the bounds of the targets must be stated for {metric!r}; got the name alone; "
             f"pass {metric}({_BOUNDED[metric][1]})"
         )
+    if metric[:5] in _WITH_K:
+        return _of_repeats(metric)
     if metric not in _CATALOGUE:
         raise InputError(
             f"a metric's name must be one of {', '.join(names)}; got {metric!r}; {_hint(metric, names)}"
         )
     return _CATALOGUE[metric]()
+
+
+def _of_repeats(name: str) -> Metric:
+    """Metric "pass@3" or "pass^3"."""
+    start, k = name[:5], name[5:]
+    if not (k.isascii() and k.isdecimal() and not k.startswith("0") and len(k) < 7):
+        raise InputError(
+            f"a number of repeats from 1 to 999999 must follow {start}; got {name!r}; write {start}3, for example"
+        )
+    return _WITH_K[start](int(k))
 
 
 def _hint(name: str, names: list[str]) -> str:
@@ -138,10 +156,14 @@ def described_metric(description: Mapping[str, Any]) -> Metric:
     >>> described_metric(mae(lower=0, upper=2).describe()) == mae(lower=0, upper=2)
     True
     """
-    name = description.get("name")
+    metric: Metric | None
+    name = str(description.get("name"))
     factories = _CATALOGUE | _WITH_BETA | {name: factory for name, (factory, _) in _BOUNDED.items()}
     try:
-        metric = factories[name](**description["parameters"]) if name in factories else None
+        if name[:5] in _WITH_K:
+            metric = _of_repeats(name)
+        else:
+            metric = factories[name](**description["parameters"]) if name in factories else None
     except (InputError, KeyError, TypeError):
         metric = None
     if metric is None or metric.describe() != dict(description):

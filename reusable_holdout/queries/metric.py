@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.bound import BoundMetric
 from reusable_holdout.queries.custom import as_floats
+from reusable_holdout.queries.judged import Judge
 from reusable_holdout.queries.scoring import Family, Statistic
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Family", "Metric", "Response", "is_finite"]
 
-Response = Literal["labels", "probabilities", "scores", "values"]
+Response = Literal["judged", "labels", "probabilities", "scores", "values"]
 Kernel = Callable[["Metric", Any], Statistic]
 
 
@@ -40,7 +41,8 @@ class Metric:
         Whether a better model has the larger statistic.
     response : {"values", "labels", "probabilities", "scores"}
         What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of
-        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores".
+        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores". What is "judged"
+        comes with the catalogue's "score", "pass@k" and "pass^k".
     family : {"bounded", "binomial", "bounded-difference"}
         Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
     parameters : mapping of str to float
@@ -142,7 +144,7 @@ class Metric:
         Parameters
         ----------
         y : array-like of shape (rows,)
-            Labels (booleans, whole numbers, text, categories), or for "values" real targets.
+            Labels (booleans, whole numbers, text, categories), for "values" real targets, for "judged" the rows' ids.
         classes : array-like, optional
             All classes that may occur in labels or predictions; by default those in `y`.
         sample_weight : array-like of shape (rows,), optional
@@ -186,7 +188,7 @@ class Metric:
         ----------
         y : array-like of shape (rows,)
             Labels or targets, e.g. of a validation fold.
-        predictions : array-like of shape (rows,) or (rows, classes)
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, repeats)
             As the metric's `response` says.
         classes : array-like, optional
             All classes; needed if the fold lacks one of them.
@@ -248,6 +250,11 @@ class Metric:
             raise InputError(
                 f"a metric must have either a loss or a statistic, a function; got {given or 'neither'}; "
                 "pass loss= for a mean of per-row losses, else statistic= and differences="
+            )
+        if (self.response == "judged") != isinstance(self.kernel, Judge):
+            raise InputError(
+                'a metric of one\'s own must be of labels or targets; got response "judged"; use score(lower=..., '
+                "upper=...) of reusable_holdout.queries, and pass what the judge gave"
             )
         if (self.statistic is None) != (self.differences is None):
             raise InputError(

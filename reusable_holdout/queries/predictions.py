@@ -14,6 +14,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
+from reusable_holdout.queries.form import Form
 from reusable_holdout.queries.pieces import in_blocks, is_dask, pieces_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _WHAT = "predictions"
 _SLACK = 1e-6  # how far a probability, or a row's sum, may stray; float32 models do
 
 
-class Predictions:
+class Predictions(Form):
     """The form of the predictions that a metric needs.
 
     It knows the number of rows and the classes, both public, and no label.
@@ -136,41 +137,7 @@ class Predictions:
     def _of(self, pieces: Iterable[NDArray[Any]]) -> Iterable[NDArray[Any]]:
         return (self.of_rows(len(piece)).prepare(piece) for piece in pieces if len(piece))
 
-    def prepare_many(self, predictions: object) -> NDArray[Any]:
-        """Several queries in canonical form, the query first.
-
-        Each slice has the bytes that `prepare` gives for it.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (queries, rows[, classes]) or list of one array per query
-            As for `prepare`.
-
-        Returns
-        -------
-        numpy.ndarray of shape (queries, rows[, classes])
-
-        Raises
-        ------
-        InputError
-            If a query does not fit; where it is one query's fault the message begins with its index.
-        """
-        queries = self._queries(predictions)
-        prepared = None
-        for index, query in enumerate(queries):
-            try:
-                one = self.prepare(query)
-            except InputError as error:
-                raise InputError(f"query {index}: {error}") from None
-            if prepared is None:  # stacking in the end would need the memory twice
-                prepared = np.empty((len(queries), *one.shape), one.dtype)
-            prepared[index] = one
-        if prepared is None:
-            raise InputError("predictions must hold at least one query; got none; pass one array per query")
-        return prepared
-
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        """Something to take the queries from one by one; an array that cannot be meant so is refused here."""
         if isinstance(predictions, list | tuple):
             return predictions
         if is_dask(predictions) and getattr(predictions, "ndim", 0) > 1 and hasattr(predictions, "blocks"):

@@ -14,7 +14,7 @@ from reusable_holdout.queries.pieces import CodedLabels, compact, in_blocks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ClassTargets", "HoldsLabels", "RealTargets"]
+__all__ = ["ClassTargets", "HoldsLabels", "RealTargets", "rows_of"]
 
 _MOST_ROWS = 1 << 31  # 2**32 units per row must sum to less than 2**63
 
@@ -78,7 +78,7 @@ class ClassTargets(HoldsLabels):
     def __init__(self, y: object, classes: object | None = None) -> None:
         read = compact(y, what="the labels")
         coded = read if isinstance(read, CodedLabels) else None
-        labels, kind = typed_array(_rows_of(read if coded is None else coded.values), what="the labels")
+        labels, kind = typed_array(rows_of(read if coded is None else coded.values), what="the labels")
         if classes is None:
             self.coder = ClassCoder(labels, kind)
         else:
@@ -138,7 +138,7 @@ class RealTargets(HoldsLabels):
     """
 
     def __init__(self, y: object) -> None:
-        self.values = real_array(_rows_of(compact(y, what="the targets")), what="the targets").astype(
+        self.values = real_array(rows_of(compact(y, what="the targets")), what="the targets").astype(
             np.float64
         )
         if not np.isfinite(self.values).all():
@@ -167,12 +167,19 @@ def _counted(codes: NDArray[Any], classes: int) -> NDArray[np.int64]:
     return counts
 
 
-def _rows_of(y: object) -> NDArray[Any]:
-    array = one_column(as_array(y, what="the labels"))
+def rows_of(y: object, *, what: str = "the labels") -> NDArray[Any]:
+    """One column as an array of shape (rows,), of any dtype.
+
+    Raises
+    ------
+    InputError
+        If it is something else, or has no rows or too many.
+    """
+    array = one_column(as_array(y, what=what))
     if array.ndim != 1:
         raise InputError(
-            f"the labels must have shape (rows,); got {array.shape}; pass one column; rows come first, labels second"
+            f"{what} must have shape (rows,); got {array.shape}; pass one column; rows come first, labels second"
         )
     if not 0 < len(array) < _MOST_ROWS:
-        raise InputError(f"the labels must be at least 1 and fewer than 2**31; got {len(array)}; pass others")
+        raise InputError(f"{what} must be at least 1 and fewer than 2**31; got {len(array)}; pass others")
     return array

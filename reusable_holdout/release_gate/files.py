@@ -13,9 +13,10 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.queries.ids import doubled, few, places_in, unmatched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     import pandas as pd
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "in_order_of", "read_labels", "read_table"]
 
-_SHOWN = 5
 _PARQUET = {".parquet", ".pq"}
 
 
@@ -92,9 +92,7 @@ def read_table(path: Path, *, id_column: str | None = None) -> Table:
     if len(missing):
         named = (missing + 1).tolist() if table.ids is None else table.ids[missing].tolist()
         where = "rows" if table.ids is None else "the ids"
-        raise InputError(
-            f"{path} must hold a prediction for every row; it has none at {where} {_first(named)}"
-        )
+        raise InputError(f"{path} must hold a prediction for every row; it has none at {where} {few(named)}")
     return table
 
 
@@ -124,17 +122,11 @@ def in_order_of(wanted: NDArray[np.str_] | None, table: Table, path: Path, *, ro
                 "under its header"
             )
         return table.frame
-    missing, unknown = np.setdiff1d(wanted, table.ids), np.setdiff1d(table.ids, wanted)
-    problems = [
-        f"{len(ids):,} ids {what}: {_first(ids.tolist())}"
-        for ids, what in ((missing, "are missing"), (unknown, "are not among the labels'"))
-        if len(ids)
-    ]
+    names, found = wanted.tolist(), table.ids.tolist()
+    problems = unmatched(names, found, owner="the labels'")
     if problems:
         raise InputError(f"{path} must hold the ids of the labels, each once; {'; '.join(problems)}")
-    order = np.argsort(table.ids)
-    places = order[np.searchsorted(table.ids, wanted, sorter=order)]
-    return table.frame.iloc[places].reset_index(drop=True)
+    return table.frame.iloc[places_in(found, names)].reset_index(drop=True)
 
 
 # ---- one file
@@ -147,7 +139,7 @@ def _read(path: Path, id_column: str | None, what: str, *, quoted: bool) -> Tabl
     if id_column is None:
         return Table(frame, None)
     if id_column not in frame.columns:
-        columns = f"it has {_first(frame.columns)}" if quoted else "it does not"
+        columns = f"it has {few(frame.columns)}" if quoted else "it does not"
         raise InputError(f"{path} must have the column of ids {id_column!r}; {columns}")
     if len(frame.columns) < 2:
         raise InputError(f"{path} must have a column beside the ids; it has none")
@@ -155,11 +147,10 @@ def _read(path: Path, id_column: str | None, what: str, *, quoted: bool) -> Tabl
     ids = column.astype(str).to_numpy(dtype=np.str_)
     if column.isna().any() or (ids == "").any():
         empty = np.flatnonzero(column.isna().to_numpy() | (ids == "")) + 1
-        raise InputError(f"{path} must have an id in every row; it has none in rows {_first(empty.tolist())}")
-    known, times = np.unique(ids, return_counts=True)
-    twice = known[times > 1]
-    if len(twice):
-        raise InputError(f"{path} must have each id once; more than once come {_first(twice.tolist())}")
+        raise InputError(f"{path} must have an id in every row; it has none in rows {few(empty.tolist())}")
+    twice = doubled(ids.tolist())
+    if twice:
+        raise InputError(f"{path} must have each id once; more than once come {few(twice)}")
     return Table(frame.drop(columns=id_column), ids)
 
 
@@ -201,10 +192,3 @@ def _is_a_label(column: pd.Series[Any]) -> bool:
     except ValueError:
         return bool((column.astype(str) == name).any())
     return True
-
-
-def _first(items: Iterable[Any]) -> str:
-    """First few, as text."""
-    listed = [str(item) for item in items]
-    more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
-    return ", ".join(listed[:_SHOWN]) + more

@@ -38,6 +38,7 @@ class Untouched:
         (boosting_attack, {"rows": 1}, "rows must be a whole number of at least 2"),
         (boosting_attack, {"keep": "best"}, "'better' or 'not worse'"),
         (boosting_attack, {"metric": ERROR}, "real values"),
+        (boosting_attack, {"metric": "score"}, "judged"),
         (boosting_attack, {"metric": "accurate"}, "accuracy"),
         (boosting_attack, {"truth": [[0, 1]]}, "labels"),
         (boosting_attack, {"truth": [0, 1]}, "as many as the holdout's rows, 20; got 2"),
@@ -106,5 +107,7 @@ def test_a_problem_needs_numbers_in_their_ranges(changes):
 def test_coins_have_two_classes():
     with pytest.raises(InputError, match="real values"):
         coin_truth(10, ERROR)
+    with pytest.raises(InputError, match="judged"):
+        coin_truth(10, "pass@2")
     with pytest.raises(InputError, match="rows"):
         coin_truth(1)

@@ -24,6 +24,7 @@ CATALOGUE = {  # response, bounds, direction, family
     "precision": ("labels", 0, 1, True, "bounded-difference"),
     "recall": ("labels", 0, 1, True, "bounded-difference"),
     "roc_auc_ovr": ("probabilities", 0, 1, True, "bounded-difference"),
+    "score": ("judged", 0, 1, True, "bounded"),
     "specificity": ("labels", 0, 1, True, "bounded-difference"),
 }
 

@@ -124,7 +124,7 @@ def test_the_metric_itself_can_be_pickled_and_bound_again(name):
 
 def test_what_prepares_predictions_knows_no_label():
     bound, other = (resolve_metric("accuracy").bind(y) for y in (TEXT, TEXT[::-1]))
-    assert pickle.dumps(bound._predictions) == pickle.dumps(other._predictions)
+    assert pickle.dumps(bound.form) == pickle.dumps(other.form)
 
 
 def test_a_traceback_of_an_error_on_the_labels_does_not_quote_them():

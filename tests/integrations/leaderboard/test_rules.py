@@ -26,6 +26,8 @@ PLAIN = {"slug": "demo", "title": "Demo"}
         ({"metric": "mae"}, "lower=..., upper=..."),
         ({"metric": "mae", "metric_parameters": {"low": 0}}, "must be those of mae"),
         ({"metric": "accuracy", "metric_parameters": {"lower": 0}}, "takes no metric_parameters"),
+        ({"metric": "score"}, "must compare predictions with labels; got score"),
+        ({"metric": "pass^3"}, "must compare predictions with labels; got pass\\^3"),
         ({"queries": 0}, "queries must be a whole number"),
         ({"queries": True}, "queries must be a whole number"),
         ({"submissions_per_day": 0}, "submissions_per_day must be"),

@@ -1,0 +1,144 @@
+"""Names of rows, and what is brought into their order by them. Ids are public, so messages may quote them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries.containers import typed_array
+from reusable_holdout.queries.pieces import compact
+from reusable_holdout.queries.targets import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Ids", "doubled", "few", "places_in", "unmatched"]
+
+_SHOWN = 5
+
+
+class Ids:
+    """One name for each row, a number or text.
+
+    Parameters
+    ----------
+    y : array-like of shape (rows,)
+        Distinct, none missing.
+
+    Attributes
+    ----------
+    rows : int
+    names : list of int, float or str
+        In the order of the rows.
+
+    Raises
+    ------
+    InputError
+        If ids are missing or come twice; these are named.
+
+    Examples
+    --------
+    >>> Ids(["q1", "q2"])
+    <Ids: 2 rows>
+    """
+
+    def __init__(self, y: object) -> None:
+        given = rows_of(compact(y, what="the ids"), what="the ids")
+        without = np.flatnonzero(_missing(given))
+        if len(without):
+            raise InputError(
+                f"the ids must name every row; got none at places {few((without + 1).tolist())}, counted from 1; name "
+                "these rows, or leave them out"
+            )
+        self.names: list[Any] = typed_array(given, what="the ids")[0].tolist()
+        twice = doubled(self.names)
+        if twice:
+            raise InputError(
+                f"the ids must name each row once; got more than once {few(twice)}; pass distinct names, one for each "
+                "row"
+            )
+        self.rows = len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Ids: {self.rows} rows>"
+
+    def part(self, chosen: NDArray[Any]) -> Self:
+        """Ids of some rows."""
+        part = object.__new__(type(self))
+        part.names = [self.names[place] for place in chosen.tolist()]
+        part.rows = len(part.names)
+        return part
+
+    def at(self, marks: NDArray[np.bool_]) -> str:
+        """First few of the marked rows' ids, as text."""
+        return few(self.names[place] for place in np.flatnonzero(marks).tolist())
+
+
+def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
+    """What keeps these from being the wanted names in some order, in words; empty if nothing does.
+
+    Parameters
+    ----------
+    wanted, found : sequence
+        The wanted ones are distinct.
+    owner : str
+        Whose the wanted ones are, for the words.
+    """
+    expected, came = set(wanted), set(found)
+    problems = {
+        "are missing": [name for name in wanted if name not in came],
+        f"are not among {owner}": [name for name in dict.fromkeys(found) if name not in expected],
+        "come more than once": doubled(found),
+    }
+    return [f"{len(names):,} ids {what}: {few(names)}" for what, names in problems.items() if names]
+
+
+def places_in(found: Sequence[Any], wanted: Iterable[Any]) -> NDArray[np.int64]:
+    """Where each wanted name stands among those that were found."""
+    places = {name: place for place, name in enumerate(found)}
+    return np.fromiter((places[name] for name in wanted), np.int64)
+
+
+def doubled(names: Sequence[Any]) -> list[Any]:
+    """Names that come more than once.
+
+    Examples
+    --------
+    >>> doubled(["b", "a", "b"])
+    ['b']
+    """
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def few(items: Iterable[Any]) -> str:
+    """First few, as text.
+
+    Examples
+    --------
+    >>> few(range(9))
+    '0, 1, 2, 3, 4 and 4 more'
+    """
+    listed = [str(item) for item in items]
+    more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more
+
+
+def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
+    if ids.dtype.kind == "f":
+        return np.asarray(~np.isfinite(ids))
+    if ids.dtype.kind not in "OTU":
+        return np.zeros(ids.shape, np.bool_)
+    import pandas as pd  # noqa: PLC0415 - a slow import that whole numbers do not need
+
+    missing: NDArray[np.bool_] = np.asarray(pd.isna(ids))
+    missing |= [_is_empty(name) for name in ids.tolist()]
+    return missing
+
+
+def _is_empty(name: object) -> bool:
+    return isinstance(name, str) and not name

@@ -1,0 +1,201 @@
+"""Scores that a judge, a checker or a grader gave each row: read as arrays or by the rows' ids, and averaged.
+
+They are the analyst's own and depend on no label, so refusing them tells nothing; messages name rows and quote no
+score.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries.containers import as_array, real_array
+from reusable_holdout.queries.form import Form
+from reusable_holdout.queries.pieces import is_dask
+from reusable_holdout.queries.scoring import MeanLoss
+from reusable_holdout.queries.tables import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries.ids import Ids
+    from reusable_holdout.queries.metric import Metric
+
+__all__ = ["Judge", "JudgedScores", "MeanOfRepeats", "Passes"]
+
+
+class Judge(ABC):
+    """How the scores of a row's repeats become one; the metric is the mean of these over rows."""
+
+    @abstractmethod
+    def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
+        """One score for each row, of shape (rows,), from finite ones of shape (rows, repeats).
+
+        Raises
+        ------
+        InputError
+            If scores are out of range, or too few.
+        """
+
+    def __call__(self, metric: Metric, ids: Ids) -> MeanLoss:
+        """Mean over rows of what is prepared already."""
+        return MeanLoss(
+            ids.rows,
+            lambda scores: scores,
+            lower=metric.lower,
+            upper=metric.upper,
+            greater_is_better=metric.greater_is_better,
+        )
+
+
+@dataclass(frozen=True)
+class MeanOfRepeats(Judge):
+    """Mean of the repeats, each in [lower, upper].
+
+    It does not depend on their order, and equal ones give what each of them is.
+    """
+
+    lower: float
+    upper: float
+
+    def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
+        """Mean over repeats."""
+        outside = np.any((scores < self.lower) | (scores > self.upper), axis=1)
+        if outside.any():
+            raise InputError(
+                f"the scores must lie in [{self.lower:g}, {self.upper:g}]; got others for {ids.at(outside)}; make the "
+                "guard with score(lower=..., upper=...) if others may occur"
+            )
+        ordered = np.sort(scores, axis=1)
+        low, high = ordered[:, 0], ordered[:, -1]
+        above = np.zeros(len(scores))
+        for repeat in ordered.T:  # one after another: the same to the last bit on every machine
+            above += repeat - low
+        mean: NDArray[np.float64] = np.minimum(low + above / scores.shape[1], high)
+        return mean
+
+
+@dataclass(frozen=True)
+class Passes(Judge):
+    """Chance that `k` repeats, drawn without replacement from a row's, hold a pass or are all passes.
+
+    Attributes
+    ----------
+    k : int
+    every : bool
+        All of them.
+    """
+
+    k: int
+    every: bool
+
+    def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
+        """Unbiased estimate of each row from the number of its passes, in exact fractions, rounded once."""
+        repeats = scores.shape[1]
+        if repeats < self.k:
+            raise InputError(
+                f"there must be at least {self.k} repeats of every row; got {repeats}; pass scores of shape "
+                f"({ids.rows}, repeats)"
+            )
+        others = np.any((scores != 0.0) & (scores != 1.0), axis=1)
+        if others.any():
+            raise InputError(
+                f"each repeat must score 0 or 1; got other numbers for {ids.at(others)}; say which of them pass"
+            )
+        counts, places = np.unique(np.count_nonzero(scores, axis=1), return_inverse=True)
+        return np.array([self._chance(count, repeats) for count in counts.tolist()])[places]
+
+    def _chance(self, passed: int, repeats: int) -> float:
+        ways = math.comb(repeats, self.k)
+        if self.every:
+            return float(Fraction(math.comb(passed, self.k), ways))
+        return float(1 - Fraction(math.comb(repeats - passed, self.k), ways))
+
+
+class JudgedScores(Form):
+    """Scores of the rows, or of several repeats of each.
+
+    Parameters
+    ----------
+    ids : Ids
+        By which tables are brought into order.
+    judge : Judge
+
+    Examples
+    --------
+    >>> from reusable_holdout.queries.ids import Ids
+    >>> JudgedScores(Ids(["q1", "q2"]), MeanOfRepeats(0.0, 1.0)).prepare([[0, 1], [1, 1]])
+    array([0.5, 1. ])
+    """
+
+    def __init__(self, ids: Ids, judge: Judge) -> None:
+        self.rows = ids.rows
+        self._ids, self._judge = ids, judge
+
+    def prepare(self, predictions: object) -> NDArray[Any]:
+        """One float64 for each row; equal ones are one question, whatever container or repeats they came in.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,) or (rows, repeats), or table or series with ids
+            A column or index that holds exactly the guard's ids says which rows the others are of.
+
+        Raises
+        ------
+        InputError
+            If they do not fit.
+        """
+        table = None if is_dask(predictions) else table_of(predictions)
+        if table is None:
+            numbers = real_array(self._array(predictions), what="the scores")
+        else:
+            columns = table.in_order_of(self._ids)
+            if not columns:
+                raise InputError("a table of scores must have a column beside the ids; got none; add it")
+            numbers = np.stack([real_array(values, what=f"{name} of scores") for name, values in columns], -1)
+        if numbers.ndim not in {1, 2} or len(numbers) != self.rows or not numbers.size:
+            raise self._misshapen(numbers.shape)
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused
+            scores = numbers.reshape(self.rows, -1).astype(np.float64)
+        strange = np.any(~np.isfinite(scores), axis=1)
+        if strange.any():
+            raise InputError(
+                f"the scores must be finite numbers; got NaN or infinity for {self._ids.at(strange)}; score every row"
+            )
+        return self._judge.of_repeats(scores, self._ids) + 0.0  # turns -0.0 into 0.0
+
+    def _array(self, scores: object) -> NDArray[Any]:
+        if is_dask(scores) or hasattr(scores, "row_pieces"):
+            raise InputError(
+                f"the scores must be in memory; got {type(scores).__name__}; pass what its compute() gives"
+            )
+        return as_array(scores, what="the scores")
+
+    def _misshapen(self, shape: tuple[int, ...]) -> InputError:
+        advice = "score every row of the guard, in its order"
+        if shape[1:] == (self.rows,):
+            advice = "transpose it if its first axis are repeats, or pass several models to evaluate_many"
+        elif len(shape) == 3:
+            advice = "pass its entries one by one, or all of them to evaluate_many"
+        return InputError(
+            f"the scores must have shape ({self.rows},) or ({self.rows}, repeats); got {shape}; {advice}"
+        )
+
+    def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
+        if isinstance(predictions, list | tuple):
+            return predictions
+        must = f"the scores of several models must have shape (models, {self.rows}) or (models, {self.rows}, repeats)"
+        if not is_dask(predictions) and table_of(predictions) is not None:
+            raise InputError(f"{must}; got a table; pass a list of one table for each model")
+        array = self._array(predictions)
+        if array.ndim not in {2, 3} or array.shape[1] != self.rows:
+            raise InputError(f"{must}; got {array.shape}; put the models first and the repeats last")
+        return array

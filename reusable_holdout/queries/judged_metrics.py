@@ -1,0 +1,132 @@
+"""Means of scores that a judge, a checker or a grader gave each row: rows have ids, and no labels."""
+
+from __future__ import annotations
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.queries.judged import MeanOfRepeats, Passes
+from reusable_holdout.queries.metric import Metric, is_finite
+
+__all__ = ["pass_at", "pass_hat", "score"]
+
+
+def score(*, lower: float = 0.0, upper: float = 1.0) -> Metric:
+    """Mean of judged scores in [lower, upper]; the greater, the better.
+
+    Replacing one row changes it by at most (upper - lower)/n.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds of a score, such as 1 and 5.
+
+    Raises
+    ------
+    InputError
+        If the bounds are not finite with lower < upper; when asked, if a score lies outside.
+
+    Notes
+    -----
+    Several scores of a row, its repeats, are averaged first. Normalised by its bounds it is a mean of n terms in
+    [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    Examples
+    --------
+    >>> score(lower=1, upper=5).measure(["q1", "q2"], [[4, 5], [3, 3]])
+    3.75
+    """
+    if not (is_finite(lower) and is_finite(upper) and 0 < float(upper) - float(lower) < 1e150):
+        raise InputError(
+            f"the scores' bounds must be finite with lower < upper, not 1e150 apart; got {lower!r} and {upper!r}; "
+            "state which scores can be given"
+        )
+    least, most = float(lower), float(upper)
+    return Metric(
+        name="score",
+        response="judged",
+        lower=least,
+        upper=most,
+        greater_is_better=True,
+        parameters={"lower": least, "upper": most},
+        kernel=MeanOfRepeats(least, most),
+    )
+
+
+def pass_at(k: int) -> Metric:
+    """pass@k: mean over rows of the chance that of k repeats at least one passes.
+
+    Replacing one row changes it by at most 1/n.
+
+    Parameters
+    ----------
+    k : int
+        Repeats that are drawn; at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is none; when asked, if there are fewer repeats, or scores other than 0 and 1.
+
+    Notes
+    -----
+    Of a row with c passes in m repeats it is 1 - C(m - c, k)/C(m, k), the mean over all sets of k repeats, and so
+    unbiased. It is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    References
+    ----------
+    .. [1] Chen et al. (2021), "Evaluating large language models trained on code", equation (1).
+
+    Examples
+    --------
+    >>> pass_at(2).measure(["q1", "q2"], [[1, 0, 0, 0], [0, 0, 0, 0]])
+    0.25
+    """
+    return _passes("@", k, every=False)
+
+
+def pass_hat(k: int) -> Metric:
+    """pass^k: mean over rows of the chance that of k repeats all pass.
+
+    Replacing one row changes it by at most 1/n.
+
+    Parameters
+    ----------
+    k : int
+        Repeats that are drawn; at least 1.
+
+    Raises
+    ------
+    InputError
+        If k is none; when asked, if there are fewer repeats, or scores other than 0 and 1.
+
+    Notes
+    -----
+    Of a row with c passes in m repeats it is C(c, k)/C(m, k), the mean over all sets of k repeats, and so unbiased. It
+    is a mean of n terms in [0, 1]: c_r = 1/n, sensitivity 1/n, sum of c_r^2 = 1/n.
+
+    References
+    ----------
+    .. [1] Yao, Shinn, Razavi, Narasimhan (2024), "tau-bench: a benchmark for tool-agent-user interaction in real-world
+       domains".
+
+    Examples
+    --------
+    >>> pass_hat(2).measure(["q1", "q2"], [[1, 1, 1, 0], [0, 0, 0, 1]])
+    0.25
+    """
+    return _passes("^", k, every=True)
+
+
+def _passes(sign: str, k: int, *, every: bool) -> Metric:
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k < 10**6:
+        raise InputError(
+            f"k of pass{sign}k must be a whole number from 1 to 999999; got {k!r}; 1 is one repeat"
+        )
+    return Metric(
+        name=f"pass{sign}{k}",
+        response="judged",
+        lower=0.0,
+        upper=1.0,
+        greater_is_better=True,
+        parameters={"k": k},
+        kernel=Passes(k, every),
+    )

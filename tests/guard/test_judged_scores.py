@@ -1,0 +1,314 @@
+"""A guard of ids, asked with scores that a judge gave: it answers as a guard of labels does about the same means."""
+
+import logging
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import for_each
+
+from reusable_holdout import InputError, LedgerMismatchError, Metric, ReusableHoldout, verify
+from reusable_holdout.queries import score
+
+ROWS = 2_000
+IDS = [f"q{k}" for k in range(ROWS)]
+REPEATS = 4
+PASSES = np.random.default_rng(5).random((6, ROWS, REPEATS)) < np.linspace(0.5, 0.8, 6)[:, None, None]
+SCORES = PASSES.mean(axis=2)
+ORDER = np.random.default_rng(6).permutation(ROWS)
+TABLE = pd.DataFrame({"id": np.array(IDS)[ORDER], "score": SCORES[0][ORDER]})
+USERS = np.arange(ROWS) // 4
+SLICE = np.arange(ROWS) % 3 == 0
+
+
+def own_mean(labels, predictions):
+    """Per-row losses that no label enters."""
+    return predictions + 0 * labels
+
+
+MEAN = Metric(name="score", lower=0, upper=1, greater_is_better=True, loss=own_mean)
+
+
+@pytest.fixture
+def judged(make_guard):
+    """Guards of the ids."""
+
+    def make(ledger=None, **changes):
+        return make_guard(ledger, **{"y": IDS, "metric": "score", **changes})
+
+    return make
+
+
+def exercised(guard):
+    """Every way to ask, with scores of shape (rows,)."""
+    guard.evaluate_predictions(SCORES[0], prior=0.52)
+    guard.evaluate_predictions(SCORES[1], prior=0.9)
+    guard.evaluate_many(SCORES[:4], [0.5, 0.55, 0.6, 0.1])
+    guard.compare_predictions(SCORES[5], SCORES[0], prior=0.28)
+    guard.reveal_predictions(SCORES[2], prior=0.6)
+    guard.choose_predictions(SCORES, np.linspace(0.5, 0.8, 6))
+    guard.final_predictions(list(SCORES[4:]))
+    history = guard.history()
+    return history.drop(columns=[name for name in history if name.endswith("at")])
+
+
+@for_each(
+    "settings",
+    [
+        {},
+        {"groups": USERS},
+        {"sample_weight": SLICE},
+        {"exam": 0.2},
+        {"exam": 0.2, "groups": USERS},
+        {"sample_weight": 1.0 + SLICE},
+        {"noise_scale": 0.01, "final_noise": 0.01},
+        {"policy": "guess-and-check"},
+    ],
+    ids=str,
+)
+def test_every_way_to_ask_tells_what_it_tells_of_the_same_means(settings):
+    told = []
+    for y, metric in ((IDS, "score"), (np.zeros(ROWS), MEAN)):
+        wish = {"queries": 40, "charges": 8, "reveals": 1, "choices": [6], "seed": 7, **settings}
+        with ReusableHoldout(None, y, metric=metric, **wish) as guard:
+            told.append(exercised(guard))
+    assert set(told[0]["charged"]) == {True, False}
+    assert len(told[0]) >= 10
+    pd.testing.assert_frame_equal(*told)
+
+
+@pytest.mark.filterwarnings("ignore::reusable_holdout.ParameterFreeLadderWarning")
+@for_each("policy", ["ladder", "gate", "parameter-free-ladder"])
+def test_the_other_policies_take_scores_too(policy):
+    wish = {"queries": 20, "charges": 10, "policy": policy, "seed": 1}
+    told = []
+    for y, metric in ((IDS, "score"), (np.zeros(ROWS), MEAN)):
+        with ReusableHoldout(None, y, metric=metric, **wish) as guard:
+            prior = 0.6 if policy == "gate" else None
+            told.append([guard.evaluate_predictions(one, prior=prior)[:5] for one in SCORES])
+    assert told[0] == told[1]
+
+
+def test_guardrails_and_finals_may_be_of_other_judged_metrics(judged):
+    guard = judged(policy="gate", charges=5, noise_scale=None)
+    reliable = guard.on("pass^2")
+    verdict = guard.evaluate_predictions(PASSES[5], prior=0.6, guardrails={reliable: 0.4})
+    assert verdict.charged
+    both = guard.final_predictions(PASSES[4], also=[reliable])
+    assert [one.value for one in both] == pytest.approx(
+        [SCORES[4].mean(), np.mean(SCORES[4] * (4 * SCORES[4] - 1) / 3)], abs=1e-9
+    )
+
+
+# ---- what is the same question
+
+
+def test_equal_scores_are_the_same_question_whatever_they_come_in(judged):
+    guard = judged()
+    first = guard.evaluate_predictions(SCORES[0], prior=0.5)
+    same = [SCORES[0].tolist(), PASSES[0], PASSES[0][:, ::-1], TABLE, TABLE.set_index("id")["score"]]
+    for given in same:
+        again = guard.evaluate_predictions(given, prior=0.5)
+        assert (again.replayed, again.query, again.value) == (True, 1, first.value)
+    assert all(one.replayed for one in guard.evaluate_many(PASSES[:1], [0.5]))
+    assert guard.queries_asked == 1
+    other = SCORES[0].copy()
+    other[7] = 1.0 - other[7] / 2
+    assert not guard.evaluate_predictions(other, prior=0.5).replayed
+    assert not guard.evaluate_predictions(SCORES[0][::-1], prior=0.5).replayed
+    assert guard.queries_asked == 3
+
+
+def test_a_batch_of_repeats_is_models_rows_and_repeats(judged):
+    guard = judged()
+    answers = guard.evaluate_many(PASSES, np.linspace(0.5, 0.8, 6))
+    assert not any(one.charged for one in answers)
+    assert all(
+        guard.evaluate_predictions(one, prior=p).replayed for one, p in zip(PASSES[:1], [0.5], strict=True)
+    )
+    assert guard.queries_asked == 6
+
+
+def test_a_restarted_process_replays_and_goes_on(judged, reopen, ledger):
+    with judged(ledger, metric=score(lower=0, upper=2)) as guard:
+        asked = guard.evaluate_predictions(TABLE, prior=0.5)
+        guard.evaluate_predictions(SCORES[5], prior=0.1)
+    again = reopen(ledger, y=pd.Series(IDS))
+    assert again.metric == score(lower=0, upper=2)
+    assert again.evaluate_predictions(SCORES[0], prior=0.5) == asked._replace(
+        replayed=True, charges_left=again.charges_left
+    )
+    assert not again.evaluate_predictions(SCORES[1], prior=0.5).replayed
+    assert (again.queries_asked, again.charges_left) == (3, 2)
+    assert verify(ledger).sound
+
+
+@for_each("metric", ["score", "pass@2", "pass^3", score(lower=-1, upper=5)], ids=str)
+def test_a_ledger_knows_its_metric(metric, tmp_path):
+    path = tmp_path / f"{metric if isinstance(metric, str) else 'bounds'}.db"
+    with ReusableHoldout(None, IDS, metric=metric, queries=10, charges=2, ledger=path) as guard:
+        guard.evaluate_predictions(PASSES[3], prior=0.9)
+        made = guard.metric
+    with ReusableHoldout.open(path, None, IDS) as again:
+        assert again.metric == made
+        assert again.evaluate_predictions(PASSES[3], prior=0.9).replayed
+    assert verify(path).sound
+
+
+def test_a_pickled_guard_is_the_same_guard(judged, ledger):
+    guard = judged(ledger)
+    guard.evaluate_predictions(TABLE, prior=0.5)
+    again = pickle.loads(pickle.dumps(guard))
+    assert again.evaluate_predictions(SCORES[0], prior=0.5).replayed
+    view = pickle.loads(pickle.dumps(guard.on("pass^2")))
+    assert view.metric.name == "pass^2"
+
+
+@for_each("ids", [IDS[::-1], [*IDS[1:], "q0"], [f"r{k}" for k in range(ROWS)], list(range(ROWS))])
+def test_other_ids_or_another_order_are_another_holdout(judged, reopen, ledger, ids):
+    if not ledger.exists():
+        judged(ledger).close()
+    with pytest.raises(LedgerMismatchError, match="must belong to this holdout"):
+        reopen(ledger, y=ids)
+
+
+@for_each("metric", [score(lower=0, upper=2), "pass@1", "pass^1"], ids=str)
+def test_other_bounds_or_another_judged_metric_are_another_guard(judged, ledger, metric):
+    judged(ledger).close()
+    with pytest.raises(LedgerMismatchError, match="cannot be changed"):
+        judged(ledger, metric=metric)
+
+
+def test_rotation_goes_on_with_other_ids(judged, ledger):
+    guard = judged(ledger)
+    fresh, X, y = guard.rotate(None, [f"r{k}" for k in range(ROWS)], early=True)
+    assert (fresh.epoch, X, y) == (2, None, IDS)
+    with pytest.raises(InputError, match="none of them in column 'id'"):
+        fresh.evaluate_predictions(TABLE, prior=0.5)
+    assert not fresh.evaluate_predictions(SCORES[0], prior=0.5).replayed
+
+
+# ---- refusals
+
+BAD = {
+    "too few rows": (SCORES[0][:-1], "must have shape"),
+    "repeats first": (PASSES[0].T, "transpose it"),
+    "out of bounds": (SCORES[0] * 2, r"must lie in \[0, 1\]"),
+    "NaN": (np.where(SCORES[0] == 1, np.nan, SCORES[0]), "must be finite"),
+    "text": (["good"] * ROWS, "must be real numbers"),
+    "a missing id": (TABLE[1:], "1 ids are missing"),
+    "an unknown id": (TABLE.replace({"id": {"q7": "x7"}}), "1 ids are not among the guard's: x7"),
+    "an id twice": (pd.concat([TABLE, TABLE[TABLE["id"] == "q7"]]), "1 ids come more than once: q7"),
+    "no ids": (TABLE.assign(id="other"), "none of them in column 'id'"),
+}
+
+
+@for_each("name", BAD)
+def test_refused_scores_ask_nothing_and_charge_nothing(judged, name):
+    given, words = BAD[name]
+    guard = judged(reveals=1, choices=[2])
+    asks = [
+        lambda: guard.evaluate_predictions(given, prior=0.9),
+        lambda: guard.evaluate_many([SCORES[0], given], [0.5, 0.9]),
+        lambda: guard.compare_predictions(given, SCORES[0], prior=0.0),
+        lambda: guard.compare_predictions(SCORES[0], given, prior=0.0),
+        lambda: guard.reveal_predictions(given, prior=0.9),
+        lambda: guard.choose_predictions([SCORES[0], given], [0.5, 0.9]),
+        lambda: guard.final_predictions([given]),
+    ]
+    for ask in asks:
+        with pytest.raises(InputError, match=words):
+            ask()
+    assert (guard.queries_asked, guard.charges_left, len(guard.history())) == (0, 3, 0)
+
+
+def test_too_few_repeats_ask_nothing(judged):
+    guard = judged(metric="pass@5")
+    with pytest.raises(InputError, match="at least 5 repeats of every row; got 4"):
+        guard.evaluate_predictions(PASSES[0], prior=0.9)
+    with pytest.raises(InputError, match="at least 5 repeats"):
+        guard.evaluate_many(PASSES, [0.9] * 6)
+    with pytest.raises(InputError, match=r"prior must be a number in \[0, 1\]"):
+        guard.evaluate_predictions(PASSES[0], prior=72)
+    assert guard.queries_asked == 0
+
+
+def test_ids_that_come_twice_make_no_guard(judged, ledger):
+    with pytest.raises(InputError, match="got more than once q5;"):
+        judged(ledger, y=[*IDS[:-1], "q5"])
+    with pytest.raises(InputError, match="got none at places 2000"):
+        judged(ledger, y=[*IDS[:-1], None])
+    assert not ledger.exists()
+
+
+def test_features_classes_and_shares_of_classes_have_no_place(judged):
+    for changes, words in (
+        ({"X": np.zeros((ROWS, 2))}, "X must be None for metric 'score'"),
+        ({"classes": [0, 1]}, "must be ids of the rows, not classes"),
+        ({"prevalence": 0.5}, "is about classes, and metric 'score' has none"),
+    ):
+        with pytest.raises(InputError, match=words):
+            judged(**changes)
+
+
+def test_a_model_is_not_asked_for_scores(judged):
+    with pytest.raises(InputError, match="ask with evaluate_predictions"):
+        judged().evaluate(object(), prior=0.5)
+
+
+@for_each("metric", ["accuracy", "brier", MEAN, "roc_auc"], ids=str)
+def test_ids_are_no_labels(judged, metric):
+    guard = judged()
+    with pytest.raises(
+        InputError, match=r"must have labels of the rows; got a guard of 'score', whose rows have ids"
+    ):
+        guard.on(metric)
+    assert len(guard.history()) == 0
+
+
+@for_each("metric", ["score", "pass@3"])
+def test_labels_are_no_ids(make_guard, metric):
+    for guard in (make_guard(), make_guard(y=np.arange(ROWS) / ROWS, metric=MEAN)):
+        with pytest.raises(
+            InputError, match=r"must have ids of the rows; got a guard of .*, whose rows have labels"
+        ):
+            guard.on(metric)
+        assert len(guard.history()) == 0
+
+
+def test_other_judged_metrics_and_slices_share_the_budget(judged):
+    guard = judged()
+    reliable, part = guard.on("pass^2"), guard.on(sample_weight=SLICE)
+    reliable.evaluate_predictions(PASSES[0], prior=0.3)
+    part.evaluate_predictions(TABLE, prior=0.5)
+    assert (guard.queries_asked, guard.on("pass^2").queries_asked) == (2, 2)
+    assert part.evaluate_predictions(PASSES[0], prior=0.5).replayed
+
+
+# ---- side doors
+
+
+def test_no_row_s_score_is_logged_printed_or_kept(judged, ledger, caplog, capfd, tmp_path):
+    caplog.set_level(logging.DEBUG)
+    secret = np.random.default_rng(9).random(ROWS)
+    guard = judged(ledger, noise_scale=0.01, seed=3)
+    told = [guard.evaluate_predictions(secret, prior=0.5), guard.evaluate_predictions(secret, prior=0.9)]
+    for given in (
+        secret + 0.5,
+        secret[:-1],
+        pd.Series(secret, [*IDS[1:], "x"]),
+        np.where(secret > 0.9, np.nan, secret),
+    ):
+        with pytest.raises(InputError) as caught:
+            guard.evaluate_predictions(given, prior=0.5)
+        told += [caught.value, vars(caught.value)]
+    inside = [guard, guard._holdout, guard._holdout.bound, *vars(guard._holdout.bound).values()]
+    inside += [guard._holdout.bound.statistic, *vars(guard._holdout.bound.statistic).values()]
+    text = " ".join([*map(repr, [*told, *inside]), caplog.text, *capfd.readouterr()])
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    for number in secret[:200]:
+        assert f"{number:.9f}"[:9] not in text
+        assert repr(float(number)).encode() not in kept
+        assert number.tobytes() not in kept
+    assert "q17" not in repr(guard._holdout.bound._form)
