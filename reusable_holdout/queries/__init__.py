@@ -23,6 +23,7 @@ from reusable_holdout.queries.label_metrics import (
     zero_one_loss,
 )
 from reusable_holdout.queries.metric import Family, Metric, Response
+from reusable_holdout.queries.negated import negated
 from reusable_holdout.queries.probability_metrics import (
     average_precision,
     brier,
@@ -53,6 +54,7 @@ __all__ = [
     "mae",
     "matthews_corrcoef",
     "mse",
+    "negated",
     "numbers_at",
     "precision",
     "quantile_loss",
