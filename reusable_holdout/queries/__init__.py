@@ -22,6 +22,7 @@ from reusable_holdout.queries.label_metrics import (
     specificity,
     zero_one_loss,
 )
+from reusable_holdout.queries.label_sets import hamming_loss, score_of_sets
 from reusable_holdout.queries.metric import Family, Metric, Response
 from reusable_holdout.queries.negated import negated
 from reusable_holdout.queries.probability_metrics import (
@@ -50,6 +51,7 @@ __all__ = [
     "f1",
     "factor_to_tell",
     "fbeta",
+    "hamming_loss",
     "log_loss",
     "mae",
     "matthews_corrcoef",
@@ -65,6 +67,7 @@ __all__ = [
     "rmse",
     "roc_auc",
     "roc_auc_ovr",
+    "score_of_sets",
     "specificity",
     "zero_one_loss",
 ]

@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundMetric"]
 
+_OVER_OUTPUTS = {
+    "accuracy",
+    "hamming_loss",
+    "mae",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "mse",
+    "quantile_loss",
+    "zero_one_loss",
+}
+
 
 class BoundMetric(HoldsLabels):
     """A metric bound to private labels.
@@ -35,7 +46,7 @@ class BoundMetric(HoldsLabels):
     ----------
     metric : Metric
         What to measure.
-    y : array-like of shape (rows,)
+    y : array-like of shape (rows,) or (rows, outputs)
         Private labels.
     classes : array-like, optional
         All classes that may occur.
@@ -51,7 +62,7 @@ class BoundMetric(HoldsLabels):
     rows : int
         Rows of the holdout.
     classes : numpy.ndarray or None
-        Sorted classes, public; None for "values".
+        Sorted classes, public; None for "values" and for several labels of a row.
     sensitivity : fractions.Fraction
         Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
         is replaced, and whose class counts agree if the metric is class-conditional.
@@ -98,11 +109,16 @@ class BoundMetric(HoldsLabels):
                     "leave it out"
                 )
             targets: RealTargets | ClassTargets = RealTargets(y)
-            self._predictions = Predictions(metric.response, rows=targets.rows, coder=None)
+            coder = None
         else:
             targets = ClassTargets(y, classes)
-            self.classes = targets.coder.classes
-            self._predictions = Predictions(metric.response, rows=targets.rows, coder=targets.coder)
+            coder = targets.coder
+            self.classes = None if targets.outputs > 1 else coder.classes
+        if targets.outputs > 1:
+            _check_over_outputs(metric, targets.outputs)
+        self._predictions = Predictions(
+            metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs
+        )
         weights = None if sample_weight is None else Weights(sample_weight, targets.rows)
         if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
             weights = None
@@ -162,7 +178,7 @@ class BoundMetric(HoldsLabels):
 
         Parameters
         ----------
-        predictions : array-like of shape (rows,) or (rows, classes)
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, outputs)
             As the metric's `response` says. A binary matrix counts as its last column.
 
         Returns
@@ -250,6 +266,18 @@ def _statistic(
             "got several numbers; leave one of them out"
         )
     return weighted(_of_all(metric, targets), weights, name=metric.name)
+
+
+def _check_over_outputs(metric: Metric, outputs: int) -> None:
+    own = metric.kernel is None and metric.response in {"labels", "values"}
+    if own or metric.name.removeprefix("neg_") in _OVER_OUTPUTS or metric.name.endswith("_samples"):
+        return
+    advice = '"accuracy", "hamming_loss" or "f1_samples"'
+    if metric.response == "values":
+        advice = "mae, mse or quantile_loss, which are means over the outputs"
+    raise InputError(
+        f"for {metric.name} y must be one column; got {outputs}; use {advice}, or a Metric with a loss of your own"
+    )
 
 
 def _of_all(metric: Metric, targets: ClassTargets | RealTargets) -> Statistic:

@@ -14,6 +14,7 @@ from reusable_holdout.queries.label_metrics import (
     specificity,
     zero_one_loss,
 )
+from reusable_holdout.queries.label_sets import hamming_loss, score_of_sets
 from reusable_holdout.queries.metric import Metric
 from reusable_holdout.queries.negated import negated
 from reusable_holdout.queries.probability_metrics import (
@@ -46,18 +47,24 @@ _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "f1": f1,
     "f1_macro": partial(f1, average="macro"),
     "f1_micro": partial(f1, average="micro"),
+    "f1_samples": partial(score_of_sets, "f1"),
     "f1_weighted": partial(f1, average="weighted"),
+    "hamming_loss": hamming_loss,
+    "jaccard_samples": partial(score_of_sets, "jaccard"),
     "log_loss": log_loss,
     "matthews_corrcoef": matthews_corrcoef,
     "neg_brier_score": partial(_negated, brier),
+    "neg_hamming_loss": partial(_negated, hamming_loss),
     "neg_log_loss": partial(_negated, log_loss),
     "precision": precision,
     "precision_macro": partial(precision, average="macro"),
     "precision_micro": partial(precision, average="micro"),
+    "precision_samples": partial(score_of_sets, "precision"),
     "precision_weighted": partial(precision, average="weighted"),
     "recall": recall,
     "recall_macro": partial(recall, average="macro"),
     "recall_micro": partial(recall, average="micro"),
+    "recall_samples": partial(score_of_sets, "recall"),
     "recall_weighted": partial(recall, average="weighted"),
     "roc_auc": roc_auc,
     "roc_auc_ovr": roc_auc_ovr,
@@ -96,8 +103,10 @@ def resolve_metric(metric: str | Metric) -> Metric:
     metric : str or Metric
         "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "log_loss", "matthews_corrcoef" (or "mcc"),
         "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted",
-        "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with "_macro", "_micro" or "_weighted"; or a
-        metric. What scikit-learn's scorers are called means the same here; "neg_" is a loss with the opposite sign.
+        "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with "_macro", "_micro" or "_weighted"; of
+        several labels for each row "accuracy" (all of them right), "hamming_loss", "f1_samples", "jaccard_samples",
+        "precision_samples", "recall_samples"; or a metric. What scikit-learn's scorers are called means the same here;
+        "neg_" is a loss with the opposite sign.
 
     Raises
     ------

@@ -40,7 +40,8 @@ class Metric:
         Whether a better model has the larger statistic.
     response : {"values", "labels", "probabilities", "scores"}
         What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of
-        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores".
+        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores". Values and labels
+        of several outputs are (rows, outputs).
     family : {"bounded", "binomial", "bounded-difference"}
         Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
     parameters : mapping of str to float
@@ -141,8 +142,9 @@ class Metric:
 
         Parameters
         ----------
-        y : array-like of shape (rows,)
-            Labels (booleans, whole numbers, text, categories), or for "values" real targets.
+        y : array-like of shape (rows,) or (rows, outputs)
+            Labels (booleans, whole numbers, text, categories), or for "values" real targets. Several labels of a row
+            are zeros and ones in a column for each; a row is one draw with all its outputs.
         classes : array-like, optional
             All classes that may occur in labels or predictions; by default those in `y`.
         sample_weight : array-like of shape (rows,), optional
@@ -184,9 +186,9 @@ class Metric:
 
         Parameters
         ----------
-        y : array-like of shape (rows,)
+        y : array-like of shape (rows,) or (rows, outputs)
             Labels or targets, e.g. of a validation fold.
-        predictions : array-like of shape (rows,) or (rows, classes)
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, outputs)
             As the metric's `response` says.
         classes : array-like, optional
             All classes; needed if the fold lacks one of them.

@@ -42,6 +42,8 @@ class Predictions:
         Number of holdout rows.
     coder : ClassCoder, optional
         The classes, for labels and probabilities.
+    outputs : int
+        Labels or values of a row.
 
     Examples
     --------
@@ -49,10 +51,10 @@ class Predictions:
     array([1., 0.])
     """
 
-    def __init__(self, response: str, *, rows: int, coder: ClassCoder | None) -> None:
+    def __init__(self, response: str, *, rows: int, coder: ClassCoder | None, outputs: int = 1) -> None:
         self.rows = rows
-        self._response, self._coder = response, coder
-        self._shapes: list[tuple[int, ...]] = [(rows,)]
+        self._response, self._coder, self._outputs = response, coder, outputs
+        self._shapes: list[tuple[int, ...]] = [(rows,) if outputs == 1 else (rows, outputs)]
         self._convert: Callable[[NDArray[Any]], NDArray[Any]] = _finite
         if response == "labels" and coder is not None:
             self._convert = partial(_codes, coder=coder)
@@ -69,12 +71,12 @@ class Predictions:
 
         Parameters
         ----------
-        predictions : array-like of shape (rows,) or (rows, classes)
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, outputs)
             Labels, probabilities, scores or values.
 
         Returns
         -------
-        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes)
+        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes), or (rows, outputs)
 
         Raises
         ------
@@ -109,7 +111,7 @@ class Predictions:
 
     def of_rows(self, rows: int) -> Self:
         """Form of the predictions for some of the rows."""
-        return type(self)(self._response, rows=rows, coder=self._coder)
+        return type(self)(self._response, rows=rows, coder=self._coder, outputs=self._outputs)
 
     def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
         """One query in canonical form from that of consecutive rows.

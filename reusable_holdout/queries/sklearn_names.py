@@ -16,10 +16,6 @@ _OVERLAP = (
     '"f1", "f1_macro" and so on: of one class F1 = 2 J/(1 + J), so it ranks models alike',
 )
 _LIKELIHOODS = ("a ratio of two rates, which has no bound", '"recall" and "specificity"')
-_SETS = (
-    "an average over the label sets of rows with several labels",
-    '"f1_macro" or "accuracy" of each label',
-)
 _UNBOUNDED = (
     "whose loss of a single row has no bound",
     "mae or mse with bounds, or a Metric of your own with this loss and the bounds you clip it to",
@@ -45,7 +41,6 @@ _REFUSED: dict[str, tuple[str, str]] = {  # why, and the nearest that can be cer
         _CLUSTERS,
     ),
     **dict.fromkeys(["jaccard", "jaccard_macro", "jaccard_micro", "jaccard_weighted"], _OVERLAP),
-    **dict.fromkeys([f"{name}_samples" for name in ("f1", "jaccard", "precision", "recall")], _SETS),
     **dict.fromkeys(["neg_negative_likelihood_ratio", "positive_likelihood_ratio"], _LIKELIHOODS),
     **dict.fromkeys(
         ["neg_mean_absolute_percentage_error", "neg_mean_gamma_deviance", "neg_mean_poisson_deviance"],
@@ -81,6 +76,7 @@ _GAINS = {
 }
 _LOSSES = {  # and with the opposite sign
     "brier_score_loss": ('"brier"', '"neg_brier_score"'),
+    "hamming_loss": ('"hamming_loss"', '"neg_hamming_loss"'),
     "log_loss": ('"log_loss"', '"neg_log_loss"'),
     "mean_absolute_error": ("mae(lower=..., upper=...)", "negated(mae(lower=..., upper=...))"),
     "mean_squared_error": ("mse(lower=..., upper=...)", "negated(mse(lower=..., upper=...))"),
@@ -90,10 +86,11 @@ _LOSSES = {  # and with the opposite sign
 _AVERAGED = {
     "f1_score": "f1",
     "fbeta_score": "fbeta",
+    "jaccard_score": "jaccard",
     "precision_score": "precision",
     "recall_score": "recall",
 }
-_AVERAGES = ("binary", "macro", "micro", "weighted")
+_AVERAGES = ("binary", "macro", "micro", "samples", "weighted")
 _NEUTRAL: dict[str, tuple[Any, ...]] = {  # arguments that change nothing that is measured here
     "adjusted": (False,),
     "force_finite": (True,),
@@ -222,6 +219,9 @@ def _area(kwargs: dict[str, Any]) -> str | None:
 def _averaged(name: str, kwargs: dict[str, Any]) -> str | None:
     ours, average, beta = _AVERAGED[name], kwargs.get("average", "binary"), kwargs.get("beta")
     if not kwargs.keys() <= {"average", "beta"} or not _is_one_of(average, _AVERAGES):
+        return None
+    served = {"fbeta": average != "samples", "jaccard": average == "samples"}
+    if not served.get(ours, True):
         return None
     if ours == "fbeta":
         shown = "..." if beta is None else repr(beta)

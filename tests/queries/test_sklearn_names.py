@@ -16,6 +16,7 @@ from reusable_holdout.queries import (
     brier,
     described_metric,
     f1,
+    hamming_loss,
     log_loss,
     mae,
     mse,
@@ -29,6 +30,7 @@ from reusable_holdout.queries import (
 ROWS = 400
 LOW, HIGH = -1.0, 3.0
 BY_COUNTS = ("f1", "precision", "recall")
+SETS = {"f1_samples", "jaccard_samples", "precision_samples", "recall_samples"}
 SERVED = {
     "accuracy",
     "average_precision",
@@ -43,11 +45,12 @@ SERVED = {
     "roc_auc",
     "roc_auc_ovr",
     "roc_auc_ovr_weighted",
+    *SETS,
     *(f"{name}{average}" for name in BY_COUNTS for average in ("", "_macro", "_micro", "_weighted")),
 }
 TWO_CLASSES = {*BY_COUNTS, "average_precision", "matthews_corrcoef", "neg_brier_score", "roc_auc"}
 LOSSES = [log_loss(clip=0.1), mae(lower=LOW, upper=HIGH), mse(lower=LOW, upper=HIGH), brier()]
-LOSSES += [rmse(lower=LOW, upper=HIGH), quantile_loss(lower=LOW, upper=HIGH, quantile=0.9)]
+LOSSES += [hamming_loss(), rmse(lower=LOW, upper=HIGH), quantile_loss(lower=LOW, upper=HIGH, quantile=0.9)]
 
 
 def written(code, **numbers):
@@ -66,9 +69,12 @@ def metric_called(name, y):
         return written(code, lower=LOW, upper=HIGH, variance=float(np.var(y)))
 
 
-def problem(metric_is_of_values, classes):
+def problem(metric_is_of_values, classes, *, sets=False):
     """Labels and what a model predicts: labels, probabilities, values; nothing of it is clipped."""
     rng = np.random.default_rng(classes)
+    if sets:
+        y = (rng.random((ROWS, 5)) < 0.4).astype(int)
+        return y, {"labels": np.where(rng.random((ROWS, 5)) < 0.2, 1 - y, y)}
     if metric_is_of_values:
         y = rng.uniform(LOW, HIGH, ROWS)
         return y, {"values": np.clip(y + rng.normal(0, 0.7, ROWS), LOW, HIGH)}
@@ -79,6 +85,7 @@ def problem(metric_is_of_values, classes):
     return y, {"labels": matrix.argmax(axis=1), "probabilities": chances, "scores": chances}
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @for_each("name", get_scorer_names())
 def test_each_of_scikit_learns_names_is_the_same_number_here_or_is_refused_plainly(name):
     if name not in SERVED:
@@ -92,8 +99,8 @@ def test_each_of_scikit_learns_names_is_the_same_number_here_or_is_refused_plain
         return
     scorer = get_scorer(name)
     of_values = name.endswith("_error") or name == "r2"
-    for classes in [2] if of_values or name in TWO_CLASSES else [2, 3]:
-        y, predictions = problem(of_values, classes)
+    for classes in [2] if of_values or name in TWO_CLASSES or name in SETS else [2, 3]:
+        y, predictions = problem(of_values, classes, sets=name in SETS)
         metric = metric_called(name, y)
         assert (metric.name, metric.greater_is_better) == (name, True)
         given = predictions[metric.response]
@@ -232,6 +239,19 @@ OBJECTS = {
     "misses": (
         make_scorer(sklearn.metrics.zero_one_loss, greater_is_better=False),
         'pass "accuracy", which is 1',
+    ),
+    "sets": (make_scorer(sklearn.metrics.jaccard_score, average="samples"), 'pass "jaccard_samples"$'),
+    "sets of an F-beta": (
+        make_scorer(sklearn.metrics.fbeta_score, beta=2, average="samples"),
+        "with these arg",
+    ),
+    "no sets": (
+        make_scorer(sklearn.metrics.jaccard_score, average="macro"),
+        "it is 'jaccard', .*; use \"f1\"",
+    ),
+    "labels amiss": (
+        make_scorer(sklearn.metrics.hamming_loss, greater_is_better=False),
+        'pass "neg_hamming_loss"$',
     ),
     "a wrong direction": (make_scorer(sklearn.metrics.f1_score, greater_is_better=False), OWN),
     "some classes": (
