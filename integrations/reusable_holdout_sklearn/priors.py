@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PriorColumn", "PriorScorer", "prior_column", "prior_scorer"]
 
-_LOSSES = {  # of scikit-learn's scorers, and what the guard calls them
+_LOSSES = {  # of scikit-learn's scorers, and what the guard calls them without the sign
     "neg_brier_score": "brier",  # "neg_log_loss" is none of them: the guard's losses are clipped
     "neg_mean_absolute_error": "mae",
     "neg_mean_squared_error": "mse",
@@ -29,6 +29,11 @@ _SAME_NAME = {
     "average_precision",
     "balanced_accuracy",
     "matthews_corrcoef",
+    "neg_brier_score",
+    "neg_log_loss",
+    "neg_mean_absolute_error",
+    "neg_mean_squared_error",
+    "neg_root_mean_squared_error",
     "r2",
     "roc_auc",
     "roc_auc_ovr",
@@ -39,7 +44,16 @@ _SAME_NAME = {
         for average in ("", "_macro", "_micro", "_weighted")
     ),
 }
-_WITH_BOUNDS = {"mae", "mse", "r2", "rmse"}
+_BY_NAME = {  # bounds of the targets do not tell them apart, and who names scikit-learn's clipped loss means it
+    "mae",
+    "mse",
+    "neg_log_loss",
+    "neg_mean_absolute_error",
+    "neg_mean_squared_error",
+    "neg_root_mean_squared_error",
+    "r2",
+    "rmse",
+}
 
 
 class PriorScorer:
@@ -127,7 +141,9 @@ class PriorColumn(NamedTuple):
 def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> PriorColumn:
     """Find the scores of a search that estimate the guard's metric.
 
-    Of metrics with bounds, such as mae, scikit-learn's are taken for the guard's: they are, if the bounds hold.
+    Of metrics with bounds, such as mae, scikit-learn's are taken for the guard's: they are, if the bounds hold. So is
+    its "neg_log_loss" for the guard's of that name, whose losses are clipped: it is, if no true class has a probability
+    below the clip.
 
     Parameters
     ----------
@@ -154,7 +170,7 @@ def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> P
         scorers = {"score": _default(search) if scoring is None else scoring}
     preferred = getattr(search, "refit", None)
     for key in sorted(scorers, key=lambda key: key != preferred):  # the one the search ranks by, if it fits
-        rule = _rule(scorers[key], metric)
+        rule = _rule(scorers[key], metric, 2 if guard.classes is None else len(guard.classes))
         if rule is not None:
             return PriorColumn(key, *rule)
     raise InputError(
@@ -173,7 +189,7 @@ def _default(search: Any) -> str | None:
     return "r2" if is_regressor(search) else None
 
 
-def _rule(scorer: Any, metric: Metric) -> tuple[float, float] | None:
+def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | None:
     """How the metric follows from this scorer's scores; None if it does not."""
     if isinstance(scorer, PriorScorer):
         same = scorer.metric.describe() == metric.describe()
@@ -183,14 +199,16 @@ def _rule(scorer: Any, metric: Metric) -> tuple[float, float] | None:
         return None
     if metric.name == "zero_one_loss":
         return (-1.0, 1.0) if name == "accuracy" else None
-    known = _LOSSES.get(name, name if name in _SAME_NAME else None)
-    if known is None or not _is(metric, known):
-        return None
-    return (-1.0 if name in _LOSSES else 1.0), 0.0
+    if name in _SAME_NAME and _is(metric, name):
+        return 1.0, 0.0
+    if name in _LOSSES and _is(metric, _LOSSES[name]):
+        halved = name == "neg_brier_score" and classes > 2  # here, and not by scikit-learn
+        return (-0.5 if halved else -1.0), 0.0
+    return None
 
 
 def _is(metric: Metric, name: str) -> bool:
-    if name in _WITH_BOUNDS:
+    if name in _BY_NAME:
         return metric.name == name
     return metric.describe() == resolve_metric(name).describe()
 
@@ -199,7 +217,7 @@ def _name(scorer: Any) -> str | None:
     """Name of one of scikit-learn's own scorer objects."""
     from sklearn.metrics import get_scorer  # noqa: PLC0415
 
-    for name in (*_SAME_NAME, *_LOSSES):
+    for name in _SAME_NAME:
         known = get_scorer(name)
         if type(scorer) is type(known) and repr(scorer) == repr(known):
             return name

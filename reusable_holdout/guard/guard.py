@@ -45,7 +45,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
     X : array-like of shape (rows, features), ParquetRows, Dask array or DataFrame, or None
         Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse. Those of Parquet files and Dask
         stay where they are: models predict them chunk by chunk, on joblib's current backend.
-    y : array-like of shape (rows,), or the name of a column of ParquetRows or of a Dask DataFrame
+    y : array-like of shape (rows,) or (rows, outputs), or the name of a column of ParquetRows or of a Dask DataFrame
         Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
         scores the rows' ids, distinct names, and X is None.
     metric : str or Metric

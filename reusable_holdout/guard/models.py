@@ -230,7 +230,7 @@ def training_estimate(
     cv : int or cross-validation splitter
         Folds; a number means shuffled folds with a fixed seed, so that the same model gets the same estimate.
     classes : numpy.ndarray or None
-        The guard's classes.
+        The guard's classes, over which folds are stratified; None for values and for several labels of a row.
 
     Raises
     ------
@@ -255,9 +255,7 @@ def training_estimate(
         )
 
     scores = []
-    for train, test in _splitter(cv, y_train, classification=metric.response != "values").split(
-        X_train, y_train
-    ):
+    for train, test in _splitter(cv, y_train, stratified=classes is not None).split(X_train, y_train):
         fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
         predictions = predictions_of(
             fold, _safe_indexing(X_train, test), response=metric.response, classes=classes
@@ -268,7 +266,7 @@ def training_estimate(
     return math.fsum(scores) / len(scores)
 
 
-def _splitter(cv: Any, y: Any, *, classification: bool) -> Any:
+def _splitter(cv: Any, y: Any, *, stratified: bool) -> Any:
     from sklearn.model_selection import KFold, StratifiedKFold  # noqa: PLC0415
 
     if hasattr(cv, "split") and not isinstance(cv, str):
@@ -279,7 +277,7 @@ def _splitter(cv: Any, y: Any, *, classification: bool) -> Any:
         raise InputError(
             f"cv must not exceed the training rows; got {cv} folds and {len(y)} rows; state a prior"
         )
-    if classification:
+    if stratified:
         rarest = int(np.unique(np.asarray(y), return_counts=True)[1].min())
         if rarest >= cv:
             return StratifiedKFold(cv, shuffle=True, random_state=0)

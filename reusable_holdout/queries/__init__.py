@@ -23,7 +23,9 @@ from reusable_holdout.queries.label_metrics import (
     specificity,
     zero_one_loss,
 )
+from reusable_holdout.queries.label_sets import hamming_loss, score_of_sets
 from reusable_holdout.queries.metric import Family, Metric, Response
+from reusable_holdout.queries.negated import negated
 from reusable_holdout.queries.probability_metrics import (
     average_precision,
     brier,
@@ -50,10 +52,12 @@ __all__ = [
     "f1",
     "factor_to_tell",
     "fbeta",
+    "hamming_loss",
     "log_loss",
     "mae",
     "matthews_corrcoef",
     "mse",
+    "negated",
     "numbers_at",
     "pass_at",
     "pass_hat",
@@ -67,6 +71,7 @@ __all__ = [
     "roc_auc",
     "roc_auc_ovr",
     "score",
+    "score_of_sets",
     "specificity",
     "zero_one_loss",
 ]

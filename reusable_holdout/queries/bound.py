@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.class_counts import PublicNumbers
+    from reusable_holdout.queries.classes import ClassCoder
     from reusable_holdout.queries.form import Form
     from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.scoring import Family, Statistic
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
 __all__ = ["BoundMetric"]
 
 Targets = ClassTargets | RealTargets | Ids
+
+_OVER_OUTPUTS = {
+    "accuracy",
+    "hamming_loss",
+    "mae",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "mse",
+    "quantile_loss",
+    "zero_one_loss",
+}
 
 
 class BoundMetric(HoldsLabels):
@@ -42,7 +54,7 @@ class BoundMetric(HoldsLabels):
     ----------
     metric : Metric
         What to measure.
-    y : array-like of shape (rows,)
+    y : array-like of shape (rows,) or (rows, outputs)
         Private labels; for judged scores the rows' ids.
     classes : array-like, optional
         All classes that may occur.
@@ -58,7 +70,7 @@ class BoundMetric(HoldsLabels):
     rows : int
         Rows of the holdout.
     classes : numpy.ndarray or None
-        Sorted classes, public; None for "values" and judged scores.
+        Sorted classes, public; None for "values", for several labels of a row and for judged scores.
     sensitivity : fractions.Fraction
         Largest change of the statistic, normalised to [0, 1], between neighbours: holdouts of which one row
         is replaced, and whose class counts agree if the metric is class-conditional.
@@ -99,7 +111,7 @@ class BoundMetric(HoldsLabels):
         self.metric = metric
         self.classes: NDArray[Any] | None = None
         targets, self._form = _bound(metric, y, classes)
-        if isinstance(targets, ClassTargets):
+        if isinstance(targets, ClassTargets) and targets.outputs == 1:
             self.classes = targets.coder.classes
         weights = None if sample_weight is None else Weights(sample_weight, targets.rows)
         if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
@@ -194,7 +206,7 @@ class BoundMetric(HoldsLabels):
 
         Parameters
         ----------
-        predictions : array-like of shape (rows,), (rows, classes) or (rows, repeats)
+        predictions : array-like of shape (rows,), (rows, classes), (rows, outputs) or (rows, repeats)
             As the metric's `response` says. A binary matrix counts as its last column. Judged scores may be a table
             or series with the rows' ids as a column or index; repeats count as their mean.
 
@@ -270,7 +282,7 @@ def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, 
     """What the rows hold, and the form of what is compared with it."""
     if metric.response not in {"values", "judged"}:
         coded = ClassTargets(y, classes)
-        return coded, Predictions(metric.response, rows=coded.rows, coder=coded.coder)
+        return coded, _form_of(metric, coded, coded.coder)
     if classes is not None:
         what = "real numbers" if metric.response == "values" else "ids of the rows"
         raise InputError(
@@ -280,7 +292,13 @@ def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, 
         ids = Ids(y)
         return ids, JudgedScores(ids, metric.kernel)
     targets = RealTargets(y)
-    return targets, Predictions(metric.response, rows=targets.rows, coder=None)
+    return targets, _form_of(metric, targets, None)
+
+
+def _form_of(metric: Metric, targets: ClassTargets | RealTargets, coder: ClassCoder | None) -> Predictions:
+    if targets.outputs > 1:
+        _check_over_outputs(metric, targets.outputs)
+    return Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
 
 
 def _statistic(metric: Metric, targets: Targets, weights: Weights | None, groups: Groups | None) -> Statistic:
@@ -298,6 +316,18 @@ def _statistic(metric: Metric, targets: Targets, weights: Weights | None, groups
             "got several numbers; leave one of them out"
         )
     return weighted(_of_all(metric, targets), weights, name=metric.name)
+
+
+def _check_over_outputs(metric: Metric, outputs: int) -> None:
+    own = metric.kernel is None and metric.response in {"labels", "values"}
+    if own or metric.name.removeprefix("neg_") in _OVER_OUTPUTS or metric.name.endswith("_samples"):
+        return
+    advice = '"accuracy", "hamming_loss" or "f1_samples"'
+    if metric.response == "values":
+        advice = "mae, mse or quantile_loss, which are means over the outputs"
+    raise InputError(
+        f"for {metric.name} y must be one column; got {outputs}; use {advice}, or a Metric with a loss of your own"
+    )
 
 
 def _of_all(metric: Metric, targets: Any) -> Statistic:

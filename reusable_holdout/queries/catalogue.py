@@ -15,7 +15,9 @@ from reusable_holdout.queries.label_metrics import (
     specificity,
     zero_one_loss,
 )
+from reusable_holdout.queries.label_sets import hamming_loss, score_of_sets
 from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.negated import negated
 from reusable_holdout.queries.probability_metrics import (
     average_precision,
     brier,
@@ -23,6 +25,7 @@ from reusable_holdout.queries.probability_metrics import (
     roc_auc,
     roc_auc_ovr,
 )
+from reusable_holdout.queries.sklearn_names import advice_about, place_of_function, refusal_of_name
 from reusable_holdout.queries.value_metrics import mae, mse, quantile_loss, r2, rmse
 from reusable_holdout.slips import closest
 
@@ -30,6 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = ["described_metric", "resolve_metric"]
+
+
+def _negated(factory: Callable[..., Metric], **parameters: Any) -> Metric:
+    return negated(factory(**parameters))
+
 
 # What describe() calls "parameters" are these functions' own, so that a description can be read back.
 _CATALOGUE: dict[str, Callable[..., Metric]] = {
@@ -40,16 +48,24 @@ _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "f1": f1,
     "f1_macro": partial(f1, average="macro"),
     "f1_micro": partial(f1, average="micro"),
+    "f1_samples": partial(score_of_sets, "f1"),
     "f1_weighted": partial(f1, average="weighted"),
+    "hamming_loss": hamming_loss,
+    "jaccard_samples": partial(score_of_sets, "jaccard"),
     "log_loss": log_loss,
     "matthews_corrcoef": matthews_corrcoef,
+    "neg_brier_score": partial(_negated, brier),
+    "neg_hamming_loss": partial(_negated, hamming_loss),
+    "neg_log_loss": partial(_negated, log_loss),
     "precision": precision,
     "precision_macro": partial(precision, average="macro"),
     "precision_micro": partial(precision, average="micro"),
+    "precision_samples": partial(score_of_sets, "precision"),
     "precision_weighted": partial(precision, average="weighted"),
     "recall": recall,
     "recall_macro": partial(recall, average="macro"),
     "recall_micro": partial(recall, average="micro"),
+    "recall_samples": partial(score_of_sets, "recall"),
     "recall_weighted": partial(recall, average="weighted"),
     "roc_auc": roc_auc,
     "roc_auc_ovr": roc_auc_ovr,
@@ -59,12 +75,19 @@ _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "zero_one_loss": zero_one_loss,
 }
 _ALIASES = {"mcc": "matthews_corrcoef", "pinball_loss": "quantile_loss"}
-_BOUNDED: dict[str, tuple[Callable[..., Metric], str]] = {  # and what must be stated
-    "mae": (mae, "lower=..., upper=..."),
-    "mse": (mse, "lower=..., upper=..."),
-    "quantile_loss": (quantile_loss, "lower=..., upper=..., quantile=..."),
-    "r2": (r2, "lower=..., upper=..., variance=..."),
-    "rmse": (rmse, "lower=..., upper=..."),
+_BOUNDED: dict[str, tuple[Callable[..., Metric], str]] = {  # and what to write
+    "mae": (mae, "mae(lower=..., upper=...)"),
+    "mse": (mse, "mse(lower=..., upper=...)"),
+    "neg_mean_absolute_error": (partial(_negated, mae), "negated(mae(lower=..., upper=...))"),
+    "neg_mean_squared_error": (partial(_negated, mse), "negated(mse(lower=..., upper=...))"),
+    "neg_quantile_loss": (
+        partial(_negated, quantile_loss),
+        "negated(quantile_loss(lower=..., upper=..., quantile=...))",
+    ),
+    "neg_root_mean_squared_error": (partial(_negated, rmse), "negated(rmse(lower=..., upper=...))"),
+    "quantile_loss": (quantile_loss, "quantile_loss(lower=..., upper=..., quantile=...)"),
+    "r2": (r2, "r2(lower=..., upper=..., variance=...)"),
+    "rmse": (rmse, "rmse(lower=..., upper=...)"),
 }
 _WITH_BETA: dict[str, Callable[..., Metric]] = {
     "fbeta": fbeta,
@@ -84,14 +107,16 @@ def resolve_metric(metric: str | Metric) -> Metric:
     ----------
     metric : str or Metric
         "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "log_loss", "matthews_corrcoef" (or "mcc"),
-        "precision", "recall", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1",
-        "precision" and "recall" also with "_macro", "_micro" or "_weighted"; of judged scores "score", "pass@3" or
-        "pass^3", with any number; or a metric.
+        "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted",
+        "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with "_macro", "_micro" or "_weighted"; of
+        several labels for each row "accuracy" (all of them right), "hamming_loss", "f1_samples", "jaccard_samples",
+        "precision_samples", "recall_samples"; of judged scores "score", "pass@3" or "pass^3", with any number; or a
+        metric. What scikit-learn's scorers are called means the same here; "neg_" is a loss with the opposite sign.
 
     Raises
     ------
     InputError
-        If there is no such metric, or it needs bounds.
+        If there is no such metric, it needs bounds, or it is a scorer or a function; saying what to pass instead.
 
     Examples
     --------
@@ -106,19 +131,21 @@ def resolve_metric(metric: str | Metric) -> Metric:
     if not isinstance(metric, str):
         raise InputError(
             f"a metric must be a name or a Metric; got {type(metric).__name__}; "
-            f"{_hint(getattr(metric, '__name__', ''), names)}"
+            f"{advice_about(metric) or _hint(getattr(metric, '__name__', ''), names)}"
         )
     metric = _ALIASES.get(metric, metric)
     if metric in _BOUNDED:
         raise InputError(
             f"the bounds of the targets must be stated for {metric!r}; got the name alone; "
-            f"pass {metric}({_BOUNDED[metric][1]})"
+            f"pass {_BOUNDED[metric][1]}, from reusable_holdout.queries"
         )
     if metric[:5] in _WITH_K:
         return _of_repeats(metric)
     if metric not in _CATALOGUE:
         raise InputError(
-            f"a metric's name must be one of {', '.join(names)}; got {metric!r}; {_hint(metric, names)}"
+            refusal_of_name(metric)
+            or f"a metric's name must be one of {', '.join(names)}; got {metric!r}; "
+            f"{place_of_function(metric) or _hint(metric, names)}"
         )
     return _CATALOGUE[metric]()
 

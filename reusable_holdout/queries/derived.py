@@ -1,4 +1,4 @@
-"""Statistics made of other statistics: of some rows only, and the root of a mean."""
+"""Statistics made of other statistics: of some rows only, the root of a mean, and those with the opposite sign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries.scoring import Family
 
-__all__ = ["OfRows", "RootMean", "averaged"]
+__all__ = ["Negated", "NegatedMean", "OfRows", "RootMean", "averaged", "negated_statistic"]
 
 _FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
 
@@ -136,10 +136,77 @@ class RootMean(Statistic):
         return RootMean(mean, floor=floor, unit=unit)
 
 
+class Negated(Statistic):
+    """A statistic with the opposite sign: normalised, one minus it.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Whose rows, changes and distances from the population it has.
+
+    Attributes
+    ----------
+    inner : Statistic
+        The statistic.
+    """
+
+    def __init__(self, statistic: Statistic) -> None:
+        self.rows = statistic.rows
+        self.sensitivity, self.sum_of_squares = statistic.sensitivity, statistic.sum_of_squares
+        self.family = statistic.family
+        self.inner = statistic
+
+    @property
+    def effective_rows(self) -> int:
+        """Those of the statistic."""
+        return self.inner.effective_rows
+
+    def units(self, query: NDArray[Any]) -> int:
+        """What is left of the grid."""
+        return GRID - self.inner.units(query)
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Value with the opposite sign; zero has none."""
+        return 0.0 - self.inner.value(query)
+
+
+class NegatedMean(Mean):
+    """A mean over the rows with the opposite sign: a mean over the same rows, each term one minus what it was.
+
+    Parameters
+    ----------
+    mean : Mean
+        Of all rows, without weights.
+    """
+
+    def __init__(self, mean: Mean) -> None:
+        self._mean_of_rows(mean.rows)
+        self.family = mean.family
+        self._mean = mean
+
+    def shares(self, query: NDArray[Any]) -> NDArray[Any]:
+        """One minus the normalised term of each row."""
+        shares: NDArray[Any] = 1.0 - self._mean.shares(query)
+        return shares
+
+    def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
+        """Term of each row with the opposite sign."""
+        values: NDArray[Any] = 0.0 - self._mean.row_values(query)
+        return values
+
+
+def negated_statistic(statistic: Statistic) -> Statistic:
+    """The statistic with the opposite sign; of a mean over rows, a mean over rows."""
+    return NegatedMean(statistic) if isinstance(statistic, Mean) else Negated(statistic)
+
+
 def averaged(statistic: Statistic, average: Callable[[Mean], Mean]) -> Statistic | None:
     """The statistic with its mean over rows, or that under its root, averaged in another way; None if it has none."""
     if isinstance(statistic, RootMean):
         return statistic.of(average(statistic.mean))
+    if isinstance(statistic, Negated):
+        inner = averaged(statistic.inner, average)
+        return None if inner is None else Negated(inner)
     return average(statistic) if isinstance(statistic, Mean) else None
 
 

@@ -249,9 +249,10 @@ def _of_excess(
 def _mean(
     metric: Metric, targets: ClassTargets | RealTargets, losses: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> MeanLoss:
+    """Mean over the rows of the losses; where a row has several, of their mean."""
     return MeanLoss(
         targets.rows,
-        losses,
+        losses if targets.outputs == 1 else lambda query: losses(query).mean(axis=1),
         lower=metric.lower,
         upper=metric.upper,
         greater_is_better=metric.greater_is_better,

@@ -41,8 +41,9 @@ class Metric:
         Whether a better model has the larger statistic.
     response : {"values", "labels", "probabilities", "scores"}
         What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of
-        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores". What is "judged"
-        comes with the catalogue's "score", "pass@k" and "pass^k".
+        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores". Values and labels
+        of several outputs are (rows, outputs). What is "judged" comes with the catalogue's "score", "pass@k" and
+        "pass^k".
     family : {"bounded", "binomial", "bounded-difference"}
         Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
     parameters : mapping of str to float
@@ -143,8 +144,9 @@ class Metric:
 
         Parameters
         ----------
-        y : array-like of shape (rows,)
+        y : array-like of shape (rows,) or (rows, outputs)
             Labels (booleans, whole numbers, text, categories), for "values" real targets, for "judged" the rows' ids.
+            Several labels of a row are zeros and ones in a column for each; a row is one draw with all its outputs.
         classes : array-like, optional
             All classes that may occur in labels or predictions; by default those in `y`.
         sample_weight : array-like of shape (rows,), optional
@@ -186,9 +188,9 @@ class Metric:
 
         Parameters
         ----------
-        y : array-like of shape (rows,)
+        y : array-like of shape (rows,) or (rows, outputs)
             Labels or targets, e.g. of a validation fold.
-        predictions : array-like of shape (rows,), (rows, classes) or (rows, repeats)
+        predictions : array-like of shape (rows,), (rows, classes), (rows, outputs) or (rows, repeats)
             As the metric's `response` says.
         classes : array-like, optional
             All classes; needed if the fold lacks one of them.

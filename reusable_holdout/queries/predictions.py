@@ -43,6 +43,8 @@ class Predictions(Form):
         Number of holdout rows.
     coder : ClassCoder, optional
         The classes, for labels and probabilities.
+    outputs : int
+        Labels or values of a row.
 
     Examples
     --------
@@ -50,10 +52,10 @@ class Predictions(Form):
     array([1., 0.])
     """
 
-    def __init__(self, response: str, *, rows: int, coder: ClassCoder | None) -> None:
+    def __init__(self, response: str, *, rows: int, coder: ClassCoder | None, outputs: int = 1) -> None:
         self.rows = rows
-        self._response, self._coder = response, coder
-        self._shapes: list[tuple[int, ...]] = [(rows,)]
+        self._response, self._coder, self._outputs = response, coder, outputs
+        self._shapes: list[tuple[int, ...]] = [(rows,) if outputs == 1 else (rows, outputs)]
         self._convert: Callable[[NDArray[Any]], NDArray[Any]] = _finite
         if response == "labels" and coder is not None:
             self._convert = partial(_codes, coder=coder)
@@ -70,12 +72,12 @@ class Predictions(Form):
 
         Parameters
         ----------
-        predictions : array-like of shape (rows,) or (rows, classes)
+        predictions : array-like of shape (rows,), (rows, classes) or (rows, outputs)
             Labels, probabilities, scores or values.
 
         Returns
         -------
-        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes)
+        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes), or (rows, outputs)
 
         Raises
         ------
@@ -110,7 +112,7 @@ class Predictions(Form):
 
     def of_rows(self, rows: int) -> Self:
         """Form of the predictions for some of the rows."""
-        return type(self)(self._response, rows=rows, coder=self._coder)
+        return type(self)(self._response, rows=rows, coder=self._coder, outputs=self._outputs)
 
     def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
         """One query in canonical form from that of consecutive rows.

@@ -142,7 +142,7 @@ def _long_sum(terms: NDArray[np.int64]) -> int:
 
 
 class Agreement(Mean):
-    """Share of rows whose predicted code equals the label's, or differs from it.
+    """Share of rows whose predicted code equals the label's, or differs from it; of several labels all, or any.
 
     The count is exact.
 
@@ -157,7 +157,7 @@ class Agreement(Mean):
     def __init__(self, targets: ClassTargets, *, errors: bool = False) -> None:
         self._mean_of_rows(targets.rows)
         self._codes = targets.codes
-        self._counted = np.not_equal if errors else np.equal
+        self._errors = errors
 
     def units(self, query: NDArray[Any]) -> int:
         """Shift the count left and divide by the rows, in integers."""
@@ -165,8 +165,7 @@ class Agreement(Mean):
 
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """1 for the rows counted, else 0."""
-        marks: NDArray[Any] = self._counted(query, self._codes)
-        return marks.astype(np.float64)
+        return self._marks(query, self._codes).astype(np.float64)
 
     def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
         """1 for the rows counted, else 0."""
@@ -175,8 +174,14 @@ class Agreement(Mean):
     def _count(self, query: NDArray[Any]) -> int:
         codes = self._codes
         return sum(
-            int(np.count_nonzero(self._counted(query[rows], codes[rows]))) for rows in in_blocks(self.rows)
+            int(np.count_nonzero(self._marks(query[rows], codes[rows]))) for rows in in_blocks(self.rows)
         )
+
+    def _marks(self, query: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+        marks: NDArray[Any] = np.not_equal(query, codes) if self._errors else np.equal(query, codes)
+        if marks.ndim == 2:
+            marks = np.any(marks, axis=1) if self._errors else np.all(marks, axis=1)
+        return marks
 
 
 class BalancedAgreement(Statistic):

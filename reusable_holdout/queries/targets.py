@@ -14,6 +14,8 @@ from reusable_holdout.queries.pieces import CodedLabels, compact, in_blocks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.containers import Kind
+
 __all__ = ["ClassTargets", "HoldsLabels", "RealTargets", "rows_of"]
 
 _MOST_ROWS = 1 << 31  # 2**32 units per row must sum to less than 2**63
@@ -50,8 +52,8 @@ class ClassTargets(HoldsLabels):
 
     Parameters
     ----------
-    y : array-like of shape (rows,)
-        Booleans, whole numbers or text.
+    y : array-like of shape (rows,) or (rows, outputs)
+        Booleans, whole numbers or text; of several labels for each row, zeros and ones.
     classes : array-like, optional
         All classes that may occur; by default those of `y`.
 
@@ -59,10 +61,12 @@ class ClassTargets(HoldsLabels):
     ----------
     coder : ClassCoder
         The classes; holds nothing private.
-    codes : numpy.ndarray of shape (rows,)
+    outputs : int
+        Labels of a row.
+    codes : numpy.ndarray of shape (rows,) or (rows, outputs)
         Place of each label in the sorted classes.
     counts : numpy.ndarray of shape (classes,)
-        Rows of each class.
+        Rows of each class, over all outputs.
 
     Raises
     ------
@@ -78,7 +82,13 @@ class ClassTargets(HoldsLabels):
     def __init__(self, y: object, classes: object | None = None) -> None:
         read = compact(y, what="the labels")
         coded = read if isinstance(read, CodedLabels) else None
-        labels, kind = typed_array(rows_of(read if coded is None else coded.values), what="the labels")
+        labels, kind = typed_array(
+            rows_of(read if coded is None else coded.values, outputs=True), what="the labels"
+        )
+        self.outputs = 1 if labels.ndim == 1 else labels.shape[1]
+        if self.outputs > 1:
+            _check_marks(labels, kind, classes)
+            classes = [0, 1]
         if classes is None:
             self.coder = ClassCoder(labels, kind)
         else:
@@ -97,7 +107,7 @@ class ClassTargets(HoldsLabels):
     def part(self, chosen: NDArray[Any]) -> Self:
         """Labels of some rows; the classes stay all that may occur."""
         part = object.__new__(type(self))
-        part.coder = self.coder
+        part.coder, part.outputs = self.coder, self.outputs
         part.codes = self.codes[chosen]
         part.codes.flags.writeable = False
         part.rows = len(part.codes)
@@ -118,13 +128,15 @@ class RealTargets(HoldsLabels):
 
     Parameters
     ----------
-    y : array-like of shape (rows,)
+    y : array-like of shape (rows,) or (rows, outputs)
         Finite real numbers.
 
     Attributes
     ----------
-    values : numpy.ndarray of shape (rows,)
+    values : numpy.ndarray of shape (rows,) or (rows, outputs)
         Read-only float64.
+    outputs : int
+        Targets of a row.
 
     Raises
     ------
@@ -138,20 +150,20 @@ class RealTargets(HoldsLabels):
     """
 
     def __init__(self, y: object) -> None:
-        self.values = real_array(rows_of(compact(y, what="the targets")), what="the targets").astype(
-            np.float64
-        )
+        given = rows_of(compact(y, what="the targets"), what="the targets", outputs=True)
+        self.values = real_array(given, what="the targets").astype(np.float64)
         if not np.isfinite(self.values).all():
             raise InputError("the targets must be finite; got NaN or infinity; drop or fill those rows")
         self.values.flags.writeable = False
         self.rows = len(self.values)
+        self.outputs = 1 if self.values.ndim == 1 else self.values.shape[1]
 
     def part(self, chosen: NDArray[Any]) -> Self:
         """Targets of some rows."""
         part = object.__new__(type(self))
         part.values = self.values[chosen]
         part.values.flags.writeable = False
-        part.rows = len(part.values)
+        part.rows, part.outputs = len(part.values), self.outputs
         return part
 
     def shown(self) -> NDArray[Any]:
@@ -163,12 +175,24 @@ def _counted(codes: NDArray[Any], classes: int) -> NDArray[np.int64]:
     """Rows of each class; NumPy counts in 8 bytes for each row, so blocks are counted."""
     counts = np.zeros(classes, np.int64)
     for rows in in_blocks(len(codes)):
-        counts += np.bincount(codes[rows], minlength=classes)
+        counts += np.bincount(codes[rows].ravel(), minlength=classes)
     return counts
 
 
-def rows_of(y: object, *, what: str = "the labels") -> NDArray[Any]:
-    """One column as an array of shape (rows,), of any dtype.
+def _check_marks(labels: NDArray[Any], kind: Kind, classes: object | None) -> None:
+    if classes is not None:
+        raise InputError(
+            "labels in several columns must be zeros and ones; got classes=; leave it out, or pass one column"
+        )
+    if kind == "text" or not np.isin(labels, (0, 1)).all():
+        raise InputError(
+            f"the labels must have shape (rows,), or be zeros and ones in a column for each of several labels; got "
+            f"{labels.shape} of other values; pass one column; rows come first, labels second"
+        )
+
+
+def rows_of(y: object, *, what: str = "the labels", outputs: bool = False) -> NDArray[Any]:
+    """One column as an array of shape (rows,), or several as one of shape (rows, outputs); of any dtype.
 
     Raises
     ------
@@ -176,9 +200,10 @@ def rows_of(y: object, *, what: str = "the labels") -> NDArray[Any]:
         If it is something else, or has no rows or too many.
     """
     array = one_column(as_array(y, what=what))
-    if array.ndim != 1:
+    if array.ndim not in ({1, 2} if outputs else {1}) or array.shape[1:] == (0,):
+        shape = "(rows,) or (rows, outputs)" if outputs else "(rows,)"
         raise InputError(
-            f"{what} must have shape (rows,); got {array.shape}; pass one column; rows come first, labels second"
+            f"{what} must have shape {shape}; got {array.shape}; pass one column; rows come first, labels second"
         )
     if not 0 < len(array) < _MOST_ROWS:
         raise InputError(f"{what} must be at least 1 and fewer than 2**31; got {len(array)}; pass others")

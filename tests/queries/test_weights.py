@@ -21,6 +21,7 @@ from reusable_holdout.queries import (
     log_loss,
     mae,
     mse,
+    negated,
     precision,
     quantile_loss,
     r2,
@@ -63,6 +64,8 @@ def problems():
         "mse": (mse(lower=0, upper=1), real, values),
         "rmse": (rmse(lower=0, upper=1), real, values),
         "rmse above a floor": (rmse(lower=0, upper=1, floor=0.2), real, values),
+        "neg_log_loss": (resolve_metric("neg_log_loss"), three, matrices),
+        "rmse negated": (negated(rmse(lower=0, upper=1, floor=0.2)), real, values),
         "r2": (r2(lower=0, upper=1, variance=0.1), real, values),
         "quantile_loss": (quantile_loss(lower=0, upper=1, quantile=0.8), real, values),
         "own": (Metric(name="own", lower=0, upper=1, greater_is_better=False, loss=own_loss), real, values),
@@ -95,8 +98,8 @@ def problems():
 
 
 PROBLEMS = problems()
-MEANS = list(PROBLEMS)[:14]
-OTHERS = list(PROBLEMS)[14:]
+MEANS = list(PROBLEMS)[:16]
+OTHERS = list(PROBLEMS)[16:]
 GROUP = np.random.default_rng(8).random(ROWS) < 0.4
 
 
@@ -175,6 +178,7 @@ def test_a_weighted_mean_is_the_mean_of_rows_measured_alone(name, weights):
     if name.startswith("rmse"):
         exact = np.square(y - batch[0])
         expected = max(math.sqrt(np.average(exact, weights=w)), metric.parameters["floor"])
+        expected *= -1 if metric.greater_is_better else 1
     bound = metric.bind(y, sample_weight=w)
     units = bound.score(bound.prepare_many(batch))[0]
     span = metric.upper - metric.lower
@@ -230,7 +234,7 @@ def test_large_weights_of_many_rows_do_not_overflow():
 
 
 @for_each("weights", [(1, 2), (1, 2, 3, 4), (0, 1, 5, 1), (0.1, 0.7, 0.25, 1e-9), (1, 100, 100)])
-@for_each("name", ["accuracy", "mae", "rmse", "rmse above a floor", "r2", "quantile_loss"])
+@for_each("name", ["accuracy", "mae", "rmse", "rmse above a floor", "rmse negated", "r2", "quantile_loss"])
 def test_no_row_of_any_small_holdout_changes_a_weighted_score_by_more_than_declared(name, weights):
     metric, _, _ = PROBLEMS[name]
     y = np.zeros(len(weights), int if name == "accuracy" else float)
@@ -238,7 +242,7 @@ def test_no_row_of_any_small_holdout_changes_a_weighted_score_by_more_than_decla
     bound = metric.bind(y, sample_weight=weights, classes=classes)
     changes = largest_changes(bound, np.array([0, 1]) if name == "accuracy" else np.linspace(0, 1, 6))
     assert changes.max() <= allowed(bound)
-    if name != "rmse above a floor" and name != "quantile_loss":
+    if name not in {"rmse above a floor", "rmse negated", "quantile_loss"}:
         assert changes.max() == pytest.approx(float(bound.sensitivity) * GRID, rel=1e-6, abs=3)
     if not name.startswith("rmse"):
         shares = np.array(weights) / np.sum(weights)

@@ -247,7 +247,8 @@ class EvidenceGate(Gate, EvidenceCheck):
     ) -> NDArray[np.int64]:
         """What is accepted if it is 0 or more: the lesser of score beyond what was named, and evidence beyond need."""
         beyond = self.certificate.better * (measured[..., _SCORE] - priors)
-        return np.minimum(beyond, -super()._excess(measured, priors, length))
+        lesser: NDArray[np.int64] = np.minimum(beyond, -super()._excess(measured, priors, length))
+        return lesser
 
 
 class _OfTwo(EvidenceCheck):

@@ -175,7 +175,8 @@ def test_losses_are_negated(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("metric", "better"), [("roc_auc", 1), ("log_loss", -1), ("brier", -1), ("balanced_accuracy", 1)]
+    ("metric", "better"),
+    [("roc_auc", 1), ("log_loss", -1), ("neg_log_loss", -1), ("brier", -1), ("balanced_accuracy", 1)],
 )
 def test_metrics_of_probabilities_and_scores_work(make_guard, train, metric, better):
     guard = make_guard(metric=metric, tolerance=0.4)

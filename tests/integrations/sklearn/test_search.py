@@ -14,13 +14,14 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401 - makes the next import work
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     HalvingGridSearchCV,
     HalvingRandomSearchCV,
     RandomizedSearchCV,
+    cross_val_score,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
@@ -31,7 +32,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from reusable_holdout import Halted, ParquetRows, ReusableHoldout, verify
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries import Metric, mae
+from reusable_holdout.queries import Metric, mae, negated
 
 long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
 DEPTHS = {"max_depth": [1, 2, 3, 5, 8, 12]}
@@ -313,6 +314,7 @@ def test_a_candidate_without_a_score_is_not_asked_about(make_guard, train):
         ("roc_auc", "roc_auc"),
         ("average_precision", "average_precision"),
         ("brier", "neg_brier_score"),
+        ("neg_brier_score", "neg_brier_score"),
         ("f1", "f1"),
         ("f1_macro", "f1_macro"),
         ("precision_weighted", "precision_weighted"),
@@ -332,19 +334,50 @@ def test_the_scores_of_a_search_are_the_metric_they_are_taken_for(make_guard, tr
     assert by_name.best_score_ == best == sign * by_name.best_answer_.value
 
 
-def test_targets_with_bounds_are_asked_about_through_the_scorer_of_the_guard(tmp_path):
+@pytest.mark.parametrize("sign", [1, -1])
+def test_targets_with_bounds_are_asked_about_through_the_scorer_of_the_guard(sign):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 3))
     y = np.clip(X[:, 0] + rng.normal(size=3_000), -5, 5)
-    guard = ReusableHoldout(
-        X[1_000:], y[1_000:], metric=mae(lower=-5, upper=5), tolerance=3.0, queries=20, seed=0
-    )
+    error = mae(lower=-5, upper=5) if sign == 1 else negated(mae(lower=-5, upper=5))
+    guard = ReusableHoldout(X[1_000:], y[1_000:], metric=error, tolerance=3.0, queries=20, seed=0)
     for scoring in ("neg_mean_absolute_error", prior_scorer(guard)):
         search = GridSearchCV(Ridge(), {"alpha": [1.0, 1e6]}, scoring=scoring)
         guarded = GuardedSearchCV(search, guard).fit(X[:1_000], y[:1_000])
         assert guarded.best_params_ == {"alpha": 1.0}
-        assert guarded.best_score_ == -guarded.guard_results_["answer"].min()
-        assert guarded.best_answer_.value > 0
+        assert guarded.best_score_ == (-sign * guarded.guard_results_["answer"]).max()
+        assert sign * guarded.best_answer_.value > 0
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", get_scorer("neg_log_loss")])
+@pytest.mark.parametrize("ask", ["choose", "evaluate"])
+def test_a_guard_of_scikit_learns_name_has_its_sign_too(make_guard, train, scoring, ask):
+    guard = make_guard(metric="neg_log_loss", tolerance=0.9)
+    model = LogisticRegression()
+    search = GuardedSearchCV(GridSearchCV(model, {"C": [1e-5, 1.0]}, scoring=scoring), guard, ask=ask)
+    search.fit(*train)
+    means = [
+        cross_val_score(model.set_params(C=c), *train, scoring="neg_log_loss").mean() for c in (1e-5, 1.0)
+    ]
+    np.testing.assert_allclose(search.guard_results_["cv_mean"], means)
+    assert search.best_params_ == {"C": 1.0}
+    assert search.best_score_ == search.best_answer_.value < 0
+    assert guard.metric.lower <= search.best_answer_.low < search.best_answer_.high <= 0
+    answer = guard.evaluate(search.best_estimator_, prior=means[1])
+    assert answer.value < 0
+    assert verify(guard.ledger).sound
+
+
+def test_a_brier_score_of_three_classes_is_half_of_what_scikit_learn_calls_so(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 3))
+    y = (X + rng.normal(size=X.shape)).argmax(axis=1)
+    with ReusableHoldout(X[600:], y[600:], metric="brier", tolerance=0.3, queries=20, seed=0) as guard:
+        found = []
+        for scoring in ("neg_brier_score", prior_scorer(guard)):
+            search = GridSearchCV(LogisticRegression(), {"C": [1e-5, 1.0]}, scoring=scoring)
+            found.append(GuardedSearchCV(search, guard).fit(X[:600], y[:600]).guard_results_["cv_mean"])
+    np.testing.assert_allclose(*found)
 
 
 @pytest.mark.parametrize(
@@ -595,7 +628,7 @@ def test_a_score_on_its_way_from_a_worker_is_noise_to_others(make_guard, data):
 
     guard = make_guard()
     model = LogisticRegression().fit(*data)
-    score = int(guard._score(guard._holdout.predicted(model)[None])[0])
+    score = int(guard._scores_of([guard._holdout.predicted(model)])[0])
     concealed = [question_of(model, guard).score for _ in range(2)]
     assert concealed[0] != concealed[1]
     assert all(guard._content.reveal(one).tolist() == [score] for one in concealed)
