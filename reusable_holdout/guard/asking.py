@@ -9,7 +9,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds import Measured, MeasuredBoth, rail_of
+from reusable_holdout.guard.kinds import EvidenceFinal, Measured, MeasuredBoth, MeasuredRows, rail_of
 from reusable_holdout.guard.models import check_model, training_estimate
 from reusable_holdout.slips import checked_call
 
@@ -99,9 +99,17 @@ class Asking:
         bound = self._holdout.bound
         return [None if one is None else _score_on(bound, one) for one in prepared]
 
-    def _measured_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | int | None:
+    def _measured_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | MeasuredRows | int | None:
         """What a final needs: the score, with an exam those of all rows and of the exam's; None if one failed."""
-        rows = self._holdout.rows
+        rows, final = self._holdout.rows, self._ways.final
+        if isinstance(final, EvidenceFinal) and prepared is not None:
+            (score,) = self._scores_of([prepared])
+            bound = rows.every
+            return (
+                None
+                if score is None
+                else MeasuredRows(score, bound.row_terms(prepared), bound.relative_weights)
+            )
         if not self.plan.exam_rows or prepared is None:
             return self._scores_of([prepared])[0]
         every = _measured_on(rows.every, prepared)

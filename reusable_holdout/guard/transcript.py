@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         GuardedGate,
         Kind,
         MeasuredBoth,
+        MeasuredRows,
         Outcome,
         Reveal,
         State,
@@ -226,7 +227,7 @@ class Transcript(Recorded):
     def final(
         self,
         kinds: Sequence[Final],
-        scores: Sequence[MeasuredBoth | int | None],
+        scores: Sequence[MeasuredBoth | MeasuredRows | int | None],
         questions: Sequence[Query],
     ) -> list[Answer | None]:
         """Tell values as they are, once, durably; each may be of another metric.

@@ -10,7 +10,9 @@ from reusable_holdout.validity.alternatives import gaussian_width
 if TYPE_CHECKING:
     from reusable_holdout.validity.alternatives.gaussian_width import GaussianAnalysis
 
-__all__ = ["other_half_widths"]
+__all__ = ["FRESH_SHARE", "other_half_widths"]
+
+FRESH_SHARE = "a fresh share per query"
 
 _GAUSSIAN: dict[GaussianAnalysis, str] = {
     "best": "Gaussian noise, best",
@@ -38,7 +40,7 @@ def other_half_widths(
         Range of the metric.
     """
     split = sample_splitting_half_width(bound, queries=queries, beta=beta, estimate=estimate)
-    widths = {"a fresh share per query": split * span}
+    widths = {FRESH_SHARE: split * span}
     if _is_plain_mean(bound):
         for analysis, name in _GAUSSIAN.items():
             found = gaussian_width(rows=bound.rows, queries=queries, beta=beta, analysis=analysis)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import expected_charges_of_stages
 from reusable_holdout.plan.numbers import real, whole_or_none
-from reusable_holdout.plan.otherwise import other_half_widths
+from reusable_holdout.plan.otherwise import FRESH_SHARE, other_half_widths
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import LADDERS
+from reusable_holdout.validity import LADDERS, fixed_queries_half_width
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,8 +131,10 @@ class Outlook:
         bound = self._certificate.bound
         if self.exam_rows:
             bound = bound.of_rows(self.rows)
-        unit = (self.estimate - self.lower) / self.span
         level = math.log(self._wish.beta / 2.0)
+        if self._certificate.final_by_evidence:
+            return self._certificate.likely_half_width(-level, self.estimate)
+        unit = (self.estimate - self.lower) / self.span
         width = bound.upper(unit, log_level=level) - bound.lower(unit, log_level=level)
         return float(width) * self.span / 2.0
 
@@ -179,13 +181,31 @@ class Outlook:
         A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
         theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
         """
-        return other_half_widths(
-            self.certificate().bound,
+        widths = other_half_widths(
+            self._certificate.bound,
             queries=self.queries,
             beta=self._wish.beta,
             estimate=(self.estimate - self.lower) / self.span,
             span=self.span,
         )
+        share = self._certificate.bound.rows // self.queries
+        if self._certificate.by_evidence and share:
+            fresh = self._certificate.of_rows(share)
+            widths[FRESH_SHARE] = fresh.likely_half_width(self._nats_of_fixed, self.estimate)
+        return widths
+
+    @property
+    def fixed_half_width(self) -> float:
+        """Half-width around `estimate` if all questions had been written down before the first answer: an oracle's."""
+        if self._certificate.by_evidence:
+            return self._certificate.likely_half_width(self._nats_of_fixed, self.estimate)
+        unit = (self.estimate - self.lower) / self.span
+        bound, beta = self._certificate.bound, self._wish.beta
+        return self.span * fixed_queries_half_width(bound, queries=self.queries, beta=beta, estimate=unit)
+
+    @property
+    def _nats_of_fixed(self) -> float:
+        return math.log(2.0 * self.queries / self._wish.beta)
 
     @property
     def vacuous(self) -> bool:

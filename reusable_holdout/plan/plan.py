@@ -358,7 +358,8 @@ class Plan(Outlook, Privacy):
             upper=span,
             least_threshold=min(self._compared.deviation_sd(self.rows), 1.0) * 2.0 * span,
             shares=BY_EVIDENCE if by_evidence and self.policy != "gate" else certificate.shares,
-            spread=span if by_evidence else None,
+            spread=span,
+            by_evidence=by_evidence,
         )
 
     # ---- records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from reusable_holdout.validity import LADDERS, fixed_queries_half_width, majority_attack_gain
+from reusable_holdout.validity import LADDERS, majority_attack_gain
 
 if TYPE_CHECKING:
     from reusable_holdout.plan.plan import Plan
@@ -104,6 +104,8 @@ def _half_width(plan: Plan, charges: int) -> str:
 
 def _privacy(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
     end = "without the final"
+    if plan.comparison_noise < 2.0 * plan.noise_scale:
+        end += " and comparisons of two models"
     if plan.final_noise:
         end = f"with a final of one model; each more adds {plan.final_epsilon:.3g}"
     rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}; {end}")]
@@ -116,9 +118,7 @@ def _privacy(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _otherwise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
-    bound = plan.certificate().bound
-    beta, estimate = 1.0 - plan.confidence, (plan.estimate - plan.lower) / plan.span
-    fixed = fixed_queries_half_width(bound, queries=plan.queries, beta=beta, estimate=estimate) * plan.span
+    fixed = plan.fixed_half_width
     widths = plan.other_half_widths
     rows = [
         ("fixed queries", f"+-{fixed:.4f}: all written down before the first answer (an oracle)"),

@@ -200,7 +200,8 @@ class Wish:
             told_before=self.shared.told_before,
             exam_rows=self.exam_rows(rows),
             sensitivity=self.influence / self.asked(rows),
-            spread=self.row_spread if self.by_evidence else None,
+            spread=self.row_spread if self.family in BY_ROWS else None,
+            by_evidence=self.by_evidence,
         )
 
     def own_charge_nats(self, rows: int) -> float:

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from reusable_holdout.mechanisms.calibration import Calibration
 from reusable_holdout.validity.evidence import Evidence, likely_rows
+from reusable_holdout.validity.evidence_set import EvidenceSet
 from reusable_holdout.validity.noise_tails import NOISE_BETA, NoiseTails
 from reusable_holdout.validity.transcript_code import FINAL_SHARE, TranscriptCode
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
     from reusable_holdout.validity.bound import ConfidenceBound
+    from reusable_holdout.validity.evidence import EvidenceRows
 
 __all__ = ["BY_EVIDENCE", "GRID_SLACK", "TWO_SIDED", "Certificate", "Interval", "Shares"]
 
@@ -98,12 +100,14 @@ class Certificate:
     final_noise : float
         Scale of the Laplace noise of a final, in the metric's unit; 0 for none.
     exam_rows : int
-        Rows that are kept for the final, beside those of `bound`; 0 for none.
+        EvidenceRows that are kept for the final, beside those of `bound`; 0 for none.
     sensitivity : float
         Largest change of the statistic, normalised, when one row changes.
     spread : float or None
-        None where agreement is decided by a distance. Where it is decided by the rows' evidence, a public guess of the
-        standard deviation of a row's term, in the metric's unit: no interval rests on it.
+        Of a mean of graded losses: a public guess of their standard deviation over the rows, in the metric's unit. No
+        interval rests on it. None of other metrics.
+    by_evidence : bool
+        Whether the rows' evidence decides if an answer is agreed, not a distance; not without a spread.
 
     Notes
     -----
@@ -146,6 +150,7 @@ class Certificate:
     exam_rows: int = 0
     sensitivity: float = 0.0
     spread: float | None = None
+    by_evidence: bool = False
 
     @property
     def span(self) -> float:
@@ -257,6 +262,21 @@ class Certificate:
         told = 1.0 - FINAL_NOISE_SHARE if self.final_noise else 1.0
         return self.around(value - reach, value + reach, length=length, share=0.5 * told)
 
+    @property
+    def final_by_evidence(self) -> bool:
+        """Whether a final shows the set that the rows' evidence leaves: of graded losses, without noise or an exam."""
+        return self.spread is not None and not self.final_noise and not self.exam_rows
+
+    def final_set(self, length: float) -> EvidenceSet:
+        """Set that a final by evidence shows at a description length."""
+        return EvidenceSet(-float(self.log_level(length, 0.5)), self.bound.rows)
+
+    def likely_half_width(self, nats: float, estimate: float) -> float:
+        """Half-width of the set that rows of the guessed spread leave, each end at so many nats; the metric's unit."""
+        rows = self._likely_rows((estimate - self.lower) / self.span)
+        least, most = EvidenceSet(nats, self.bound.rows).of(rows)
+        return (most - least) / 2.0 * self.span
+
     def of_rows(self, rows: int) -> Certificate:
         """Certificate of other rows of the same kind."""
         return replace(self, bound=self.bound.of_rows(rows))
@@ -264,6 +284,8 @@ class Certificate:
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
         length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
+        if self.by_evidence:
+            return self.likely_half_width(-float(self.log_level(length, self.shares.agreed)), estimate)
         low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)
         return float(high - low) / 2.0
 
@@ -273,6 +295,8 @@ class Certificate:
             self.final_length(charges=charges, nats=nats, answers=answers),
             self.final_reach(answers),
         )
+        if self.final_by_evidence:
+            return self.likely_half_width(-float(self.log_level(length, 0.5)), estimate)
         if not self.exam_rows:
             low, high = self.final_interval(estimate, reach=reach, length=length)
             return float(high - low) / 2.0
@@ -335,7 +359,7 @@ class Certificate:
         Another tolerance and another least threshold may be named than the plan's. Where evidence decides, rows whose
         spread is as guessed are agreed up to it, and none deviates less than the least one.
         """
-        if self.spread is not None:
+        if self.by_evidence:
             limit = self.tolerance if tolerance is None else tolerance
             if isinstance(prior, np.ndarray):
                 return np.array([self._likely_threshold(one, length, limit) for one in prior.tolist()])
@@ -353,11 +377,13 @@ class Certificate:
     def _likely_threshold(self, prior: float, length: float, tolerance: float) -> float:
         evidence = self.evidence(prior, tolerance)
         needed = self.evidence_needed(evidence, length)
-        spread = cast("float", self.spread) / self.span
         return self.span * min(
-            evidence.reach(needed, lambda mean: likely_rows(mean, spread, self.bound.rows), above=above)
-            for above in (True, False)
+            evidence.reach(needed, self._likely_rows, above=above) for above in (True, False)
         )
+
+    def _likely_rows(self, mean: float) -> EvidenceRows:
+        """EvidenceRows of a mean, normalised, that spread as is guessed."""
+        return likely_rows(mean, cast("float", self.spread) / self.span, self.bound.rows)
 
     def tidy(self, value: float) -> float:
         """Hide what lies below the noise grid, and stay within the bounds."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reusable_holdout.validity import ConfidenceBound
-from reusable_holdout.validity.evidence import Evidence, Null, Rows, likely_rows, worst_rows
+from reusable_holdout.validity.evidence import Evidence, EvidenceRows, Null, likely_rows, worst_rows
 
 VALUES = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
 
@@ -104,7 +104,7 @@ def test_terms_and_their_counts_give_the_same():
     terms = np.random.default_rng(5).choice(VALUES, size=1_000)
     values, counts = np.unique(terms, return_counts=True)
     evidence = Evidence(0.5, 0.1)
-    assert evidence.of_rows(terms) == pytest.approx(evidence.of(Rows(values, counts)), abs=1e-9)
+    assert evidence.of_rows(terms) == pytest.approx(evidence.of(EvidenceRows(values, counts)), abs=1e-9)
     assert evidence.of_rows(terms) == pytest.approx(evidence.of_rows(terms, np.ones(1_000)), abs=1e-9)
     assert evidence.of_rows(terms) == pytest.approx(evidence.of_rows(terms[::-1]), abs=1e-9)
 
@@ -133,7 +133,7 @@ def test_no_law_makes_agreed_and_charged_intervals_miss_more_than_their_level(ro
     worst = 0.0
     for named, tolerance in itertools.product([0.3, 0.5, 0.8], [0.1, 0.2, 0.35]):
         evidence = Evidence(named, tolerance)
-        agreed = np.array([evidence.of(Rows(values, each.astype(float))) for each in counts])
+        agreed = np.array([evidence.of(EvidenceRows(values, each.astype(float))) for each in counts])
         agreed = agreed >= -math.log(0.8 * level)
         for p0, p1 in itertools.product(np.linspace(0, 1, 21), repeat=2):
             if p0 + p1 > 1.0:

@@ -10,6 +10,7 @@ from reusable_holdout.guard.kinds.evidence import (
     EvidenceGateCompare,
     EvidenceGuessAndCheck,
 )
+from reusable_holdout.guard.kinds.evidence_final import EvidenceFinal, MeasuredRows
 from reusable_holdout.guard.kinds.exam import ExamFinal, Measured, MeasuredBoth
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
@@ -33,6 +34,7 @@ __all__ = [
     "Compare",
     "EvidenceCheck",
     "EvidenceCompare",
+    "EvidenceFinal",
     "EvidenceGate",
     "EvidenceGateCompare",
     "EvidenceGuessAndCheck",
@@ -49,6 +51,7 @@ __all__ = [
     "Ladder",
     "Measured",
     "MeasuredBoth",
+    "MeasuredRows",
     "Outcome",
     "ParameterFreeLadder",
     "ParameterFreeLadderWarning",

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
+from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Interval, worst_rows
+from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +61,43 @@ class EvidenceCheck(Check):
     def check_room(
         self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
     ) -> None:
-        """Any tolerance can be kept: rows that do not certify it are charged."""
+        """Refuse a tolerance that no rows could certify now, not even such as are all what was stated.
+
+        Raises
+        ------
+        InputError
+            Naming a tolerance that rows could certify.
+        """
+        if tolerances is None:
+            return
+        length = self.length(state)
+        for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
+            if not self._possible(prior, tolerance, length):
+                wider = self._least(prior, tolerance, length)
+                raise InputError(
+                    f"a tolerance must be at least {wider:g} at this prior after {state.charges} charges, for "
+                    f"{self.certificate.bound.rows:,} rows to certify it; got {tolerance:g}; nothing was asked and "
+                    "nothing was charged; widen it"
+                )
+
+    def _possible(self, prior: float, tolerance: float, length: float) -> bool:
+        certificate = self.certificate
+        evidence = self._evidence(prior, tolerance)
+        alike = np.array([(prior - certificate.lower) / certificate.span])
+        found = evidence.of(EvidenceRows(alike, np.array([float(certificate.bound.rows)])))
+        needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
+        return found >= needed * (1.0 + 1e-9)  # whatever the noise
+
+    def _least(self, prior: float, refused: float, length: float) -> float:
+        """Tolerance that is possible, and hardly larger than the least one."""
+        kept = 2.0 * self.certificate.span
+        while kept - refused > 1e-4 * kept:
+            middle = (refused + kept) / 2.0
+            if self._possible(prior, middle, length):
+                kept = middle
+            else:
+                refused = middle
+        return round_up(kept)
 
     def agreed(
         self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float

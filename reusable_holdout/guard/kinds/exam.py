@@ -15,6 +15,7 @@ from reusable_holdout.validity import ConfidenceBound, Interval
 if TYPE_CHECKING:
     from typing import Any
 
+    from reusable_holdout.guard.kinds.evidence_final import MeasuredRows
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Certificate
 
@@ -144,7 +145,12 @@ class ExamFinal(Final):
     # ---- rule
 
     def decide(
-        self, measured: MeasuredBoth | int | None, question: bytes, *, length: float = 0.0, answers: int = 1
+        self,
+        measured: MeasuredBoth | MeasuredRows | int | None,
+        question: bytes,
+        *,
+        length: float = 0.0,
+        answers: int = 1,
     ) -> Outcome:
         """Tell both; None if the model or metric failed on the holdout."""
         if measured is None:

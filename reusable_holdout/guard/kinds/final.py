@@ -11,6 +11,7 @@ from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard.kinds.evidence_final import MeasuredRows
     from reusable_holdout.guard.kinds.exam import MeasuredBoth
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import Certificate
@@ -90,7 +91,12 @@ class Final(Kind):
     # ---- rule
 
     def decide(
-        self, measured: MeasuredBoth | int | None, question: bytes, *, length: float = 0.0, answers: int = 1
+        self,
+        measured: MeasuredBoth | MeasuredRows | int | None,
+        question: bytes,
+        *,
+        length: float = 0.0,
+        answers: int = 1,
     ) -> Outcome:
         """Tell a score on the grid; None if the model or metric failed on the holdout."""
         certificate = self.certificate

@@ -15,6 +15,7 @@ from reusable_holdout.guard.kinds.evidence import (
     EvidenceGateCompare,
     EvidenceGuessAndCheck,
 )
+from reusable_holdout.guard.kinds.evidence_final import EvidenceFinal
 from reusable_holdout.guard.kinds.exam import ExamFinal
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
@@ -98,10 +99,16 @@ def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = N
         comparison,
         Reveal(told, noise),
         Choose(told, noise),
-        ExamFinal(told, noise) if plan.exam_rows else Final(told, noise),
+        _final_of(told)(told, noise),
         GuardedGate(policy, noise) if isinstance(policy, Gate) else None,
         GuardedCompare(comparison, noise) if isinstance(comparison, Gate) else None,
     )
+
+
+def _final_of(certificate: Certificate) -> type[Final]:
+    if certificate.exam_rows:
+        return ExamFinal
+    return EvidenceFinal if certificate.final_by_evidence else Final
 
 
 def rail_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise, paired: bool) -> Gate:
@@ -114,12 +121,12 @@ def rail_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise, paired: b
 
 
 def _of_scores(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check:
-    made = POLICIES[policy] if certificate.spread is None else _BY_EVIDENCE[policy][0]
+    made = POLICIES[policy] if not certificate.by_evidence else _BY_EVIDENCE[policy][0]
     return made(certificate, noise)
 
 
 def _of_differences(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check | None:
     if policy not in COMPARISONS:
         return None
-    made = COMPARISONS[policy] if certificate.spread is None else _BY_EVIDENCE[policy][1]
+    made = COMPARISONS[policy] if not certificate.by_evidence else _BY_EVIDENCE[policy][1]
     return made(certificate, noise)
