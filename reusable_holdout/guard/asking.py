@@ -9,7 +9,14 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds import EvidenceFinal, Measured, MeasuredBoth, MeasuredRows, rail_of
+from reusable_holdout.guard.kinds import (
+    EvidenceFinal,
+    EvidenceReveal,
+    Measured,
+    MeasuredBoth,
+    MeasuredRows,
+    rail_of,
+)
 from reusable_holdout.guard.models import check_model, training_estimate
 from reusable_holdout.slips import checked_call
 
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.content import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Gate, Ways
+    from reusable_holdout.guard.kinds import Check, Gate, Kind, Ways
     from reusable_holdout.guard.kinds.stated import Asked
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
@@ -99,19 +106,18 @@ class Asking:
         bound = self._holdout.bound
         return [None if one is None else _score_on(bound, one) for one in prepared]
 
+    def _measured_with_rows(self, kind: Kind, prepared: NDArray[Any] | None) -> MeasuredRows | int | None:
+        """Score of one model or prediction, with its rows' terms for a kind that needs them; None if it failed."""
+        bound, (score,) = self._holdout.bound, self._scores_of([prepared])
+        if score is None or prepared is None or not isinstance(kind, EvidenceFinal | EvidenceReveal):
+            return score
+        return MeasuredRows(score, bound.row_terms(prepared), bound.relative_weights)
+
     def _measured_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | MeasuredRows | int | None:
         """What a final needs: the score, with an exam those of all rows and of the exam's; None if one failed."""
-        rows, final = self._holdout.rows, self._ways.final
-        if isinstance(final, EvidenceFinal) and prepared is not None:
-            (score,) = self._scores_of([prepared])
-            bound = rows.every
-            return (
-                None
-                if score is None
-                else MeasuredRows(score, bound.row_terms(prepared), bound.relative_weights)
-            )
+        rows = self._holdout.rows
         if not self.plan.exam_rows or prepared is None:
-            return self._scores_of([prepared])[0]
+            return self._measured_with_rows(self._ways.final, prepared)
         every = _measured_on(rows.every, prepared)
         exam = None if rows.exam is None else _measured_on(rows.exam, prepared)
         return None if every is None else MeasuredBoth(every, exam)

@@ -151,7 +151,7 @@ class Record:
         if kind == "evaluate":
             least, most = 0.0, self._ways.policy.certificate.charge_nats
         elif kind == "reveal":
-            least, most = min(self._ways.reveal.code.nats), self._ways.reveal.code.worst
+            least, most = self._ways.reveal.least_nats(), self._ways.reveal.worst_nats()
         elif kind == "choose":
             least = min(self._ways.choose.code.nats) + choice_nats(1, count)
             most = self._ways.choose.worst_nats(count)

@@ -120,7 +120,7 @@ class Transcript(Recorded):
 
         return self._answered(kind, question, decide)
 
-    def reveal(self, kind: Reveal, score: int | None, prior: float, question: Query) -> Answer:
+    def reveal(self, kind: Reveal, score: MeasuredRows | int | None, prior: float, question: Query) -> Answer:
         """Tell the cell of a value, durably.
 
         Raises
@@ -132,7 +132,7 @@ class Transcript(Recorded):
         """
 
         def decide(state: State) -> tuple[Terms, Outcome]:
-            kind.check_affordable(kind.code.worst, state, "a reveal")
+            kind.check_affordable(kind.worst_nats(), state, "a reveal")
             terms = kind.terms(prior, state, None)
             if score is None:
                 return terms, kind.fail(terms, state)

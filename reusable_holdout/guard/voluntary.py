@@ -123,8 +123,8 @@ class Voluntary(Asking):
 
         (label,) = checked_names([name], 1)
         needed = self._transcript.needs_rows(self._ways.reveal, question, refuse)
-        (score,) = self._scores_of(prepared) if needed else [None]
-        return self._told(self._transcript.reveal(self._ways.reveal, score, prior, Query(question, label)))
+        measured = self._measured_with_rows(self._ways.reveal, next(iter(prepared))) if needed else None
+        return self._told(self._transcript.reveal(self._ways.reveal, measured, prior, Query(question, label)))
 
     @checked_call
     def choose(

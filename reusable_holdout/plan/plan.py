@@ -21,6 +21,7 @@ from reusable_holdout.plan.report import report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.wish import (
+    BY_ROWS,
     MOST_QUERIES,
     MOST_ROWS,
     MOST_TOLERANCE,
@@ -30,7 +31,7 @@ from reusable_holdout.plan.wish import (
     round_up,
 )
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import BY_EVIDENCE, REVEAL, Certificate, Policy, worst_choice_nats
+from reusable_holdout.validity import BY_EVIDENCE, REVEAL, WIDTHS, Certificate, Policy, worst_choice_nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -290,7 +291,9 @@ class Plan(Outlook, Privacy):
         )
 
     def _reserved_nats(self) -> float:
-        return (self.reveals + len(self.choices)) * REVEAL.worst + sum(map(worst_choice_nats, self.choices))
+        widths = WIDTHS.worst if self.family in BY_ROWS else 0.0  # which a reveal of graded losses tells, too
+        cells = (self.reveals + len(self.choices)) * REVEAL.worst + self.reveals * widths
+        return cells + sum(map(worst_choice_nats, self.choices))
 
     def _set_a_choice_aside(self) -> None:
         """Keep room for one choice, where the other numbers leave a charge beside it."""

@@ -19,6 +19,7 @@ __all__ = [
     "FAILED",
     "GATE",
     "REVEAL",
+    "WIDTHS",
     "Cell",
     "CellCode",
     "FactorCode",
@@ -260,6 +261,9 @@ class FactorCode:
 def _edge(k: int) -> float:
     return 0.04 * k + 0.012 * k * k
 
+
+WIDTHS = FactorCode(below=15, above=8)
+"""How many times the guessed half-width the rows' own set has; no cell costs more than 3.9 nats."""
 
 COUNTS = FactorCode(below=48, above=15)
 """How many times the guessed rows the class counts are worth; no cell costs more than 4.9 nats."""

@@ -19,11 +19,14 @@ from reusable_holdout.guard.kinds import (
     Compare,
     EvidenceCheck,
     EvidenceCompare,
+    EvidenceFinal,
     EvidenceGate,
+    EvidenceReveal,
     ExamFinal,
     Final,
     Measured,
     MeasuredBoth,
+    MeasuredRows,
     Reveal,
     State,
 )
@@ -116,8 +119,10 @@ class Game:
             }
         )
         self.ask = (POLICIES if self.tolerance is None else BY_EVIDENCE)[self.policy](self.certificate, NOISE)
-        self.reveal, self.choose = Reveal(halves, NOISE), Choose(halves, NOISE)
-        self.final = ExamFinal(halves, NOISE) if self.exam else Final(halves, NOISE)
+        self.reveal = (Reveal if self.tolerance is None else EvidenceReveal)(halves, NOISE)
+        self.choose = Choose(halves, NOISE)
+        plain = Final if self.tolerance is None else EvidenceFinal
+        self.final = ExamFinal(halves, NOISE) if self.exam else plain(halves, NOISE)
         self.compare = (Compare if self.tolerance is None else EvidenceCompare)(paired, NOISE)
         self.stated = sorted(
             {step / (self.priors * self.rows) for step in range(self.priors * self.rows + 1)}
@@ -150,9 +155,11 @@ class Game:
 
     def decided_on(self, kind, score, rows, prior):
         """What a kind decides on: the score, and if evidence decides that of the rows' terms."""
-        if not kind.measures_rows:
-            return score
         terms = (np.array(rows) * GRID).astype(np.int64)
+        if isinstance(kind, EvidenceReveal | EvidenceFinal):
+            return MeasuredRows(score, terms, None)
+        if not getattr(kind, "measures_rows", False):
+            return score
         return kind.weighed(_EQUAL, np.array([[score, *terms]]), np.array([prior]), None)[0]
 
     def told_one(self, name, prior, state, truth):
@@ -259,7 +266,8 @@ class Game:
     def measured(self, score, passed):
         """What a final measures."""
         if not self.exam:
-            return score * GRID // self.rows
+            rows = [1.0] * score + [0.0] * (self.rows - score)
+            return self.decided_on(self.final, score * GRID // self.rows, rows, 0.0)
         every = self.rows + self.exam
         return MeasuredBoth(
             Measured((score + passed) * GRID // every, "binomial", every, 1.0 / every),

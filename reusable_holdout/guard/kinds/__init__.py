@@ -11,6 +11,7 @@ from reusable_holdout.guard.kinds.evidence import (
     EvidenceGuessAndCheck,
 )
 from reusable_holdout.guard.kinds.evidence_final import EvidenceFinal, MeasuredRows
+from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
 from reusable_holdout.guard.kinds.exam import ExamFinal, Measured, MeasuredBoth
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
@@ -38,6 +39,7 @@ __all__ = [
     "EvidenceGate",
     "EvidenceGateCompare",
     "EvidenceGuessAndCheck",
+    "EvidenceReveal",
     "ExamFinal",
     "Final",
     "Gate",

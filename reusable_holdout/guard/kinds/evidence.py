@@ -10,7 +10,7 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
-from reusable_holdout.guard.kinds.stated import StatedWithTolerance
+from reusable_holdout.guard.kinds.stated import TOLERANCE_GRID, StatedWithTolerance
 from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
@@ -45,6 +45,11 @@ class EvidenceCheck(Check):
     """
 
     measures_rows: ClassVar[bool] = True
+
+    @property
+    def least_threshold(self) -> float:
+        """No question has a threshold below this: half the smallest tolerance that can be stated."""
+        return self.certificate.span / TOLERANCE_GRID / 2.0
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Unit of the cells: half the tolerance."""
@@ -216,7 +221,7 @@ class EvidenceCheck(Check):
         return int(np.asarray(measured)[_SCORE])
 
 
-class EvidenceGuessAndCheck(StatedWithTolerance, EvidenceCheck):
+class EvidenceGuessAndCheck(EvidenceCheck, StatedWithTolerance):
     """The same, within the tolerance that is named for each question."""
 
     name: ClassVar[str] = "guess-and-check"
@@ -315,7 +320,7 @@ class EvidenceCompare(_OfTwo, EvidenceGuessAndCheck):
     name: ClassVar[str] = "compare"
 
 
-class EvidenceGateCompare(_OfTwo, StatedWithTolerance, EvidenceGate):
+class EvidenceGateCompare(_OfTwo, EvidenceGate, StatedWithTolerance):
     """A gate on the difference of two models: whether the new one is better by what was named, within the tolerance."""
 
     name: ClassVar[str] = "gate-compare"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from reusable_holdout.validity import REVEAL, Interval
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.kinds.evidence_final import MeasuredRows
     from reusable_holdout.guard.kinds.kind import State
     from reusable_holdout.validity import CellCode
 
@@ -57,6 +58,10 @@ class Reveal(Check):
             raise self.unknown(told)
         return super().outcome(told, terms)._replace(charged=False)
 
+    def least_nats(self) -> float:
+        """Cost of the cheapest outcome."""
+        return min(self.code.nats)
+
     def worst_nats(self, candidates: int = 1) -> float:
         """Cost of the dearest outcome."""
         return self.code.worst
@@ -84,9 +89,15 @@ class Reveal(Check):
 
     # ---- rule
 
-    def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
+    def decide(
+        self,
+        score: MeasuredRows | int | NDArray[np.int64],
+        terms: Terms,
+        question: bytes,
+        state: State,
+    ) -> Outcome:
         """Round a value with noise to its cell."""
-        return self._charge(self._resumed(0), int(score), terms, question)
+        return self._charge(self._resumed(0), int(cast("int", score)), terms, question)
 
     def check_affordable(self, nats: float, state: State, what: str) -> None:
         """Refuse a question whose dearest outcome would break a promise of the plan, by public numbers alone.

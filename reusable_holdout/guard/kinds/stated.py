@@ -15,11 +15,11 @@ from reusable_holdout.queries import GRID
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Asked", "Stated", "StatedWithTolerance"]
+__all__ = ["TOLERANCE_GRID", "Asked", "Stated", "StatedWithTolerance"]
 
 _NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
 _NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
-_TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
+TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
 
 
 class Asked(NamedTuple):
@@ -118,7 +118,7 @@ class StatedWithTolerance(Stated):
         return stated, limits, [self._unit(*pair) for pair in zip(units, limits.tolist(), strict=True)]
 
     def _unit(self, unit: int, tolerance: float) -> int:
-        return unit + (round(tolerance / self.certificate.span * _TOLERANCE_GRID) << 33)
+        return unit + (round(tolerance / self.certificate.span * TOLERANCE_GRID) << 33)
 
     def _checked(self, tolerances: ArrayLike, count: int) -> NDArray[np.float64]:
         span = self.certificate.span
@@ -126,7 +126,7 @@ class StatedWithTolerance(Stated):
             limits = np.asarray(tolerances, dtype=np.float64)
         except (TypeError, ValueError):
             limits = np.zeros(0)
-        if limits.shape != (count,) or not ((limits >= span / _TOLERANCE_GRID) & (limits <= span)).all():
+        if limits.shape != (count,) or not ((limits >= span / TOLERANCE_GRID) & (limits <= span)).all():
             raise InputError(
                 f"tolerances must be {count} numbers in (0, {span:g}], one for each question; got {tolerances!r}; "
                 "nothing was asked and nothing was charged"

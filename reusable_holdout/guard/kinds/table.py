@@ -16,6 +16,7 @@ from reusable_holdout.guard.kinds.evidence import (
     EvidenceGuessAndCheck,
 )
 from reusable_holdout.guard.kinds.evidence_final import EvidenceFinal
+from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
 from reusable_holdout.guard.kinds.exam import ExamFinal
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.gate import Gate
@@ -97,12 +98,16 @@ def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = N
     return Ways(
         policy,
         comparison,
-        Reveal(told, noise),
+        _reveal_of(plan, told)(told, noise),
         Choose(told, noise),
         _final_of(told)(told, noise),
         GuardedGate(policy, noise) if isinstance(policy, Gate) else None,
         GuardedCompare(comparison, noise) if isinstance(comparison, Gate) else None,
     )
+
+
+def _reveal_of(plan: Plan, certificate: Certificate) -> type[Reveal]:
+    return EvidenceReveal if certificate.spread is not None and plan.privacy_is_vacuous else Reveal
 
 
 def _final_of(certificate: Certificate) -> type[Final]:
