@@ -12,7 +12,8 @@ on a slice of the rows, too, as coins decide, and the run ends with a final (`as
 
 Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
 threshold is less than two standard deviations, it has next to no noise and many charges, so that an attacker learns as
-much as she can, and only the certificate stands in her way.
+much as she can, and only the certificate stands in her way. Where evidence decides (Brier score and log loss, but for
+the ladder) its plan expects rows that spread a third as much as they do.
 
 Beside them stand plain holdouts with the textbook's interval for so many questions (normal, Bonferroni), which is valid
 for questions that were fixed in advance: the attacks break it.
@@ -73,6 +74,7 @@ DEVIATION = {
     "roc_auc": 0.577,
     "log_loss": 0.55,
 }  # times sqrt(rows), of random votes
+ESTIMATE = {"brier": 0.31, "log_loss": 0.84}  # of random votes, by the metrics that are decided by evidence
 
 
 class TextbookAnswer(NamedTuple):
@@ -112,6 +114,11 @@ class Setup(NamedTuple):
         return self.seed % 2 == 1
 
     @property
+    def by_evidence(self) -> bool:
+        """Whether the rows' evidence decides, not a distance."""
+        return self.metric in ESTIMATE and self.policy in {"thresholdout", "guess-and-check"}
+
+    @property
     def deviation(self) -> float:
         """Standard deviation of the score of random votes."""
         return DEVIATION[self.metric] / math.sqrt(ROWS)
@@ -121,7 +128,14 @@ class Setup(NamedTuple):
         if self.policy == TEXTBOOK:
             return TextbookHoldout(labels, self.metric)
         chosen: dict[str, Any] = {"policy": self.policy}
-        if self.talkative:
+        if self.by_evidence:  # a guess that is far too low makes a tolerance that few honest questions keep
+            guess, charges = (0.3, 40) if self.talkative else (1.0, 4)
+            chosen |= {
+                "spread": guess * DEVIATION[self.metric],
+                "charges": charges,
+                "estimate": ESTIMATE[self.metric],
+            }
+        elif self.talkative:
             chosen |= {"threshold": 1.6 * self.deviation, "charges": 40, "noise_scale": 1e-5}
         else:
             chosen |= {"threshold": 4.0 * self.deviation, "charges": 4}
