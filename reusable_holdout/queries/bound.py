@@ -148,6 +148,11 @@ class BoundMetric(HoldsLabels):
         terms: NDArray[np.int64] = np.rint(mean.shares(query[chosen]) * GRID).astype(np.int64)
         return terms
 
+    def score_of_terms(self, terms: NDArray[np.int64]) -> int:
+        """The statistic of :meth:`row_terms`, as :meth:`score` gives it."""
+        total, whole = self._mean_over_rows()[0].total(terms)
+        return total // whole
+
     @property
     def relative_weights(self) -> NDArray[np.float64] | None:
         """Weights of these rows, as fractions of the largest; None if all are equal."""

@@ -26,7 +26,11 @@ _SMALLEST = (
 )
 _LARGEST = 0.95  # of the bet that one row could lose
 _BLOCK = 1 << 14  # rows: what a processor's cache holds
-_FACTORS = 16  # whose product is taken before its logarithm; it is between 1e-21 and 1e193
+_FACTORS = (
+    64,
+    16,
+)  # whose product is taken before its logarithm, where it cannot overflow: above 1e-84, or below 1e193
+_MODERATE = 1e4  # bet: 64 factors of less than 1 + that are below 1e257
 _LEAST_MEAN = 1e-12  # nobody bets on less
 _BISECTIONS = 48
 
@@ -70,12 +74,14 @@ def gains_of_rows(
 ) -> NDArray[np.float64]:
     """Logarithm of what each bet has gained on all rows: of the product of ``1 + bet * weight * (term - mean)``."""
     logs = np.zeros(len(bets))
+    many, few = _FACTORS
+    together = many if float(bets.max()) < _MODERATE else few
     for start in range(0, len(terms), _BLOCK):
         rows = slice(start, start + _BLOCK)
         gains = terms[rows] - mean if weights is None else weights[rows] * (terms[rows] - mean)
-        padded = np.zeros(-(-len(gains) // _FACTORS) * _FACTORS)
+        padded = np.zeros(-(-len(gains) // together) * together)
         padded[: len(gains)] = gains
-        by_factor = padded.reshape(_FACTORS, -1)
+        by_factor = padded.reshape(together, -1)
         logs += [float(np.log(np.prod(1.0 + bet * by_factor, axis=0)).sum()) for bet in bets]
     return logs
 

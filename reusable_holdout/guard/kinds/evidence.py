@@ -127,9 +127,8 @@ class EvidenceCheck(Check):
 
     def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
         """Score of each question on the grid, and the terms of its rows; shape (queries, 1 + rows)."""
-        scores = bound.score(prepared)
         each = [bound.row_terms(query) for query in prepared]
-        return np.column_stack([scores, np.stack(each)])
+        return np.stack([np.concatenate([[bound.score_of_terms(terms)], terms]) for terms in each])
 
     def weighed(
         self,
