@@ -12,6 +12,7 @@ user, or a row with its copies, is one draw.
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +35,13 @@ class Rows(NamedTuple):
     name: str
     size: int  # of a group
     correlation: float  # of a model's mistakes within it
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of a group's mean."""
+        return math.sqrt(
+            ACCURACY * (1.0 - ACCURACY) * (self.correlation + (1.0 - self.correlation) / self.size)
+        )
 
 
 KINDS = (Rows("10 rows of each user", 10, CORRELATION), Rows("each row 20 times", 20, 1.0))
@@ -64,6 +72,7 @@ def one_run(rows: Rows, *, grouped: bool, seed: int) -> bool:
         charges=1,
         reveals=QUESTIONS,
         estimate=ACCURACY,
+        spread=rows.spread if grouped else None,
         seed=seed,
     )
     answers = (guard.reveal_predictions(one, prior=ACCURACY) for one in mistakes(rng, rows))
@@ -75,7 +84,15 @@ def width(rows: Rows, *, grouped: bool) -> float:
     labels = np.ones(GROUPS * (rows.size if grouped else 1), dtype=np.int64)
     users = np.repeat(np.arange(GROUPS), rows.size) if grouped else None
     guard = ReusableHoldout(
-        None, labels, groups=users, classes=[0, 1], queries=QUESTIONS, charges=1, estimate=ACCURACY, seed=0
+        None,
+        labels,
+        groups=users,
+        classes=[0, 1],
+        queries=QUESTIONS,
+        charges=1,
+        estimate=ACCURACY,
+        spread=rows.spread if grouped else None,
+        seed=0,
     )
     return guard.plan.final_half_width()
 

@@ -336,6 +336,7 @@ class Plan(Outlook, Privacy):
             noise_scale=self.noise_scale,
             lower=self.lower,
             upper=self.upper,
+            estimate=self.estimate,
             tolerance=self.tolerance,
             fixed_threshold=None if fixed is None else fixed * self.span,
             spread=None if normalised.spread is None else normalised.spread * self.span,

@@ -200,6 +200,7 @@ class Wish:
             told_before=self.shared.told_before,
             exam_rows=self.exam_rows(rows),
             sensitivity=self.influence / self.asked(rows),
+            estimate=self.estimate,
             spread=self.row_spread if self.family in BY_ROWS else None,
             by_evidence=self.by_evidence,
         )

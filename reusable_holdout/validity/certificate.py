@@ -103,6 +103,8 @@ class Certificate:
         EvidenceRows that are kept for the final, beside those of `bound`; 0 for none.
     sensitivity : float
         Largest change of the statistic, normalised, when one row changes.
+    estimate : float
+        Value near which the plan holds: no interval rests on it.
     spread : float or None
         Of a mean of graded losses: a public guess of their standard deviation over the rows, in the metric's unit. No
         interval rests on it. None of other metrics.
@@ -149,6 +151,7 @@ class Certificate:
     final_noise: float = 0.0
     exam_rows: int = 0
     sensitivity: float = 0.0
+    estimate: float = 0.5
     spread: float | None = None
     by_evidence: bool = False
 
@@ -267,14 +270,20 @@ class Certificate:
         """Whether a final shows the set that the rows' evidence leaves: of graded losses, without noise or an exam."""
         return self.spread is not None and not self.final_noise and not self.exam_rows
 
-    def final_set(self, length: float) -> EvidenceSet:
-        """Set that a final by evidence shows at a description length."""
-        return EvidenceSet(-float(self.log_level(length, 0.5)), self.bound.rows)
+    def final_set(self, length: float, guess: float | None = None) -> EvidenceSet:
+        """Set that a final by evidence shows at a description length; `guess` is the plan's estimate by default."""
+        return self._evidence_set(
+            -float(self.log_level(length, 0.5)), self.estimate if guess is None else guess
+        )
+
+    def _evidence_set(self, nats: float, guess: float) -> EvidenceSet:
+        mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
+        return EvidenceSet(nats, self.bound.rows, mean, spread)
 
     def likely_half_width(self, nats: float, estimate: float) -> float:
         """Half-width of the set that rows of the guessed spread leave, each end at so many nats; the metric's unit."""
         rows = self._likely_rows((estimate - self.lower) / self.span)
-        least, most = EvidenceSet(nats, self.bound.rows).of(rows)
+        least, most = self._evidence_set(nats, estimate).of(rows)
         return (most - least) / 2.0 * self.span
 
     def of_rows(self, rows: int) -> Certificate:

@@ -96,7 +96,7 @@ class EvidenceReveal(Reveal):
         certificate, rows, length = self.certificate, cast("MeasuredRows", score), self.length(state)
         cell = self._told(self._noisy(self._resumed(0), rows.score, question), terms)
         near, far = self._reached(int(cell.split()[1]), terms)
-        ends = certificate.final_set(length).of_rows(rows.terms / GRID, rows.weights)
+        ends = certificate.final_set(length, terms.prior).of_rows(rows.terms / GRID, rows.weights)
         low, high = (certificate.lower + end * certificate.span for end in ends)
         needed = max(near - low, high - far) + certificate.grid_slack
         factor = needed / self._guessed(terms, length)
