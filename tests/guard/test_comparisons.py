@@ -112,6 +112,19 @@ def test_a_ledger_of_both_kinds_resumes_and_verifies(make_guard, reopen, ledger,
         make_guard(ledger, comparison_tolerance=0.13)
 
 
+@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate"])
+def test_a_ledger_of_differences_verifies_whatever_tolerances_of_their_own_they_were_asked_with(
+    make_guard, ledger, scoring, policy
+):
+    """The rows decide, so any tolerance may be named, and those that are too small are charged."""
+    guard = make_guard(ledger, policy=policy, threshold=None, queries=20, charges=6)
+    for tolerance in (0.5, 0.05, 0.01, 1e-4, 1e-8):
+        guard.compare_predictions(*pair(scoring), prior=0.04, tolerance=tolerance)
+    guard.close()
+    found = verify(ledger)
+    assert found.sound, found.problems
+
+
 def test_the_plot_shows_scores_and_leaves_differences_out(make_guard, scoring):
     guard = make_guard(seed=1)
     guard.evaluate_predictions(scoring(0.7), prior=0.72)

@@ -9,6 +9,7 @@ import numpy as np
 
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
+from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval, worst_rows
@@ -16,7 +17,7 @@ from reusable_holdout.validity import Interval, worst_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import State, Terms
+    from reusable_holdout.guard.kinds.kind import Terms
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Evidence
@@ -178,7 +179,16 @@ class EvidenceCheck(Check):
         return int(np.asarray(measured)[_SCORE])
 
 
-class EvidenceGuessAndCheck(StatedWithTolerance, EvidenceCheck):
+class _AnyTolerance(StatedWithTolerance, EvidenceCheck):
+    """Questions that may state any tolerance: rows that do not certify it are charged."""
+
+    @property
+    def least_threshold(self) -> float:
+        """Unit of the cells at the least tolerance."""
+        return min(self.threshold(0.0, State(), tolerance) for tolerance in (None, self.least_tolerance))
+
+
+class EvidenceGuessAndCheck(_AnyTolerance):
     """The same, within the tolerance that is named for each question."""
 
     name: ClassVar[str] = "guess-and-check"
@@ -277,7 +287,7 @@ class EvidenceCompare(_OfTwo, EvidenceGuessAndCheck):
     name: ClassVar[str] = "compare"
 
 
-class EvidenceGateCompare(_OfTwo, StatedWithTolerance, EvidenceGate):
+class EvidenceGateCompare(_OfTwo, EvidenceGate, _AnyTolerance):
     """A gate on the difference of two models: whether the new one is better by what was named, within the tolerance."""
 
     name: ClassVar[str] = "gate-compare"

@@ -95,6 +95,11 @@ class StatedWithTolerance(Stated):
     """A way to ask whose questions may state a tolerance of their own; another tolerance is another question."""
 
     @property
+    def least_tolerance(self) -> float:
+        """No question may state a tolerance below this, in the metric's unit."""
+        return self.certificate.span / _TOLERANCE_GRID
+
+    @property
     def least_threshold(self) -> float:
         """No question has a threshold below this, in the metric's unit."""
         return min(self.certificate.least_threshold, self.certificate.fixed_threshold or math.inf)
@@ -126,7 +131,7 @@ class StatedWithTolerance(Stated):
             limits = np.asarray(tolerances, dtype=np.float64)
         except (TypeError, ValueError):
             limits = np.zeros(0)
-        if limits.shape != (count,) or not ((limits >= span / _TOLERANCE_GRID) & (limits <= span)).all():
+        if limits.shape != (count,) or not ((limits >= self.least_tolerance) & (limits <= span)).all():
             raise InputError(
                 f"tolerances must be {count} numbers in (0, {span:g}], one for each question; got {tolerances!r}; "
                 "nothing was asked and nothing was charged"
