@@ -35,7 +35,7 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
     Anything else becomes a :class:`HoldoutError` whose words tell only where it happened; an interrupt stays an
     interrupt. Arguments that the method does not take are an :class:`InputError` that names them. Whether numbers
-    underflow or overflow on the way may depend on the holdout: it is not told, whatever `numpy.errstate` the caller has.
+    underflow or overflow on the way may depend on the holdout: it is not told, whatever the caller's `numpy.errstate`.
     """
 
     @functools.wraps(method)
