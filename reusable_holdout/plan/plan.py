@@ -197,7 +197,13 @@ class Plan(Outlook, Privacy):
         lower, upper = self.lower, self.upper
         span = self.span = upper - lower
         mechanism = checked_manner(
-            family, mechanism, policy, threshold=threshold, noise_scale=noise_scale, spread=spread
+            family,
+            mechanism,
+            policy,
+            threshold=threshold,
+            noise_scale=noise_scale,
+            comparison_noise=comparison_noise,
+            spread=spread,
         )
         middle = (lower + upper) / 2.0
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)

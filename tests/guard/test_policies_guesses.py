@@ -98,7 +98,7 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
 @for_each(
     "tolerance",
     [
-        *(0.0, -0.1, 1.5, float("nan"), float("inf"), "wide", [], {}, object()),
+        *(0.0, -0.1, 1.5, float("nan"), float("inf"), "wide", "0.1", True, 10**400, [], {}, object()),
         (0.1, None),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_tolerance_that_is_none_is_refused(guessing, labels, tolerance):
     assert untouched(guessing)
 
 
-@for_each("tolerances", [[0.1], [0.1, 0.1, 0.1], 0.1, [[0.1, 0.1]], [0.1, -1.0], ["a", "b"]])
+@for_each("tolerances", [[0.1], [0.1, 0.1, 0.1], 0.1, [[0.1, 0.1]], [0.1, -1.0], ["0.1", "0.2"]])
 def test_tolerances_of_a_batch_are_one_for_each_question(guessing, labels, tolerances):
     with pytest.raises(InputError, match="tolerances must be"):
         guessing.evaluate_many([labels, 1 - labels], [0.7, 0.7], tolerances=tolerances)

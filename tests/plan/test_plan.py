@@ -535,3 +535,10 @@ def test_where_charges_are_not_deviations_an_honest_search_is_no_matter_of_prior
 
 def test_no_charge_of_a_plan_costs_more_than_it_was_planned_for():
     assert Plan(rows=10_000, queries=100, charges=3).certificate().charge_nats == CHARGE.worst
+
+
+@pytest.mark.parametrize("scale", ["noise_scale", "comparison_noise"])
+def test_a_plan_without_noise_has_none_in_comparisons_either(scale):
+    with pytest.raises(InputError, match="without noise its scale is 0"):
+        Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0.01})
+    assert Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0}).comparison_noise == 0

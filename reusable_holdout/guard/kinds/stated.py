@@ -109,7 +109,7 @@ class StatedWithTolerance(Stated):
         stated = super().asked(prior, None, metric)
         if tolerance is None:
             return stated
-        (limit,) = self._checked(np.array([tolerance], dtype=object), 1).tolist()
+        (limit,) = self._checked([tolerance], 1).tolist()
         return Asked(stated.prior, limit, self._unit(stated.unit, limit))
 
     def asked_many(
@@ -125,11 +125,13 @@ class StatedWithTolerance(Stated):
     def _unit(self, unit: int, tolerance: float) -> int:
         return unit + (round(tolerance / self.certificate.span * _TOLERANCE_GRID) << 33)
 
-    def _checked(self, tolerances: ArrayLike, count: int) -> NDArray[np.float64]:
+    def _checked(self, tolerances: object, count: int) -> NDArray[np.float64]:
         span = self.certificate.span
         try:
-            limits = np.asarray(tolerances, dtype=np.float64)
-        except (TypeError, ValueError):
+            given = np.asarray(tolerances)
+            numbers = all(np.asarray(one).dtype.kind in "fiuO" for one in given.ravel().tolist())
+            limits = given.astype(np.float64) if numbers else np.zeros(0)
+        except (TypeError, ValueError, OverflowError):
             limits = np.zeros(0)
         if limits.shape != (count,) or not ((limits >= self.least_tolerance) & (limits <= span)).all():
             raise InputError(
