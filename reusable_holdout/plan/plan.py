@@ -126,7 +126,8 @@ class Plan(Outlook, Privacy):
     stated_prior_error : float or None
         `prior_error`, if it was stated.
     epsilon : float
-        Differential privacy of the holdout at `delta`; without the final, unless it has noise.
+        Differential privacy of the holdout at `delta`; without the final, unless it has noise, and without comparisons,
+        unless theirs is twice the scores'.
     epsilons : dict of str to float
         The same for each mechanism that adds noise, at the stated noise scale, or at noise of the same reach.
 
