@@ -105,8 +105,8 @@ class EvidenceCheck(Check):
         for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
             evidence = self._evidence(prior, limit)
             units = self._units(evidence)
-            nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights) if units else math.inf
-            into[:] = row[0], min(math.floor(nats * units), _CERTAIN) if units else _CERTAIN, units
+            nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights)
+            into[:] = row[0], _CERTAIN if math.isinf(nats) else min(math.floor(nats * units), _CERTAIN), units
         return found
 
     def scored(
@@ -132,7 +132,7 @@ class EvidenceCheck(Check):
         return self.certificate.evidence(prior, tolerance)
 
     def _units(self, evidence: Evidence) -> int:
-        """Units of evidence to a nat; 0 where no row can change it."""
+        """Units of evidence to a nat; 0 where no row can change it, or so many rows each so little that none counts."""
         change = evidence.sensitivity
         return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
 
