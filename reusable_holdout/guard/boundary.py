@@ -16,6 +16,8 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from reusable_holdout.errors import Halted, HoldoutError
 from reusable_holdout.slips import misfit
 
@@ -32,14 +34,16 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let only what this library raises pass, without frames and context.
 
     Anything else becomes a :class:`HoldoutError` whose words tell only where it happened; an interrupt stays an
-    interrupt. Arguments that the method does not take are an :class:`InputError` that names them.
+    interrupt. Arguments that the method does not take are an :class:`InputError` that names them. Whether numbers
+    underflow or overflow on the way may depend on the holdout: it is not told, whatever the caller's `numpy.errstate`.
     """
 
     @functools.wraps(method)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         failure: BaseException
         try:
-            return method(*args, **kwargs)
+            with np.errstate(all="ignore"):
+                return method(*args, **kwargs)
         except (HoldoutError, Halted) as error:
             failure = error
         except KeyboardInterrupt:

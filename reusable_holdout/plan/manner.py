@@ -36,6 +36,7 @@ def checked_manner(
     *,
     threshold: float | None,
     noise_scale: float | None,
+    comparison_noise: float | None,
     spread: float | None,
 ) -> MechanismChoice:
     """Mechanism of a policy; refuses what does not go together."""
@@ -44,8 +45,9 @@ def checked_manner(
     choice("policy", policy, get_args(Policy))
     if policy == "parameter-free-ladder":
         mechanism = _without_noise(mechanism, family, threshold)
-    if mechanism == "noiseless" and noise_scale:
-        raise InputError(f"without noise its scale is 0 or left out; got {noise_scale!r}; leave it out")
+    if mechanism == "noiseless" and (noise_scale or comparison_noise):
+        stated = noise_scale or comparison_noise
+        raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
     if policy == "gate" and threshold is not None:
         raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
     if spread is not None and family not in BY_ROWS:

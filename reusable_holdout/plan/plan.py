@@ -127,7 +127,8 @@ class Plan(Outlook, Privacy):
     stated_prior_error : float or None
         `prior_error`, if it was stated.
     epsilon : float
-        Differential privacy of the holdout at `delta`; without the final, unless it has noise.
+        Differential privacy of the holdout at `delta`; without the final, unless it has noise, and without comparisons,
+        unless theirs is twice the scores'.
     epsilons : dict of str to float
         The same for each mechanism that adds noise, at the stated noise scale, or at noise of the same reach.
 
@@ -198,7 +199,13 @@ class Plan(Outlook, Privacy):
         lower, upper = self.lower, self.upper
         span = self.span = upper - lower
         mechanism = checked_manner(
-            family, mechanism, policy, threshold=threshold, noise_scale=noise_scale, spread=spread
+            family,
+            mechanism,
+            policy,
+            threshold=threshold,
+            noise_scale=noise_scale,
+            comparison_noise=comparison_noise,
+            spread=spread,
         )
         middle = (lower + upper) / 2.0
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)

@@ -103,11 +103,12 @@ def _half_width(plan: Plan, charges: int) -> str:
 
 
 def _privacy(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
-    end = "without the final"
-    if plan.comparison_noise < 2.0 * plan.noise_scale:
-        end += " and comparisons of two models"
+    compared = plan.family in {"binomial", "mean"} and plan.policy not in LADDERS
+    less_noise = compared and plan.comparison_noise < 2.0 * plan.noise_scale
+    end = "without the final" + (" and comparisons" if less_noise else "")
     if plan.final_noise:
         end = f"with a final of one model; each more adds {plan.final_epsilon:.3g}"
+        end += "; without comparisons" if less_noise else ""
     rows = [("(epsilon, delta)", f"({plan.epsilon:.3g}, {plan.delta:.1g}) by {plan.mechanism}; {end}")]
     others = [f"{name} {value:.3g}" for name, value in plan.epsilons.items() if name != plan.mechanism]
     if plan.noise_scale:

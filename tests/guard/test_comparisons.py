@@ -112,6 +112,27 @@ def test_a_ledger_of_both_kinds_resumes_and_verifies(make_guard, reopen, ledger,
         make_guard(ledger, comparison_tolerance=0.13)
 
 
+@pytest.mark.parametrize("policy", ["thresholdout", "guess-and-check", "gate"])
+def test_a_ledger_of_differences_verifies_whatever_tolerances_of_their_own_they_were_asked_with(
+    make_guard, ledger, scoring, policy
+):
+    """The rows decide; a tolerance that none could certify is refused, but of a gate, which then accepts the better."""
+    guard = make_guard(ledger, policy=policy, threshold=None, queries=20, charges=6)
+    for tolerance in (0.5, 0.05, 0.01):
+        guard.compare_predictions(*pair(scoring), prior=0.04, tolerance=tolerance)
+    for tolerance in (1e-4, 1e-8):
+        if policy == "gate":
+            guard.compare_predictions(*pair(scoring), prior=0.04, tolerance=tolerance)
+            continue
+        charges = guard.charges_left
+        with pytest.raises(InputError, match="to certify it"):
+            guard.compare_predictions(*pair(scoring), prior=0.04, tolerance=tolerance)
+        assert guard.charges_left == charges
+    guard.close()
+    found = verify(ledger)
+    assert found.sound, found.problems
+
+
 def test_the_plot_shows_scores_and_leaves_differences_out(make_guard, scoring):
     guard = make_guard(seed=1)
     guard.evaluate_predictions(scoring(0.7), prior=0.72)

@@ -307,6 +307,24 @@ def test_nothing_private_is_warned_of_or_printed(guard, secrets, labels, asked, 
     assert secrets.found_in(*capfd.readouterr()) == []
 
 
+@pytest.mark.parametrize("heard", ["raise", "warn", "call", "print"])
+def test_numbers_that_underflow_on_the_holdout_tell_nothing(make_guard, labels, heard, capfd):
+    """The square of a tiny probability underflows if the row's label is 0, and only then."""
+    told = []
+    for label in (0, 1):
+        guard = make_guard(metric="brier", threshold=None, charges=3, seed=1)
+        tiny = np.where(labels == label, 1e-200, 0.5)
+        events = []
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            np.errstate(all=heard, call=lambda *event, events=events: events.append(event)),
+        ):
+            warnings.simplefilter("always")
+            answer = guard.evaluate_predictions(tiny, prior=0.3)
+        told.append((answer.query, events, caught, *capfd.readouterr()))
+    assert told == [(1, [], [], "", "")] * 2
+
+
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_model_that_prints_and_warns_is_not_heard(make_guard, tmp_path, features, capfd, durable):
     guard = make_guard(tmp_path / "guard.db" if durable else None, X=features)

@@ -535,3 +535,23 @@ def test_where_charges_are_not_deviations_an_honest_search_is_no_matter_of_prior
 
 def test_no_charge_of_a_plan_costs_more_than_it_was_planned_for():
     assert Plan(rows=10_000, queries=100, charges=3).certificate().charge_nats == CHARGE.worst
+
+
+@pytest.mark.parametrize("scale", ["noise_scale", "comparison_noise"])
+def test_a_plan_without_noise_has_none_in_comparisons_either(scale):
+    with pytest.raises(InputError, match="without noise its scale is 0"):
+        Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0.01})
+    assert Plan(rows=2_000, queries=50, charges=3, mechanism="noiseless", **{scale: 0}).comparison_noise == 0
+
+
+def test_a_plan_says_that_its_privacy_leaves_out_comparisons_that_have_less_noise():
+    numbers = {"rows": 5_000, "queries": 100, "charges": 4}
+    own, as_much = Plan(**numbers), Plan(**numbers, noise_scale=1e-4)
+    less = Plan(**numbers, noise_scale=1e-4, comparison_noise=1e-4)
+    assert own.comparison_noise < 2.0 * own.noise_scale
+    assert "; without the final and comparisons\n" in str(own)
+    assert "; without the final and comparisons\n" in str(less)
+    assert "; without the final\n" in str(as_much)
+    assert "; without the final\n" in str(Plan(**numbers, policy="ladder"))
+    assert "adds" in str(Plan(**numbers, final_noise=0.001))
+    assert "; without comparisons\n" in str(Plan(**numbers, final_noise=0.001))

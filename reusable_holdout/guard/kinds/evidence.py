@@ -10,7 +10,8 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
-from reusable_holdout.guard.kinds.stated import TOLERANCE_GRID, StatedWithTolerance
+from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
@@ -18,7 +19,7 @@ from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import State, Terms
+    from reusable_holdout.guard.kinds.kind import Terms
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Evidence
@@ -45,11 +46,6 @@ class EvidenceCheck(Check):
     """
 
     measures_rows: ClassVar[bool] = True
-
-    @property
-    def least_threshold(self) -> float:
-        """No question has a threshold below this: half the smallest tolerance that can be stated."""
-        return self.certificate.span / TOLERANCE_GRID / 2.0
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Unit of the cells: half the tolerance."""
@@ -146,8 +142,8 @@ class EvidenceCheck(Check):
         for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
             evidence = self._evidence(prior, limit)
             units = self._units(evidence)
-            nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights) if units else math.inf
-            into[:] = row[0], min(math.floor(nats * units), _CERTAIN) if units else _CERTAIN, units
+            nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights)
+            into[:] = row[0], _CERTAIN if math.isinf(nats) else min(math.floor(nats * units), _CERTAIN), units
         return found
 
     def scored(
@@ -173,7 +169,7 @@ class EvidenceCheck(Check):
         return self.certificate.evidence(prior, tolerance)
 
     def _units(self, evidence: Evidence) -> int:
-        """Units of evidence to a nat; 0 where no row can change it."""
+        """Units of evidence to a nat; 0 where no row can change it, or so many rows each so little that none counts."""
         change = evidence.sensitivity
         return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
 
@@ -220,7 +216,16 @@ class EvidenceCheck(Check):
         return int(np.asarray(measured)[_SCORE])
 
 
-class EvidenceGuessAndCheck(EvidenceCheck, StatedWithTolerance):
+class _AnyTolerance(StatedWithTolerance, EvidenceCheck):
+    """Questions that may state any tolerance: rows that do not certify it are charged."""
+
+    @property
+    def least_threshold(self) -> float:
+        """Unit of the cells at the least tolerance."""
+        return min(self.threshold(0.0, State(), tolerance) for tolerance in (None, self.least_tolerance))
+
+
+class EvidenceGuessAndCheck(_AnyTolerance):
     """The same, within the tolerance that is named for each question."""
 
     name: ClassVar[str] = "guess-and-check"
@@ -246,6 +251,11 @@ class EvidenceGate(Gate, EvidenceCheck):
     ) -> NDArray[np.float64]:
         """Tolerances of what was named."""
         return np.full(len(priors), self.threshold(0.0, state, None)) if tolerances is None else tolerances
+
+    def check_room(
+        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
+    ) -> None:
+        """Any tolerance can be kept: the smaller it is, the better must be what is accepted."""
 
     def accepted(self, prior: float, threshold: float, length: float) -> Interval:
         """Interval of what was accepted: from what was named less the tolerance to the good side."""
@@ -319,7 +329,7 @@ class EvidenceCompare(_OfTwo, EvidenceGuessAndCheck):
     name: ClassVar[str] = "compare"
 
 
-class EvidenceGateCompare(_OfTwo, EvidenceGate, StatedWithTolerance):
+class EvidenceGateCompare(_OfTwo, EvidenceGate, _AnyTolerance):
     """A gate on the difference of two models: whether the new one is better by what was named, within the tolerance."""
 
     name: ClassVar[str] = "gate-compare"

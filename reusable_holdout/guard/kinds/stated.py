@@ -15,11 +15,11 @@ from reusable_holdout.queries import GRID
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["TOLERANCE_GRID", "Asked", "Stated", "StatedWithTolerance"]
+__all__ = ["Asked", "Stated", "StatedWithTolerance"]
 
 _NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
 _NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
-TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
+_TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
 
 
 class Asked(NamedTuple):
@@ -95,6 +95,11 @@ class StatedWithTolerance(Stated):
     """A way to ask whose questions may state a tolerance of their own; another tolerance is another question."""
 
     @property
+    def least_tolerance(self) -> float:
+        """No question may state a tolerance below this, in the metric's unit."""
+        return self.certificate.span / _TOLERANCE_GRID
+
+    @property
     def least_threshold(self) -> float:
         """No question has a threshold below this, in the metric's unit."""
         return min(self.certificate.least_threshold, self.certificate.fixed_threshold or math.inf)
@@ -104,7 +109,7 @@ class StatedWithTolerance(Stated):
         stated = super().asked(prior, None, metric)
         if tolerance is None:
             return stated
-        (limit,) = self._checked(np.array([tolerance], dtype=object), 1).tolist()
+        (limit,) = self._checked([tolerance], 1).tolist()
         return Asked(stated.prior, limit, self._unit(stated.unit, limit))
 
     def asked_many(
@@ -118,15 +123,17 @@ class StatedWithTolerance(Stated):
         return stated, limits, [self._unit(*pair) for pair in zip(units, limits.tolist(), strict=True)]
 
     def _unit(self, unit: int, tolerance: float) -> int:
-        return unit + (round(tolerance / self.certificate.span * TOLERANCE_GRID) << 33)
+        return unit + (round(tolerance / self.certificate.span * _TOLERANCE_GRID) << 33)
 
-    def _checked(self, tolerances: ArrayLike, count: int) -> NDArray[np.float64]:
+    def _checked(self, tolerances: object, count: int) -> NDArray[np.float64]:
         span = self.certificate.span
         try:
-            limits = np.asarray(tolerances, dtype=np.float64)
-        except (TypeError, ValueError):
+            given = np.asarray(tolerances)
+            numbers = all(np.asarray(one).dtype.kind in "fiuO" for one in given.ravel().tolist())
+            limits = given.astype(np.float64) if numbers else np.zeros(0)
+        except (TypeError, ValueError, OverflowError):
             limits = np.zeros(0)
-        if limits.shape != (count,) or not ((limits >= span / TOLERANCE_GRID) & (limits <= span)).all():
+        if limits.shape != (count,) or not ((limits >= self.least_tolerance) & (limits <= span)).all():
             raise InputError(
                 f"tolerances must be {count} numbers in (0, {span:g}], one for each question; got {tolerances!r}; "
                 "nothing was asked and nothing was charged"
