@@ -148,6 +148,11 @@ class Outlook:
         """Standard deviation of an honest prior's own error, in the metric's unit."""
         return self._wish.honest_error(self.rows) * self.span
 
+    @property
+    def row_spread(self) -> float | None:
+        """Standard deviation of a row's loss that the plan expects, in the metric's unit; None where none matters."""
+        return self._certificate.spread if self._certificate.by_evidence else None
+
     def _numbers(self) -> dict[str, Any]:
         tolerance = self.tolerance / self.span
         return {"rows": self.rows, "queries": self.queries, "charges": self.charges, "tolerance": tolerance}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.plan.comparisons import Comparisons
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import (
     checked_bounds,
@@ -31,7 +31,7 @@ from reusable_holdout.plan.wish import (
     round_up,
 )
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import BY_EVIDENCE, REVEAL, WIDTHS, Certificate, Policy, worst_choice_nats
+from reusable_holdout.validity import REVEAL, WIDTHS, Certificate, Policy, worst_choice_nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ _ROUNDING = 1e-9  # nats
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
-class Plan(Outlook, Privacy):
+class Plan(Comparisons, Outlook, Privacy):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
     With probability at least `confidence`, every released interval contains the population value, for all
@@ -115,8 +115,8 @@ class Plan(Outlook, Privacy):
         Farthest an agreed difference of two models may be from the population's, in the metric's unit; by default
         `tolerance`.
     comparison_noise : float, optional
-        Scale of the noise when two models are compared, in the metric's unit. By default twice a stated `noise_scale`,
-        else so little that it reaches 0.3 nats of evidence; then `epsilon` excludes comparisons.
+        Scale of the noise when two models are compared, in the metric's unit: twice the noise scale, or 0, and then
+        `epsilon` excludes comparisons. By default 0, unless `noise_scale` is stated or evidence decides of scores, too.
     shared : SharedBudget
         Promises that a plan of another metric of the same rows must keep to; see :meth:`budget_of_view`.
 
@@ -257,8 +257,8 @@ class Plan(Outlook, Privacy):
             self._solve(stated_tolerance)
         self._check_budget()
         self.comparison_tolerance = self.tolerance if stated_limit is None else stated_limit
-        self.comparison_noise = (
-            self._scale_of_comparisons(noise_scale) if stated_noise is None else stated_noise
+        self.comparison_noise = self._scale_of_comparisons(
+            stated_noise, noise_is_stated=noise_scale is not None
         )
 
     def _check_budget(self) -> None:
@@ -271,21 +271,6 @@ class Plan(Outlook, Privacy):
                 "with this policy, and ask for the others with on()",
                 {},
             )
-
-    def _scale_of_comparisons(self, stated: float | None) -> float:
-        """Scale of the noise of differences: one row can change them by twice as much as a score."""
-        if stated is not None or not self._compared.by_evidence:
-            return 2.0 * self.noise_scale
-        tolerance = self.comparison_tolerance / (2.0 * self.span)
-        scale = self._compared.scale(
-            rows=self.rows, tolerance=tolerance, queries=self.queries, charges=self.charges
-        )
-        return min(scale, self.noise_scale / self.span) * 2.0 * self.span
-
-    @cached_property
-    def _compared(self) -> Wish:
-        """The same numbers of differences."""
-        return replace(self._wish, family="paired", estimate=0.5, spread=None)
 
     def budget_of_view(self, view: int) -> SharedBudget:
         """Budget for a plan of another metric of the same rows, so that it breaks no promise of this one."""
@@ -351,26 +336,6 @@ class Plan(Outlook, Privacy):
             reserved_nats=normalised.reserved_nats + self.spare_nats,
             final_noise=self.final_noise,
             greater_is_better=greater_is_better,
-        )
-
-    def paired_certificate(self, *, greater_is_better: bool = True) -> Certificate:
-        """Intervals and thresholds of differences of two models, on the same budget.
-
-        They are decided by evidence, unless a threshold is stated or the mechanism is target charging.
-        """
-        certificate, span = self.certificate(greater_is_better=greater_is_better), self.span
-        by_evidence = self._compared.by_evidence
-        return replace(
-            certificate,
-            bound=replace(certificate.bound, family="bounded"),
-            noise_scale=self.comparison_noise,
-            tolerance=self.comparison_tolerance,
-            lower=-span,
-            upper=span,
-            least_threshold=min(self._compared.deviation_sd(self.rows), 1.0) * 2.0 * span,
-            shares=BY_EVIDENCE if by_evidence and self.policy != "gate" else certificate.shares,
-            spread=span,
-            by_evidence=by_evidence,
         )
 
     # ---- records

@@ -66,7 +66,9 @@ def renewed(
 def _has_derived_noise(plan: Plan) -> bool:
     """Whether the noise scale is what the plan would derive; one that could not keep its promise was not derived."""
     try:
-        derived = Plan.from_record(plan.record() | {"noise_scale": None}).noise_scale
+        derived = Plan.from_record(
+            plan.record() | {"noise_scale": None, "comparison_noise": None}
+        ).noise_scale
     except PlanError:
         return False
     return math.isclose(derived, plan.noise_scale, rel_tol=1e-9)

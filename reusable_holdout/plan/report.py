@@ -66,6 +66,8 @@ def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
 
 def _honest(plan: Plan) -> str:
     priors = f"priors off by {plan.prior_error:.2g}"
+    if plan.row_spread is not None:
+        priors += f", rows that spread by {plan.row_spread:.2g} at most"
     if plan.policy in LADDERS or plan.policy == "gate":
         return "makes a charge of each new best" if plan.policy in LADDERS else 'makes a charge of each "yes"'
     complete = plan.honest_search

@@ -547,7 +547,7 @@ def test_a_plan_without_noise_has_none_in_comparisons_either(scale):
 def test_a_plan_says_that_its_privacy_leaves_out_comparisons_that_have_less_noise():
     numbers = {"rows": 5_000, "queries": 100, "charges": 4}
     own, as_much = Plan(**numbers), Plan(**numbers, noise_scale=1e-4)
-    less = Plan(**numbers, noise_scale=1e-4, comparison_noise=1e-4)
+    less = Plan(**numbers, noise_scale=1e-4, comparison_noise=0)
     assert own.comparison_noise < 2.0 * own.noise_scale
     assert "; without the final and comparisons\n" in str(own)
     assert "; without the final and comparisons\n" in str(less)
@@ -555,3 +555,16 @@ def test_a_plan_says_that_its_privacy_leaves_out_comparisons_that_have_less_nois
     assert "; without the final\n" in str(Plan(**numbers, policy="ladder"))
     assert "adds" in str(Plan(**numbers, final_noise=0.001))
     assert "; without comparisons\n" in str(Plan(**numbers, final_noise=0.001))
+
+
+def test_comparisons_draw_the_noise_of_scores_or_none():
+    """Two laws from the same random words would have no proof."""
+    stated = Plan(rows=2_000, queries=50, charges=3, noise_scale=1e-4)
+    assert stated.comparison_noise == 2e-4
+    assert Plan(rows=2_000, queries=50, charges=3).comparison_noise == 0.0
+    mean = Plan(rows=2_000, queries=50, charges=3, family="mean", spread=0.2)
+    assert mean.comparison_noise == 2.0 * mean.noise_scale > 0.0
+    with pytest.raises(InputError, match="leave it out"):
+        Plan(rows=2_000, queries=50, charges=3, noise_scale=1e-4, comparison_noise=1e-4)
+    for plan in (stated, mean):
+        assert Plan.from_record(plan.record()) == plan
