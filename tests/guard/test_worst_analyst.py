@@ -57,14 +57,18 @@ def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
 
 @pytest.mark.parametrize("tolerance", [0.25, 0.4])
 @pytest.mark.parametrize("policy", ["thresholdout", "gate"])
-@pytest.mark.parametrize(("rows", "charges"), [(6, 1), (6, 2), (8, 2)])
+@pytest.mark.parametrize(
+    ("rows", "charges"), [(6, 1), pytest.param(6, 2, marks=LONG), pytest.param(8, 2, marks=LONG)]
+)
 def test_no_analyst_misses_more_often_where_evidence_decides(policy, rows, charges, tolerance):
     found = worst(rows, 2, charges, 0.5, policy=policy, threshold=0.0, tolerance=tolerance, finals=(1, 2))
     assert found <= 0.5
     assert rows == 6 or found > 0.0
 
 
-@pytest.mark.parametrize("kind", ["batch", "reveal", pytest.param("compare", marks=LONG)])
+@pytest.mark.parametrize(
+    "kind", ["reveal", *(pytest.param(kind, marks=LONG) for kind in ("batch", "compare"))]
+)
 def test_batches_reveals_and_comparisons_where_evidence_decides_buy_no_miss(kind):
     kinds = frozenset({kind, "policy", "final"})
     assert worst(6, 2, 2, 0.5, threshold=0.0, tolerance=0.4, kinds=kinds, priors=1) <= 0.5
