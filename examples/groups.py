@@ -58,43 +58,33 @@ def mistakes(rng: np.random.Generator, rows: Rows) -> NDArray[np.int64]:
     return np.where(theirs, users[:, :, None], own).reshape(QUESTIONS, -1).astype(np.int64)
 
 
-def one_run(rows: Rows, *, grouped: bool, seed: int) -> bool:
-    """Whether all intervals of fifty questions hold."""
-    rng = np.random.default_rng(seed)
-    labels = np.ones(GROUPS * rows.size, dtype=np.int64)
-    users = np.repeat(np.arange(GROUPS), rows.size) if grouped else None
-    guard = ReusableHoldout(
+def guard_of(rows: Rows, size: int, *, grouped: bool, seed: int, reveals: int = 0) -> ReusableHoldout:
+    """Guard of so many rows of each group, whose labels are all 1."""
+    return ReusableHoldout(
         None,
-        labels,
-        groups=users,
+        np.ones(GROUPS * size, dtype=np.int64),
+        groups=np.repeat(np.arange(GROUPS), size) if grouped else None,
         classes=[0, 1],
         queries=QUESTIONS,
         charges=1,
-        reveals=QUESTIONS,
+        reveals=reveals,
         estimate=ACCURACY,
         spread=rows.spread if grouped else None,
         seed=seed,
     )
-    answers = (guard.reveal_predictions(one, prior=ACCURACY) for one in mistakes(rng, rows))
+
+
+def one_run(rows: Rows, *, grouped: bool, seed: int) -> bool:
+    """Whether all intervals of fifty questions hold."""
+    guard = guard_of(rows, rows.size, grouped=grouped, seed=seed, reveals=QUESTIONS)
+    models = mistakes(np.random.default_rng(seed), rows)
+    answers = (guard.reveal_predictions(one, prior=ACCURACY) for one in models)
     return all(answer.low <= ACCURACY <= answer.high for answer in answers)
 
 
 def width(rows: Rows, *, grouped: bool) -> float:
-    """Half-width of a final's interval, nothing charged."""
-    labels = np.ones(GROUPS * (rows.size if grouped else 1), dtype=np.int64)
-    users = np.repeat(np.arange(GROUPS), rows.size) if grouped else None
-    guard = ReusableHoldout(
-        None,
-        labels,
-        groups=users,
-        classes=[0, 1],
-        queries=QUESTIONS,
-        charges=1,
-        estimate=ACCURACY,
-        spread=rows.spread if grouped else None,
-        seed=0,
-    )
-    return guard.plan.final_half_width()
+    """Half-width of a final's interval, nothing charged, of groups or of as many single rows."""
+    return guard_of(rows, rows.size if grouped else 1, grouped=grouped, seed=0).plan.final_half_width()
 
 
 def table(runs: int, *, jobs: int) -> pd.DataFrame:

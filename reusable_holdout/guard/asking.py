@@ -108,10 +108,14 @@ class Asking:
 
     def _measured_with_rows(self, kind: Kind, prepared: NDArray[Any] | None) -> MeasuredRows | int | None:
         """Score of one model or prediction, with its rows' terms for a kind that needs them; None if it failed."""
-        bound, (score,) = self._holdout.bound, self._scores_of([prepared])
-        if score is None or prepared is None or not isinstance(kind, EvidenceFinal | EvidenceReveal):
-            return score
-        return MeasuredRows(score, bound.row_terms(prepared), bound.relative_weights)
+        bound = self._holdout.bound
+        if prepared is None or not isinstance(kind, EvidenceFinal | EvidenceReveal):
+            return self._scores_of([prepared])[0]
+        try:
+            terms = bound.row_terms(prepared)
+        except ModelError:
+            return None
+        return MeasuredRows(bound.score_of_terms(terms), terms, bound.relative_weights)
 
     def _measured_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | MeasuredRows | int | None:
         """What a final needs: the score, with an exam those of all rows and of the exam's; None if one failed."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.plan.numbers import real_or_none
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.validity import BY_EVIDENCE
 
@@ -43,17 +44,22 @@ class Comparisons(Outlook):
             by_evidence=by_evidence,
         )
 
-    def _scale_of_comparisons(self, stated: float | None, *, noise_is_stated: bool) -> float:
-        """Scale of the noise of differences: none, or the scores' own, for one row can change them twice as much."""
-        own = 2.0 * self.noise_scale
-        if stated is None:
-            return own if noise_is_stated or self._wish.by_evidence or not self._compared.by_evidence else 0.0
-        if stated not in (0.0, own):
+    def _settle_comparisons(
+        self, tolerance: float | None, noise: float | None, *, noise_is_stated: bool
+    ) -> None:
+        """Tolerance and noise of differences: no noise, or the scores' own, for one row changes them twice as much."""
+        limit = real_or_none("comparison_tolerance", tolerance, above=0.0, most=2.0 * self.span)
+        self.comparison_tolerance = self.tolerance if limit is None else limit
+        stated, own = real_or_none("comparison_noise", noise, least=0.0), 2.0 * self.noise_scale
+        if stated not in (None, 0.0, own):
             raise InputError(
                 f"comparison_noise is 0, or {own:g}, twice the noise scale, for both draw the same noise; got "
                 f"{stated:g}; leave it out"
             )
-        return stated
+        if stated is None:
+            like_scores = noise_is_stated or self._wish.by_evidence or not self._compared.by_evidence
+            stated = own if like_scores else 0.0
+        self.comparison_noise = stated
 
     @cached_property
     def _compared(self) -> Wish:

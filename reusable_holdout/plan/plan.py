@@ -213,8 +213,6 @@ class Plan(Comparisons, Outlook, Privacy):
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
         self.stated_spread = real_or_none("spread", spread, above=0.0)
-        stated_limit = real_or_none("comparison_tolerance", comparison_tolerance, above=0.0, most=2.0 * span)
-        stated_noise = real_or_none("comparison_noise", comparison_noise, least=0.0)
         self.family: Family = family
         self.policy: Policy = policy
         self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
@@ -224,7 +222,6 @@ class Plan(Comparisons, Outlook, Privacy):
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
         kept = checked_exam_of(family, exam, self.final_noise)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
-        stated_delta = real_or_none("delta", delta, least=0.0, below=1.0)
         self._wish = Wish(
             rows=whole_or_none("rows", rows, MOST_ROWS),
             queries=whole_or_none("queries", queries, MOST_QUERIES),
@@ -250,16 +247,21 @@ class Plan(Comparisons, Outlook, Privacy):
         self.shared = shared
         if reveals is None and choices is None and charges is None and queries is not None:
             self._set_a_choice_aside()
+        self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
+        self._settle_comparisons(
+            comparison_tolerance, comparison_noise, noise_is_stated=noise_scale is not None
+        )
+
+    def _settle(
+        self, mechanism: MechanismChoice, stated_tolerance: float | None, stated_delta: float | None
+    ) -> None:
+        """Derive what was not stated."""
         self._solve(stated_tolerance)
         self.delta = 1.0 / self.rows**2 if stated_delta is None else stated_delta
         if mechanism == "tightest":
             self._wish = replace(self._wish, mechanism=min(self.epsilons, key=self.epsilons.__getitem__))
             self._solve(stated_tolerance)
         self._check_budget()
-        self.comparison_tolerance = self.tolerance if stated_limit is None else stated_limit
-        self.comparison_noise = self._scale_of_comparisons(
-            stated_noise, noise_is_stated=noise_scale is not None
-        )
 
     def _check_budget(self) -> None:
         """Refuse a view whose charges cost more than its budget reckons with."""

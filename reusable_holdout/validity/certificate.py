@@ -272,9 +272,8 @@ class Certificate:
 
     def final_set(self, length: float, guess: float | None = None) -> EvidenceSet:
         """Set that a final by evidence shows at a description length; `guess` is the plan's estimate by default."""
-        return self._evidence_set(
-            -float(self.log_level(length, 0.5)), self.estimate if guess is None else guess
-        )
+        at = self.estimate if guess is None else guess
+        return self._evidence_set(-float(self.log_level(length, 0.5)), at)
 
     def _evidence_set(self, nats: float, guess: float) -> EvidenceSet:
         mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
@@ -300,17 +299,14 @@ class Certificate:
 
     def final_half_width(self, *, charges: int, nats: float, estimate: float, answers: int = 1) -> float:
         """Half-width of a final's interval around ``estimate``, in the metric's unit."""
-        length, reach = (
-            self.final_length(charges=charges, nats=nats, answers=answers),
-            self.final_reach(answers),
-        )
+        length = self.final_length(charges=charges, nats=nats, answers=answers)
         if self.final_by_evidence:
             return self.likely_half_width(-float(self.log_level(length, 0.5)), estimate)
         if not self.exam_rows:
-            low, high = self.final_interval(estimate, reach=reach, length=length)
+            low, high = self.final_interval(estimate, reach=self.final_reach(answers), length=length)
             return float(high - low) / 2.0
         every = self.of_rows(self.bound.rows + self.exam_rows)
-        low, high = every.final_interval(estimate, reach=reach, length=length)
+        low, high = every.final_interval(estimate, reach=0.0, length=length)
         least, most = self._exam_interval(estimate, answers)
         return float(min(high, most) - max(low, least)) / 2.0
 

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
 from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
 
@@ -58,47 +56,6 @@ class EvidenceCheck(Check):
         if tolerances is None:
             return np.full(len(priors), self.threshold(0.0, state, None))
         return tolerances / 2.0
-
-    def check_room(
-        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
-    ) -> None:
-        """Refuse a tolerance that no rows could certify now, not even such as are all what was stated.
-
-        Raises
-        ------
-        InputError
-            Naming a tolerance that rows could certify.
-        """
-        if tolerances is None:
-            return
-        length = self.length(state)
-        for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
-            if not self._possible(prior, tolerance, length):
-                wider = self._least(prior, tolerance, length)
-                raise InputError(
-                    f"a tolerance must be at least {wider:g} at this prior after {state.charges} charges, for "
-                    f"{self.certificate.bound.rows:,} rows to certify it; got {tolerance:g}; nothing was asked and "
-                    "nothing was charged; widen it"
-                )
-
-    def _possible(self, prior: float, tolerance: float, length: float) -> bool:
-        certificate = self.certificate
-        evidence = self._evidence(prior, tolerance)
-        alike = np.array([(prior - certificate.lower) / certificate.span])
-        found = evidence.of(EvidenceRows(alike, np.array([float(certificate.bound.rows)])))
-        needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
-        return found >= needed * (1.0 + 1e-9)  # whatever the noise
-
-    def _least(self, prior: float, refused: float, length: float) -> float:
-        """Tolerance that is possible, and hardly larger than the least one."""
-        kept = 2.0 * self.certificate.span
-        while kept - refused > 1e-4 * kept:
-            middle = (refused + kept) / 2.0
-            if self._possible(prior, middle, length):
-                kept = middle
-            else:
-                refused = middle
-        return round_up(kept)
 
     def agreed(
         self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
@@ -154,6 +111,8 @@ class EvidenceCheck(Check):
         tolerances: NDArray[np.float64] | None,
     ) -> NDArray[np.int64]:
         """What decisions are made on; one question at a time, for each has as many terms as rows."""
+        if len(priors) == 1:
+            return super().scored(bound, prepared, priors, tolerances)
         each = [
             super(EvidenceCheck, self).scored(
                 bound,
@@ -217,12 +176,21 @@ class EvidenceCheck(Check):
 
 
 class _AnyTolerance(StatedWithTolerance, EvidenceCheck):
-    """Questions that may state any tolerance: rows that do not certify it are charged."""
+    """Questions that may state a tolerance: rows that do not certify it are charged."""
 
     @property
     def least_threshold(self) -> float:
         """Unit of the cells at the least tolerance."""
         return min(self.threshold(0.0, State(), tolerance) for tolerance in (None, self.least_tolerance))
+
+    def can_keep(self, prior: float, tolerance: float, state: State) -> bool:
+        """Whether rows could certify it now, whatever the noise: such as are all what was stated."""
+        certificate = self.certificate
+        evidence, length = self._evidence(prior, tolerance), self.length(state)
+        alike = np.array([(prior - certificate.lower) / certificate.span])
+        found = evidence.of(EvidenceRows(alike, np.array([float(certificate.bound.rows)])))
+        needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
+        return found >= needed * (1.0 + 1e-9)
 
 
 class EvidenceGuessAndCheck(_AnyTolerance):
@@ -311,16 +279,6 @@ class _OfTwo(EvidenceCheck):
         new, old = super().measured(bound, prepared)
         halved: NDArray[np.int64] = (new - old + GRID)[None] >> 1
         return halved
-
-    def scored(
-        self,
-        bound: BoundMetric,
-        prepared: NDArray[np.generic],
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
-    ) -> NDArray[np.int64]:
-        """What decisions are made on, of the one question."""
-        return Check.scored(self, bound, prepared, priors, tolerances)
 
 
 class EvidenceCompare(_OfTwo, EvidenceGuessAndCheck):

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.plan import round_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,37 +28,9 @@ class GuessAndCheck(StatedWithTolerance, Check):
 
     name: ClassVar[str] = "guess-and-check"
 
-    def check_room(
-        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
-    ) -> None:
-        """Refuse tolerances that cannot be kept now, before anything is decided.
-
-        Raises
-        ------
-        InputError
-            Naming a tolerance that can be kept.
-        """
-        if tolerances is None:
-            return
-        least = self.certificate.least_threshold
-        for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
-            if self._exact(prior, state, tolerance) < least:
-                wider = self._least(prior, state, tolerance)
-                raise InputError(
-                    f"a tolerance must be at least {wider:g} at this prior after {state.charges} charges; got "
-                    f"{tolerance:g}; nothing was asked and nothing was charged; widen it"
-                )
-
-    def _least(self, prior: float, state: State, refused: float) -> float:
-        """Tolerance that can be kept, and hardly larger than the least one."""
-        least, kept = self.certificate.least_threshold, 2.0 * self.certificate.span
-        while kept - refused > 1e-4 * kept:
-            middle = (refused + kept) / 2.0
-            if self._exact(prior, state, middle) < least:
-                refused = middle
-            else:
-                kept = middle
-        return round_up(kept)
+    def can_keep(self, prior: float, tolerance: float, state: State) -> bool:
+        """Whether its threshold is no smaller than the least one."""
+        return self._exact(prior, state, tolerance) >= self.certificate.least_threshold
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Threshold that keeps this tolerance, or the least there is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,10 +11,13 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.inputs import checked_prior, checked_priors
 from reusable_holdout.guard.kinds.kind import Kind
+from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.guard.kinds.kind import State
 
 __all__ = ["Asked", "Stated", "StatedWithTolerance"]
 
@@ -139,3 +143,37 @@ class StatedWithTolerance(Stated):
                 "nothing was asked and nothing was charged"
             )
         return limits
+
+    @abstractmethod
+    def can_keep(self, prior: float, tolerance: float, state: State) -> bool:
+        """Whether an answer in this state can keep a tolerance, by public numbers."""
+
+    def check_room(
+        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
+    ) -> None:
+        """Refuse tolerances that cannot be kept now, before anything is decided.
+
+        Raises
+        ------
+        InputError
+            Naming a tolerance that can be kept.
+        """
+        if tolerances is None:
+            return
+        for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
+            if not self.can_keep(prior, tolerance, state):
+                raise InputError(
+                    f"a tolerance must be at least {self._least(prior, tolerance, state):g} at this prior after "
+                    f"{state.charges} charges; got {tolerance:g}; nothing was asked and nothing was charged; widen it"
+                )
+
+    def _least(self, prior: float, refused: float, state: State) -> float:
+        """Tolerance that can be kept, and hardly larger than the least one."""
+        kept = 2.0 * self.certificate.span
+        while kept - refused > 1e-4 * kept:
+            middle = (refused + kept) / 2.0
+            if self.can_keep(prior, middle, state):
+                kept = middle
+            else:
+                refused = middle
+        return round_up(kept)
