@@ -36,15 +36,34 @@ _BISECTIONS = 48
 
 
 class EvidenceRows(NamedTuple):
-    """What rows might be like: values and how many rows have each; neither need be whole.
+    """What rows are like, or might be: values and how many rows have each, which need not be whole.
 
     Attributes
     ----------
     values, counts : numpy.ndarray of float64
+    weights : numpy.ndarray of float64, optional
+        Of each value in the mean, in [0, 1].
     """
 
     values: NDArray[np.float64]
     counts: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def mirrored(self) -> EvidenceRows:
+        """One minus each value."""
+        return self._replace(values=1.0 - self.values)
+
+    @property
+    def mean(self) -> float:
+        """Their weighted mean; 0.5 if none has a weight."""
+        whole = self.counts if self.weights is None else self.counts * self.weights
+        total = float(whole.sum())
+        return float(self.values @ whole) / total if total else 0.5
+
+    def gains(self, mean: float) -> NDArray[np.float64]:
+        """What a bet of 1 against a mean gains on each."""
+        return self.values - mean if self.weights is None else self.weights * (self.values - mean)
 
 
 def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
@@ -114,6 +133,9 @@ class Null:
     probability at most alpha (Markov). With bets in proportion to 1/m it falls in m, so what is excluded lies below
     what is not.
 
+    Weights may be random, too: of independent draws (x_r, u_r) of one law each factor has expectation 1 at the ratio
+    E[u x] / E[u], and at most 1 above it.
+
     References
     ----------
     .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
@@ -148,7 +170,7 @@ class Null:
 
     def log_evidence_of(self, rows: EvidenceRows) -> float:
         """Ln E of rows that are known up to their order."""
-        gains = rows.values - self.mean
+        gains = rows.gains(self.mean)
         return self._mixed(lambda bets: np.log1p(np.multiply.outer(bets, gains)) @ rows.counts)
 
     def _mixed(self, gained: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
@@ -207,7 +229,7 @@ class Evidence:
         low = math.inf if self._low is None else self._low.log_evidence_of(rows)
         if self._high is None:
             return low
-        return min(low, self._high.log_evidence_of(EvidenceRows(1.0 - rows.values, rows.counts)))
+        return min(low, self._high.log_evidence_of(rows.mirrored))
 
     @cached_property
     def sensitivity(self) -> float:

@@ -106,14 +106,13 @@ class EvidenceSet:
     def of(self, rows: EvidenceRows) -> tuple[float, float]:
         """The same of rows that are known up to their order."""
 
-        def lowest(values: NDArray[np.float64], guess: float) -> float:
+        def lowest(rows: EvidenceRows, guess: float) -> float:
             bets, stakes = self._stakes(guess)
-            mean = float(np.average(values, weights=rows.counts))
             return self._lowest(
-                mean, lambda m: np.log1p(np.outer(bets / m, values - m)) @ rows.counts + stakes
+                rows.mean, lambda m: np.log1p(np.outer(bets / m, rows.gains(m))) @ rows.counts + stakes
             )
 
-        return lowest(rows.values, self.mean), 1.0 - lowest(1.0 - rows.values, 1.0 - self.mean)
+        return lowest(rows, self.mean), 1.0 - lowest(rows.mirrored, 1.0 - self.mean)
 
     def _lowest(self, mean: float, won: Callable[[float], NDArray[np.float64]]) -> float:
         """Largest mean up to which all are excluded, or a little less; `won` gives the logarithms of E's terms."""
