@@ -15,7 +15,7 @@ from reusable_holdout.errors import BudgetError, Halted, HandleError, InputError
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds import Winner
+from reusable_holdout.guard.kinds import Winner, unpacked
 from reusable_holdout.guard.models import check_model
 from reusable_holdout.guard.rows import Query
 
@@ -153,8 +153,11 @@ def _score(guard: ReusableHoldout, model: Any, way: Way) -> bytes:
     check_model(model, holdout.X, response=guard.metric.response, classes=holdout.bound.classes)
     prepared = holdout.predicted(model)
     if way == "choose":
-        (score,) = guard._scores_of([prepared])
-        return b"" if score is None else guard._content.conceal(np.array([score], dtype=np.int64))
+        sampled = guard._sampled(guard._ways.choose, prepared)
+        if sampled is None:
+            return b""
+        packed = np.array([sampled], dtype=np.int64) if isinstance(sampled, int) else sampled.packed()
+        return guard._content.conceal(packed)
     try:
         found = None if prepared is None else guard._ways.policy.measured(holdout.bound, prepared[None])[0]
     except ModelError:
@@ -304,8 +307,10 @@ def choose(
         for one, unit in zip(questions, units, strict=True)
     ]
     concealed = [_score(guard, one.model, "choose") if one.score is None else one.score for one in questions]
-    scores = [int(guard._content.reveal(score)[0]) if score else None for score in concealed]
-    return guard._chosen(scores, stated, digests, name)
+    bound, by_sample = guard._holdout.bound, guard._ways.choose.by_sample
+    packed = [guard._content.reveal(one) if one else None for one in concealed]
+    measured = [None if one is None else unpacked(bound, one) if by_sample else int(one[0]) for one in packed]
+    return guard._chosen(measured, stated, digests, name)
 
 
 @sealed

@@ -9,26 +9,19 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds import (
-    EvidenceFinal,
-    EvidenceReveal,
-    Measured,
-    MeasuredBoth,
-    MeasuredRows,
-    rail_of,
-)
+from reusable_holdout.guard.kinds import Measured, MeasuredBoth, rail_of, sample_of
 from reusable_holdout.guard.models import check_model, training_estimate
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.content import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Gate, Kind, Ways
+    from reusable_holdout.guard.kinds import Check, Gate, Kind, Sample, Ways
     from reusable_holdout.guard.kinds.stated import Asked
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
@@ -101,29 +94,21 @@ class Asking:
         found = self._scored(kind, prepared, np.array([asked.prior]), tolerances)
         return None if found is None else found[0]
 
-    def _scores_of(self, prepared: Iterable[NDArray[Any] | None]) -> list[int | None]:
-        """Scores on the grid, one for each; None where model or metric failed on the holdout."""
-        bound = self._holdout.bound
-        return [None if one is None else _score_on(bound, one) for one in prepared]
-
-    def _measured_with_rows(self, kind: Kind, prepared: NDArray[Any] | None) -> MeasuredRows | int | None:
-        """Score of one model or prediction, with its rows' terms for a kind that needs them; None if it failed."""
-        bound = self._holdout.bound
-        if prepared is None or not isinstance(kind, EvidenceFinal | EvidenceReveal):
-            return self._scores_of([prepared])[0]
-        try:
-            terms = bound.row_terms(prepared)
-        except ModelError:
+    def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
+        """Score of one model or prediction, or the sample that a kind needs; None if it failed."""
+        if prepared is None:
             return None
-        return MeasuredRows(bound.score_of_terms(terms), terms, bound.relative_weights)
+        bound = self._holdout.bound
+        return _sample_on(bound, prepared) if kind.by_sample else _score_on(bound, prepared)
 
-    def _measured_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | MeasuredRows | int | None:
-        """What a final needs: the score, with an exam those of all rows and of the exam's; None if one failed."""
-        rows = self._holdout.rows
+    def _sampled_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | Sample | int | None:
+        """What a final needs: with an exam of all rows and of the exam's; None if one failed."""
+        rows, final = self._holdout.rows, self._ways.final
         if not self.plan.exam_rows or prepared is None:
-            return self._measured_with_rows(self._ways.final, prepared)
-        every = _measured_on(rows.every, prepared)
-        exam = None if rows.exam is None else _measured_on(rows.exam, prepared)
+            return self._sampled(final, prepared)
+        measure = _sample_on if final.by_sample else _measured_on
+        every = measure(rows.every, prepared)
+        exam = None if rows.exam is None else measure(rows.exam, prepared)
         return None if every is None else MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:
@@ -173,6 +158,14 @@ def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
     """Score on the grid; None if a metric of the user's own fails on the rows."""
     try:
         return int(bound.score(prepared[None])[0])
+    except ModelError:
+        return None
+
+
+def _sample_on(bound: BoundMetric, prepared: NDArray[Any]) -> Sample | None:
+    """Sample; None if a metric of the user's own fails on the rows."""
+    try:
+        return sample_of(bound, prepared)
     except ModelError:
         return None
 

@@ -153,7 +153,7 @@ class Finals(Asking):
                 "a final is of different models; two are the same; nothing was told; name each once"
             )
         ended = self._ways.final.halt_reason(self._transcript.state) is not None
-        scores = [None if ended else guard._measured_at_last(predicted()) for guard, predicted, _ in asked]
+        scores = [None if ended else guard._sampled_at_last(predicted()) for guard, predicted, _ in asked]
         answers = self._transcript.final([guard._ways.final for guard, _, _ in asked], scores, questions)
         given = [answer for answer in answers if answer is not None]
         guards = [guard for guard, _, _ in asked]

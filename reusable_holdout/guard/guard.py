@@ -12,10 +12,10 @@ from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
 from reusable_holdout.guard.kinds import POLICIES
+from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
 from reusable_holdout.guard.sharing import Sharing
-from reusable_holdout.guard.views import plan_numbers, priced
 from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.plan import Plan, SharedBudget
@@ -179,9 +179,17 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             groups=groups,
             exam=exam,
         )
-        counts = priced(data.bound, prevalence)
+        by_ratio = decided_as_ratio(
+            data.bound,
+            policy=policy,
+            mechanism=mechanism,
+            threshold=threshold,
+            noise_scale=noise_scale,
+            final_noise=final_noise,
+        )
+        counts = priced(data.bound, prevalence, by_ratio=by_ratio)
         plan = Plan(
-            **plan_numbers(data.rows),
+            **plan_numbers(data.rows, counts=counts, estimate=estimate, spread=spread),
             queries=queries,
             tolerance=tolerance,
             charges=charges,
@@ -196,7 +204,6 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             delta=delta,
             mechanism=mechanism,
             policy=policy,
-            spread=spread,
             comparison_tolerance=comparison_tolerance,
             shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
@@ -248,8 +255,10 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         known = configuration.classes if classes is None else classes
         exam = configuration.exam or None
         data = PrivateData(X, y, chosen, classes=known, sample_weight=sample_weight, groups=groups, exam=exam)
-        counts = priced(data.bound, None if configuration.counts is None else configuration.counts.prevalence)
-        plan = Plan.from_record(configuration.plan)
+        plan, told = Plan.from_record(configuration.plan), configuration.counts
+        counts = priced(
+            data.bound, None if told is None else told.prevalence, by_ratio=plan.family == "ratio"
+        )
         guard = cls.__new__(cls)
         guard._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
         return guard

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.guard.inputs import PrivateData, checked_names
-from reusable_holdout.guard.views import View, plan_numbers, priced
+from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
+from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import PublicNumbers
 
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.guard.kinds import Ways
     from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row
-    from reusable_holdout.queries import Metric
+    from reusable_holdout.queries import BoundMetric, Metric
     from reusable_holdout.validity import Policy
 
 __all__ = ["Opened", "Opening"]
@@ -90,11 +92,11 @@ class Opening(NamedTuple):
         described = own.every.describe()
         if described == first.metric and self.policy == self.root.policy:
             view = first
-            priced(bound, told=first.counts)
+            self._priced(bound, first.plan, first.counts)
         else:
             text = json.dumps([described, self.policy], sort_keys=True)
             view = View.parse(self._row(own, first, transcript, content.view(text), ways).told)
-            priced(bound, told=view.counts)
+            self._priced(bound, view.plan, view.counts)
         plan = Plan.from_record(view.plan)
         if self.tolerance is not None and self.tolerance != plan.tolerance:
             raise LedgerMismatchError(
@@ -123,20 +125,38 @@ class Opening(NamedTuple):
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [first, *transcript.views()]
             number = len(before)
-            known = next((one for one in before if one.metric == metric), None)
-            counts = priced(bound.told(exact), self.prevalence, None if known is None else known.counts)
+            known = next((one for one in before if one.metric == metric and _tell(one.counts)), None)
+            counts = priced(
+                bound.told(exact),
+                self.prevalence,
+                None if known is None else known.counts,
+                by_ratio=self._by_ratio(bound),
+            )
             view = View(
                 number=number,
                 metric=metric,
-                plan=self._plan(rows, number).record(),
+                plan=self._plan(rows, number, counts).record(),
                 counts=counts,
                 told_by=number if known is None else known.told_by,
             )
             row = transcript.open(view, digest, name, ways)
         return row
 
-    def _plan(self, rows: BoundRows, number: int) -> Plan:
-        root, numbers = self.root, plan_numbers(rows)
+    @staticmethod
+    def _priced(bound: BoundMetric, plan: dict[str, Any], told: Counts | None) -> None:
+        """Let a metric rest on what was told when its view was opened."""
+        priced(bound, told=told, by_ratio=plan["family"] == "ratio")
+
+    def _by_ratio(self, bound: BoundMetric) -> bool:
+        root = self.root
+        private = root.noise_scale > 0.0 and not root.privacy_is_vacuous
+        return not private and decided_as_ratio(
+            bound, policy=self.policy, mechanism=root.mechanism, final_noise=root.final_noise
+        )
+
+    def _plan(self, rows: BoundRows, number: int, counts: Counts | None) -> Plan:
+        root = self.root
+        numbers = plan_numbers(rows, counts=counts, estimate=self.estimate, spread=self.spread)
         lower, upper = numbers["bounds"]
         return Plan(
             **numbers,
@@ -150,6 +170,9 @@ class Opening(NamedTuple):
             mechanism=root.mechanism,
             policy=self.policy,
             final_noise=root.final_noise / root.span * (upper - lower) if root.final_noise else None,
-            spread=self.spread,
             shared=root.budget_of_view(number),
         )
+
+
+def _tell(counts: Counts | None) -> bool:
+    return counts is not None and counts.place is not None

@@ -10,9 +10,9 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds import POLICIES
+from reusable_holdout.guard.pricing import plan_numbers, priced
 from reusable_holdout.guard.record import Record
 from reusable_holdout.guard.standing import Standing
-from reusable_holdout.guard.views import plan_numbers, priced
 from reusable_holdout.plan import renewed
 
 if TYPE_CHECKING:
@@ -159,10 +159,17 @@ class Rotating(Standing, Record):
             exam=self._holdout.rows.exam_share,
         )
         guessed = None if self._view.counts is None else self._view.counts.prevalence
-        counts = priced(holdout.bound, guessed if prevalence is None else prevalence)
+        by_ratio = self.plan.family == "ratio"
+        counts = priced(holdout.bound, guessed if prevalence is None else prevalence, by_ratio=by_ratio)
+        numbers = plan_numbers(
+            holdout.rows,
+            counts=counts,
+            estimate=self.plan.estimate if estimate is None else estimate,
+            spread=None if by_ratio else self.plan.stated_spread,
+        )
         plan = renewed(
             self.plan,
-            plan_numbers(holdout.rows),
+            numbers,
             told_before=0.0 if counts is None else counts.nats,
             queries=queries,
             tolerance=tolerance,

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
         GuardedGate,
         Kind,
         MeasuredBoth,
-        MeasuredRows,
         Outcome,
         Reveal,
+        Sample,
         State,
         Terms,
         Ways,
@@ -120,7 +120,7 @@ class Transcript(Recorded):
 
         return self._answered(kind, question, decide)
 
-    def reveal(self, kind: Reveal, score: MeasuredRows | int | None, prior: float, question: Query) -> Answer:
+    def reveal(self, kind: Reveal, score: Sample | int | None, prior: float, question: Query) -> Answer:
         """Tell the cell of a value, durably.
 
         Raises
@@ -143,7 +143,7 @@ class Transcript(Recorded):
     def choose(
         self,
         kind: Choose,
-        scores: Sequence[int | None],
+        measured: Sequence[Sample | int | None],
         priors: NDArray[np.float64],
         question: Query,
         candidates: Sequence[bytes],
@@ -163,7 +163,7 @@ class Transcript(Recorded):
         def decide(state: State) -> tuple[Terms, Outcome]:
             self.check_room(len(candidates), state)
             kind.check_affordable(kind.worst_nats(len(candidates)), state, "a choice")
-            return kind.choose(scores, priors, candidates, state)
+            return kind.choose(measured, priors, candidates, state)
 
         return self._answered(kind, question, decide, takes=len(candidates))
 
@@ -227,7 +227,7 @@ class Transcript(Recorded):
     def final(
         self,
         kinds: Sequence[Final],
-        scores: Sequence[MeasuredBoth | MeasuredRows | int | None],
+        scores: Sequence[MeasuredBoth | Sample | int | None],
         questions: Sequence[Query],
     ) -> list[Answer | None]:
         """Tell values as they are, once, durably; each may be of another metric.

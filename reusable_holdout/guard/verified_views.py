@@ -82,8 +82,8 @@ class Views:
             yield "the view that it opens is not on the budget of the guard"
         if row.charged or row.asked != state.asked or abs(row.nats - view.nats) > _SAME:
             yield "a view takes no charge and no query, and costs what was told for it"
-        told = view.counts is not None and not view.tells
-        if told and not any(
+        known = view.counts is not None and view.counts.place is not None and not view.tells
+        if known and not any(
             (one.number, one.metric, one.counts) == (view.told_by, view.metric, view.counts)
             for one in self._views[:-1]
         ):

@@ -12,52 +12,42 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.errors import LedgerMismatchError
 from reusable_holdout.guard.kinds import kinds_of
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan
-from reusable_holdout.queries import (
-    PublicNumbers,
-    checked_prevalence,
-    factor_to_tell,
-    numbers_at,
-    rests_on_counts,
-)
 from reusable_holdout.validity import COUNTS
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.guard.kinds import Kind, State
     from reusable_holdout.mechanisms import KeyedNoise
-    from reusable_holdout.queries import BoundMetric
 
-__all__ = ["VIEW", "Counts", "Facts", "View", "plan_numbers", "priced"]
+__all__ = ["VIEW", "Counts", "Facts", "View"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
 
-_EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
-
 
 @dataclass(frozen=True)
 class Counts:
-    """What was told of the class counts.
+    """What was guessed of the class counts, and told.
 
     Attributes
     ----------
     prevalence : list of float
         Class shares that were guessed.
-    place : int
-        Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the rows of such classes they are worth.
+    place : int or None
+        Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the rows of such classes they are worth; None
+        where nothing rests on them, and nothing was told.
     """
 
     prevalence: list[float]
-    place: int
+    place: int | None
 
     @property
     def nats(self) -> float:
         """What telling it cost."""
-        return COUNTS.nats(self.place)
+        return 0.0 if self.place is None else COUNTS.nats(self.place)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +119,7 @@ class View(Facts):
     @property
     def tells(self) -> bool:
         """Whether class counts are told when it is opened."""
-        return self.counts is not None and self.told_by == self.number
+        return self.counts is not None and self.counts.place is not None and self.told_by == self.number
 
     def secret(self, key: bytes) -> bytes:
         """Key of its own noise and questions, from the guard's."""
@@ -164,57 +154,3 @@ class View(Facts):
             told=self.text(),
             name=name,
         )
-
-
-def priced(bound: BoundMetric, prevalence: object = None, told: Counts | None = None) -> Counts | None:
-    """Let a metric that is conditional on class counts rest on what is told of them; None for others.
-
-    Parameters
-    ----------
-    bound : BoundMetric
-        Its public numbers become those that are told.
-    prevalence : object, optional
-        Class shares that the owner expects; see :class:`ReusableHoldout`.
-    told : Counts, optional
-        What was told before.
-
-    Raises
-    ------
-    InputError
-        If the shares are none, or belong to a metric without classes.
-    """
-    rests = rests_on_counts(bound)
-    if not any(rests):
-        if prevalence is not None and bound.classes is None:
-            raise InputError(
-                f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
-            )
-        return None
-    guessed = checked_prevalence(prevalence, bound.classes) if told is None else told.prevalence
-    numbers = numbers_at(bound, guessed)
-    if told is None:
-        told = Counts(guessed, COUNTS.place(factor_to_tell(bound, numbers, rests) * _EXACT))
-    bound.told(PublicNumbers.scaled(numbers, COUNTS.least(told.place), rests))
-    return told
-
-
-def plan_numbers(rows: BoundRows) -> dict[str, Any]:
-    """What a plan needs to know of a metric and its rows.
-
-    Of the exam nothing but how many rows or groups it has beside those that are asked: what a metric rests on there,
-    such as the rows of a class, is a fact about its labels, and is told with the final.
-    """
-    bound, more = rows.asked, rows.every.counted_rows - rows.asked.counted_rows
-    exam = 0
-    if more and bound.groups is not None and rows.exam is not None:
-        exam = rows.exam.effective_rows  # groups, for with them a metric is a mean over all of them
-    elif more:
-        exam = max(1, round(bound.effective_rows * more / bound.counted_rows))
-    return {
-        "rows": bound.effective_rows + exam,
-        "exam": exam or None,
-        "bounds": (bound.metric.lower, bound.metric.upper),
-        "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
-        "influence": float(bound.sensitivity * bound.effective_rows),
-        "variation": bound.sum_of_squares * bound.effective_rows,
-    }

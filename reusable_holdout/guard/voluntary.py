@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import State
+    from reusable_holdout.guard.kinds import Sample, State
     from reusable_holdout.guard.models import PriorMethod
 
 __all__ = ["Voluntary"]
@@ -123,7 +123,7 @@ class Voluntary(Asking):
 
         (label,) = checked_names([name], 1)
         needed = self._transcript.needs_rows(self._ways.reveal, question, refuse)
-        measured = self._measured_with_rows(self._ways.reveal, next(iter(prepared))) if needed else None
+        measured = self._sampled(self._ways.reveal, next(iter(prepared))) if needed else None
         return self._told(self._transcript.reveal(self._ways.reveal, measured, prior, Query(question, label)))
 
     @checked_call
@@ -174,8 +174,8 @@ class Voluntary(Asking):
         digests = [
             self._model_question(model, unit, b"choose") for model, unit in zip(models, units, strict=True)
         ]
-        scores = self._scores_to_choose_by(map(self._holdout.predicted, models), digests)
-        return self._chosen(scores, stated, digests, name)
+        measured = self._sampled_to_choose(map(self._holdout.predicted, models), digests)
+        return self._chosen(measured, stated, digests, name)
 
     @sealed
     def choose_predictions(self, predictions: Any, priors: Any, *, name: str = "") -> Choice:
@@ -205,12 +205,12 @@ class Voluntary(Asking):
             self._content.question(one, unit, b"choose")
             for one, unit in zip(prepared, self._ways.reveal.grid_units(stated).tolist(), strict=True)
         ]
-        return self._chosen(self._scores_to_choose_by(prepared, digests), stated, digests, name)
+        return self._chosen(self._sampled_to_choose(prepared, digests), stated, digests, name)
 
-    def _scores_to_choose_by(
+    def _sampled_to_choose(
         self, prepared: Iterable[NDArray[Any] | None], candidates: Sequence[bytes]
-    ) -> list[int | None]:
-        """Scores of predictions, which are made when they are taken: not for what is refused or replayed."""
+    ) -> list[Sample | int | None]:
+        """What predictions are judged by, which are made when they are taken: not for what is refused or replayed."""
         count, question = len(candidates), self._content.several(b"choose", candidates)
 
         def refuse(state: State) -> None:
@@ -218,7 +218,7 @@ class Voluntary(Asking):
             self._ways.choose.check_affordable(self._ways.choose.worst_nats(count), state, "a choice")
 
         needed = self._transcript.needs_rows(self._ways.choose, question, refuse)
-        return self._scores_of(prepared) if needed else [None] * count
+        return [self._sampled(self._ways.choose, one) for one in prepared] if needed else [None] * count
 
     def _stated_priors(self, priors: Any, count: int) -> NDArray[np.float64]:
         certificate = self._ways.reveal.certificate
@@ -226,7 +226,7 @@ class Voluntary(Asking):
 
     def _chosen(
         self,
-        scores: Sequence[int | None],
+        measured: Sequence[Sample | int | None],
         priors: NDArray[np.float64],
         candidates: Sequence[bytes],
         name: str,
@@ -235,7 +235,7 @@ class Voluntary(Asking):
         question = Query(self._content.several(b"choose", candidates), label)
         # a candidate that comes again in another choice must not come with the same noise
         own = [self._content.several(b"noise", [question.digest, candidate]) for candidate in candidates]
-        answer = self._told(self._transcript.choose(self._ways.choose, scores, priors, question, own))
+        answer = self._told(self._transcript.choose(self._ways.choose, measured, priors, question, own))
         winner = Winner.parse(answer.told)
         if winner is None:
             raise LedgerError(f"query {answer.query} is no choice; verify the ledger; nothing was asked")

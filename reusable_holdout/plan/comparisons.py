@@ -35,6 +35,7 @@ class Comparisons(Outlook):
             certificate,
             bound=replace(certificate.bound, family="bounded"),
             noise_scale=self.comparison_noise,
+            noisy=certificate.noisy or certificate.noise_scale > 0.0,
             tolerance=self.comparison_tolerance,
             lower=-span,
             upper=span,
@@ -42,6 +43,7 @@ class Comparisons(Outlook):
             shares=BY_EVIDENCE if by_evidence and self.policy != "gate" else certificate.shares,
             spread=span,
             by_evidence=by_evidence,
+            of_ratio=False,
         )
 
     def _settle_comparisons(

@@ -7,9 +7,11 @@ from typing import get_args
 from reusable_holdout.errors import InputError
 from reusable_holdout.plan.numbers import checked_exam, choice
 from reusable_holdout.plan.wish import BY_ROWS, Family, MechanismChoice
-from reusable_holdout.validity import Policy
+from reusable_holdout.validity import LADDERS, Policy
 
 __all__ = ["checked_exam_of", "checked_manner"]
+
+_FOR_NOISE = frozenset({"standard-svt", "target-charging", "tightest"})
 
 
 def checked_exam_of(family: Family, exam: float | None, final_noise: float) -> float:
@@ -26,6 +28,8 @@ def checked_exam_of(family: Family, exam: float | None, final_noise: float) -> f
             "an exam goes with a final without noise, of a model's own score; got exam= and "
             f"{'final_noise=' if final_noise else 'family=paired'}; leave one of them out"
         )
+    if final_noise and family == "ratio":
+        raise InputError(f"the final of a ratio has no noise; got final_noise={final_noise!r}; leave it out")
     return kept
 
 
@@ -50,6 +54,12 @@ def checked_manner(
         raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
     if policy == "gate" and threshold is not None:
         raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+    if family == "ratio" and (policy in LADDERS or threshold or noise_scale or mechanism in _FOR_NOISE):
+        raise InputError(
+            "a ratio is decided by its rows' evidence, without noise or a threshold, and not by a ladder; got "
+            f"policy={policy!r}, threshold={threshold!r}, noise_scale={noise_scale!r}, mechanism={mechanism!r}; leave "
+            "them out, or use family 'bounded-difference'"
+        )
     if spread is not None and family not in BY_ROWS:
         raise InputError(
             "spread is a guess of how much the rows of a mean of graded losses differ; that of 0/1 losses follows from "

@@ -100,17 +100,18 @@ class Plan(Comparisons, Outlook, Privacy):
         Of (epsilon, delta)-differential privacy, in [0, 1); by default ``1 / rows**2``.
     bounds : tuple of float
         Lower and upper bound of the metric.
-    family : {"binomial", "mean", "bounded", "bounded-difference", "paired"}
+    family : {"binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"}
         Mean of 0/1 losses; mean of losses within the bounds, whose rows decide by their evidence; statistic with the
-        exponential moments of such a mean; bounded differences; or the difference of two models' mean losses on the
-        same rows, with bounds symmetrical about 0, decided by evidence, too.
+        exponential moments of such a mean; bounded differences; the difference of two models' mean losses on the
+        same rows, with bounds symmetrical about 0, decided by evidence, too; or a ratio of means, such as an F, decided
+        by evidence and without noise: `rows` are then those that count in it.
     influence, variation : float
         ``rows * max c_r`` and ``rows * sum c_r**2``, with c_r the largest change from replacing row r, as a fraction
         of the range; both 1 for a mean.
     spread : float, optional
-        Of families "mean" and "paired": a guess of the standard deviation of a row's loss, or of the difference of two
-        on a row, in the metric's unit; by default the largest there is at `estimate`. The numbers of the plan follow
-        from it. No interval rests on it: rows that spread more are charged more often.
+        Of families "mean", "paired" and "ratio": a guess of the standard deviation of a row's loss, or of the
+        difference of two on a row, in the metric's unit; by default the largest there is at `estimate`. The numbers of
+        the plan follow from it. No interval rests on it: rows that spread more are charged more often.
     comparison_tolerance : float, optional
         Farthest an agreed difference of two models may be from the population's, in the metric's unit; by default
         `tolerance`.
@@ -282,12 +283,12 @@ class Plan(Comparisons, Outlook, Privacy):
             told_before=self.shared.told_before,
             charge_nats=certificate.charge_nats,
             told_nats=certificate.reserved_nats,
+            noisy=self.noise_scale > 0.0,
         )
 
     def _reserved_nats(self) -> float:
-        widths = WIDTHS.worst if self.family in BY_ROWS else 0.0  # which a reveal of graded losses tells, too
-        cells = (self.reveals + len(self.choices)) * REVEAL.worst + self.reveals * widths
-        return cells + sum(map(worst_choice_nats, self.choices))
+        told = REVEAL.worst + (WIDTHS.worst if self.family in BY_ROWS else 0.0)  # of such rows a width, too
+        return (self.reveals + len(self.choices)) * told + sum(map(worst_choice_nats, self.choices))
 
     def _set_a_choice_aside(self) -> None:
         """Keep room for one choice, where the other numbers leave a charge beside it."""

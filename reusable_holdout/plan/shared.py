@@ -25,12 +25,15 @@ class SharedBudget:
         What the dearest charge of any view costs; 0 for view 0, whose own says it.
     told_nats : float
         Nats that may be told beside the charges, so that every promise is kept; 0 for view 0.
+    noisy : bool
+        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
     """
 
     view: int = 0
     told_before: float = 0.0
     charge_nats: float = 0.0
     told_nats: float = 0.0
+    noisy: bool = False
 
     def record(self) -> dict[str, Any]:
         """As JSON can write it."""

@@ -59,9 +59,9 @@ _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
-Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired"]
-BY_ROWS: frozenset[Family] = frozenset({"mean", "paired"})
-"""Families of means whose rows decide, by their evidence."""
+Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
+BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
+"""Families whose rows decide, by their evidence."""
 
 _WITH_PRIORS = frozenset({"thresholdout", "guess-and-check"})
 
@@ -152,7 +152,7 @@ class Wish:
 
     def scale(self, *, rows: int, tolerance: float, queries: int, charges: int) -> float:
         """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
-        if self.mechanism == "noiseless":
+        if self.mechanism == "noiseless" or self.family == "ratio":
             return 0.0
         if self.noise_scale is not None:
             return self.noise_scale
@@ -203,6 +203,8 @@ class Wish:
             estimate=self.estimate,
             spread=self.row_spread if self.family in BY_ROWS else None,
             by_evidence=self.by_evidence,
+            noisy=self.shared.noisy,
+            of_ratio=self.family == "ratio",
         )
 
     def own_charge_nats(self, rows: int) -> float:

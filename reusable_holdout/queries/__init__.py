@@ -13,7 +13,7 @@ from reusable_holdout.queries.class_counts import (
     numbers_at,
     rests_on_counts,
 )
-from reusable_holdout.queries.confusion_metrics import f1, fbeta, matthews_corrcoef, precision
+from reusable_holdout.queries.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
 from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.judged_metrics import pass_at, pass_hat, score
 from reusable_holdout.queries.label_metrics import (
@@ -24,7 +24,7 @@ from reusable_holdout.queries.label_metrics import (
     zero_one_loss,
 )
 from reusable_holdout.queries.label_sets import hamming_loss, score_of_sets
-from reusable_holdout.queries.metric import Family, Metric, Response
+from reusable_holdout.queries.metric import Family, Metric, Response, is_finite
 from reusable_holdout.queries.negated import negated
 from reusable_holdout.queries.probability_metrics import (
     average_precision,
@@ -33,15 +33,20 @@ from reusable_holdout.queries.probability_metrics import (
     roc_auc,
     roc_auc_ovr,
 )
+from reusable_holdout.queries.samples import Counted, Likely, Ranked, Ratio
 from reusable_holdout.queries.value_metrics import mae, mse, quantile_loss, r2, rmse
 
 __all__ = [
     "GRID",
     "GRID_BITS",
     "BoundMetric",
+    "Counted",
     "Family",
+    "Likely",
     "Metric",
     "PublicNumbers",
+    "Ranked",
+    "Ratio",
     "Response",
     "accuracy",
     "average_precision",
@@ -53,6 +58,8 @@ __all__ = [
     "factor_to_tell",
     "fbeta",
     "hamming_loss",
+    "is_finite",
+    "jaccard",
     "log_loss",
     "mae",
     "matthews_corrcoef",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reusable_holdout.queries.classes import ClassCoder
     from reusable_holdout.queries.form import Form
     from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.samples import Counted, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 
 __all__ = ["BoundMetric"]
@@ -165,6 +166,20 @@ class BoundMetric(HoldsLabels):
             chosen = statistic.chosen if isinstance(chosen, slice) else chosen[statistic.chosen]
             statistic = statistic.inner
         return cast("Mean", statistic), chosen
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the rows of a query give a confidence set of the population's value; see :meth:`sample`."""
+        return self.statistic.is_ratio
+
+    def sample(self, query: NDArray[Any]) -> Counted | Ranked:
+        """What such a set rests on: private, the guard's alone.
+
+        Parameters
+        ----------
+        query : numpy.ndarray of shape (rows,)
+        """
+        return self.statistic.sample(query)
 
     def told(self, numbers: PublicNumbers) -> Self:
         """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""

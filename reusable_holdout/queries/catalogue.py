@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.confusion_metrics import f1, fbeta, matthews_corrcoef, precision
+from reusable_holdout.queries.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
 from reusable_holdout.queries.judged_metrics import pass_at, pass_hat, score
 from reusable_holdout.queries.label_metrics import (
     accuracy,
@@ -51,6 +51,7 @@ _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "f1_samples": partial(score_of_sets, "f1"),
     "f1_weighted": partial(f1, average="weighted"),
     "hamming_loss": hamming_loss,
+    "jaccard": jaccard,
     "jaccard_samples": partial(score_of_sets, "jaccard"),
     "log_loss": log_loss,
     "matthews_corrcoef": matthews_corrcoef,
@@ -106,9 +107,9 @@ def resolve_metric(metric: str | Metric) -> Metric:
     Parameters
     ----------
     metric : str or Metric
-        "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "log_loss", "matthews_corrcoef" (or "mcc"),
-        "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted",
-        "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with "_macro", "_micro" or "_weighted"; of
+        "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "jaccard", "log_loss",
+        "matthews_corrcoef" (or "mcc"), "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc",
+        "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with "_macro", "_micro" or "_weighted"; of
         several labels for each row "accuracy" (all of them right), "hamming_loss", "f1_samples", "jaccard_samples",
         "precision_samples", "recall_samples"; of judged scores "score", "pass@3" or "pass^3", with any number; or a
         metric. What scikit-learn's scorers are called means the same here; "neg_" is a loss with the opposite sign.

@@ -6,24 +6,26 @@ predicted k, FP rows of other classes are too, and PP = TP + FP.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reusable_holdout.queries.grid import GRID_BITS
+from reusable_holdout.queries.samples import Counted, Likely, Ratio, ratio
 from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.targets import ClassTargets
 
-__all__ = ["ClassAverage", "ClassScore", "FScore", "PrecisionScore"]
+__all__ = ["ClassAverage", "ClassScore", "FScore", "JaccardScore", "PrecisionScore"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,14 @@ class ClassScore(ABC):
     @abstractmethod
     def spread(self) -> float:
         """Sum of squares s with Pr[score beyond its population value by t] <= exp(-2 t^2 / s), each side."""
+
+    @abstractmethod
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """Rows that make the score as a ratio of means, or as the least of several such."""
+
+    @abstractmethod
+    def likely_counts(self, mean: float) -> tuple[float, float]:
+        """TP and PP, as shares of the class's rows, of an even-handed model with this score."""
 
     @abstractmethod
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
@@ -129,6 +139,16 @@ class FScore(ClassScore):
         largest = max((own * (whole - w) ** 2 + rest * w**2) * (whole - w) ** 2 for w in places)
         return largest / (whole * b * own) ** 2 * (1 + 1e-12)
 
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """B TP over B TP + FP + b FN: rows of value 1 and weight 1, and of value 0 with 1/B and b/B."""
+        b = float(self.b)
+        missed = (0.0, b / (1.0 + b), self.own - hits)
+        return (ratio((1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed),)
+
+    def likely_counts(self, mean: float) -> tuple[float, float]:
+        """As many rows are predicted as there are."""
+        return mean, 1.0
+
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
         """Most that a row of this class can change both, no third class existing.
 
@@ -154,8 +174,8 @@ class PrecisionScore(ClassScore):
 
     Parameters
     ----------
-    least : int
-        The floor m, 1 <= m <= n_k.
+    floor : fractions.Fraction
+        Share of the class's rows, in (0, 1], that is the floor: m is this many of them, rounded up.
 
     Notes
     -----
@@ -185,7 +205,12 @@ class PrecisionScore(ClassScore):
     where that is at most 1/2.
     """
 
-    least: int
+    floor: Fraction
+
+    @property
+    def least(self) -> int:
+        """The floor m."""
+        return math.ceil(self.floor * self.own)
 
     def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
         """Numerator and denominator."""
@@ -206,6 +231,16 @@ class PrecisionScore(ClassScore):
         """The smaller of 4.6 / m and max(n, 2 n_k) / m^2."""
         return min(4.6 / self.least, max(self.own + self.rest, 2 * self.own) / self.least**2)
 
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """The least of precision and recall over the floor."""
+        floor = float(self.floor)
+        own = ratio((1.0, 1.0, hits), (0.0, 1.0, self.own - hits), factor=1.0 / floor)
+        return ratio((1.0, 1.0, hits), (0.0, 1.0, predicted - hits)), own
+
+    def likely_counts(self, mean: float) -> tuple[float, float]:
+        """As many rows are predicted as there are."""
+        return mean, 1.0
+
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
         """Most that a row of this class can change both, no third class existing.
 
@@ -218,6 +253,48 @@ class PrecisionScore(ClassScore):
         few = weight / self.least + other_weight / (rows - self.least + 1)
         many = weight / (rows - floor) + other_weight / (floor + 1)
         return max(few, many)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JaccardScore(ClassScore):
+    """Jaccard's index of one class: TP / (PP + n_k - TP), rows of the class that are predicted over those that are one.
+
+    Notes
+    -----
+    `own_change`: TP and PP grow by one: 1 / (n_k + FP) <= 1 / n_k. `rest_change`: FP grows by one:
+    TP / ((n_k + FP)(n_k + FP + 1)) <= 1 / (n_k + 1). Both attained at FP = 0. `spread`: the squares of all of them.
+    """
+
+    def ratio(self, hits: int, predicted: int) -> tuple[int, int]:
+        """Numerator and denominator."""
+        return hits, predicted + self.own - hits
+
+    @property
+    def own_change(self) -> Fraction:
+        """1 / n_k."""
+        return Fraction(1, self.own)
+
+    @property
+    def rest_change(self) -> Fraction:
+        """1 / (n_k + 1)."""
+        return Fraction(1, self.own + 1)
+
+    @property
+    def spread(self) -> float:
+        """Sum of squares."""
+        return float(self.own * self.own_change**2 + self.rest * self.rest_change**2)
+
+    def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
+        """Rows that are either, of value 1 if both."""
+        return (ratio((1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)),)
+
+    def likely_counts(self, mean: float) -> tuple[float, float]:
+        """As many rows are predicted as there are."""
+        return 2.0 * mean / (1.0 + mean), 1.0
+
+    def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
+        """Both changes."""
+        return weight * self.own_change + other_weight * other.rest_change
 
 
 class ClassAverage(Statistic):
@@ -272,6 +349,26 @@ class ClassAverage(Statistic):
             sum(weight * (numerator / denominator) for weight, (numerator, denominator) in ratios)
             / self._total
         )
+
+    @property
+    def is_ratio(self) -> bool:
+        """Of one class alone."""
+        return len(self._parts) == 1
+
+    def sample(self, query: NDArray[Any]) -> Counted:
+        """Rows that make the one class's score."""
+        hits, predicted = self._counts(query)
+        ((code, _, score),) = self._parts
+        numerator, denominator = score.ratio(hits[code], predicted[code])
+        return Counted((numerator << GRID_BITS) // denominator, score.ratios(hits[code], predicted[code]))
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Of a model that predicts the class as often as it occurs."""
+        ((code, _, score),) = self._parts
+        hits, predicted = score.likely_counts(mean)
+        own = round(prevalence[code] * self.rows)
+        at = replace(score, own=max(own, 1), rest=self.rows)
+        return Likely.of(at.ratios(hits * own, predicted * own)[0], mean)
 
     def _counts(self, query: NDArray[Any]) -> tuple[list[int], list[int]]:
         """Hits of each class, and rows predicted to be of it."""

@@ -1,5 +1,8 @@
 """Metrics of predicted labels that are no means over rows: ratios of counts.
 
+Those of one class are decided by the rows' evidence about the ratio where the policy allows it, and class counts do not
+matter then; see :mod:`~reusable_holdout.queries.samples`. What follows is for the other policies and for averages.
+
 In all of them n is the number of holdout rows, n_k the number of rows of class k, TP of them predicted k, PP the rows
 of any class that are predicted k, and c_r the most that replacing row r, its label kept, can change the statistic
 after it is normalised to [0, 1]. Class counts are public.
@@ -12,7 +15,7 @@ from reusable_holdout.queries import kernels
 from reusable_holdout.queries.label_metrics import Average, averaged_name
 from reusable_holdout.queries.metric import Metric, is_finite
 
-__all__ = ["f1", "fbeta", "matthews_corrcoef", "precision"]
+__all__ = ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"]
 
 
 def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
@@ -135,6 +138,29 @@ def fbeta(*, beta: float, average: Average = "binary") -> Metric:
         raise InputError(f"beta must be a number in [0.1, 10]; got {beta!r}; 1 is the usual F1")
     name = averaged_name("fbeta", average)
     return _averaged(name, "f", average, {} if average == "micro" else {"beta": float(beta)})
+
+
+def jaccard() -> Metric:
+    """Share of the rows that are predicted positive or are positive that are both.
+
+    Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
+
+    Raises
+    ------
+    InputError
+        When binding, if there are not two classes, both present.
+
+    Notes
+    -----
+    TP / (PP + n_1 - TP), whose denominator is at least n_1. c_r = 1/n_1 for a positive row and 1/(n_1 + 1) for a
+    negative one. It ranks models as :func:`f1` does: it is F / (2 - F).
+
+    Examples
+    --------
+    >>> jaccard().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.6666666666666666
+    """
+    return _averaged("jaccard", "jaccard", "binary", {})
 
 
 def matthews_corrcoef(*, floor: float = 0.5) -> Metric:

@@ -12,10 +12,11 @@ from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.scoring import Mean, Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.samples import Counted, Likely, Ranked
     from reusable_holdout.queries.scoring import Family
 
 __all__ = ["Negated", "NegatedMean", "OfRows", "RootMean", "averaged", "negated_statistic"]
@@ -70,6 +71,19 @@ class OfRows(Statistic):
     def value(self, query: NDArray[Any]) -> float:
         """Value of the chosen rows."""
         return self.inner.value(query[self.chosen])
+
+    @property
+    def is_ratio(self) -> bool:
+        """As the statistic."""
+        return self.inner.is_ratio
+
+    def sample(self, query: NDArray[Any]) -> Counted | Ranked:
+        """That of the chosen rows."""
+        return self.inner.sample(query[self.chosen])
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Of the chosen rows."""
+        return self.inner.likely(prevalence, mean)
 
 
 class RootMean(Statistic):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.confusion import ClassAverage, FScore, PrecisionScore
+from reusable_holdout.queries.confusion import ClassAverage, FScore, JaccardScore, PrecisionScore
 from reusable_holdout.queries.derived import OfRows, RootMean
 from reusable_holdout.queries.matthews import Matthews
 from reusable_holdout.queries.ranks import AveragePrecision, OneVersusRest, PairOrder
@@ -47,7 +47,7 @@ __all__ = [
     "weighted_one_versus_rest",
 ]
 
-Score = Literal["f", "precision"]
+Score = Literal["f", "jaccard", "precision"]
 
 
 def agreement(_: Metric, targets: ClassTargets) -> Agreement:
@@ -106,11 +106,11 @@ def recall_of_first(metric: Metric, targets: ClassTargets) -> OfRows:
 
 @dataclass(frozen=True)
 class AveragedScores:
-    """F or precision of the positive class, or averaged over the classes that have rows.
+    """F, precision or Jaccard's index of the positive class, or averaged over the classes that have rows.
 
     Attributes
     ----------
-    score : {"f", "precision"}
+    score : {"f", "jaccard", "precision"}
         With the metric's parameter "beta" (by default 1) or "floor".
     average : {"binary", "macro", "weighted"}
         Of the last class alone; every class alike; by rows.
@@ -136,8 +136,9 @@ class AveragedScores:
     def _score(self, metric: Metric, own: int, rest: int) -> ClassScore:
         if self.score == "f":
             return FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
-        least = math.ceil(_decimal(metric.parameters["floor"]) * own)
-        return PrecisionScore(own=own, rest=rest, least=least)
+        if self.score == "jaccard":
+            return JaccardScore(own=own, rest=rest)
+        return PrecisionScore(own=own, rest=rest, floor=_decimal(metric.parameters["floor"]))
 
 
 def squared_distance(metric: Metric, targets: ClassTargets) -> MeanLoss:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.queries.grid import GRID, GRID_BITS
+from reusable_holdout.queries.samples import Likely, Ranked
 from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, Statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AveragePrecision", "OneVersusRest", "PairOrder"]
 
+_BANDS = 8.0  # positive rows that say as much of an average precision as one row of a mean does of that
 _FLOAT_SLACK = Fraction(1, 1 << 50)  # above what floats can add to a change of an average precision
 
 
@@ -170,6 +172,21 @@ class AveragePrecision(Statistic):
     def units(self, query: NDArray[Any]) -> int:
         """Floor the value to the grid."""
         return min(int(self.value(query) * GRID), GRID)  # times a power of two is exact
+
+    @property
+    def is_ratio(self) -> bool:
+        """Always: an average of ratios."""
+        return True
+
+    def sample(self, query: NDArray[Any]) -> Ranked:
+        """Negatives above each positive."""
+        positive, negative = np.sort(query[self._positive])[::-1], np.sort(query[~self._positive])
+        above = len(negative) - np.searchsorted(negative, positive, side="left")
+        return Ranked(self.units(query), above, len(negative))
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """About as wide as the bands say; measured at prevalences from .1 to .5."""
+        return Likely(max(prevalence[1] * self.rows / _BANDS, 1.0), math.sqrt(mean * (1.0 - mean)))
 
     def value(self, query: NDArray[Any]) -> float:
         """Sum the precisions at each distinct score, times its positives."""

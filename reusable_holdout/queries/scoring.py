@@ -16,10 +16,11 @@ import numpy as np
 
 from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.pieces import in_blocks
+from reusable_holdout.queries.samples import Counted, Likely, Ranked, ratio
 from reusable_holdout.queries.targets import HoldsLabels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -82,6 +83,19 @@ class Statistic(HoldsLabels, ABC):
     @abstractmethod
     def value(self, query: NDArray[Any]) -> float:
         """Statistic of one query of shape (rows[, classes]), in its own units."""
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether its population value is one that the rows of a query give a confidence set of; see `sample`."""
+        return False
+
+    def sample(self, query: NDArray[Any]) -> Counted | Ranked:
+        """What such a set rests on."""
+        raise NotImplementedError
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Rows that are about as uncertain, if classes have these shares, near a value of the metric."""
+        raise NotImplementedError
 
     def _mean_of_rows(self, rows: int) -> None:
         """Set the sensitivities of a mean of per-row terms in [0, 1]."""
@@ -211,6 +225,7 @@ class BalancedAgreement(Statistic):
         self._codes = targets.codes[self._order]
         ends = np.cumsum(counts).tolist()
         self._classes = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
+        self._counts = counts
         common = math.lcm(*counts)
         self._weights = [common // count for count in counts]
         self._whole = common * len(counts)
@@ -222,15 +237,48 @@ class BalancedAgreement(Statistic):
 
     def units(self, query: NDArray[Any]) -> int:
         """Weigh each class's hits by an integer, so that all share one denominator."""
-        return (self._weighted_hits(query) << GRID_BITS) // self._whole
+        return (self._weighted(self._hits(query)) << GRID_BITS) // self._whole
 
     def value(self, query: NDArray[Any]) -> float:
         """Mean of the classes' recalls."""
-        return self._weighted_hits(query) / self._whole
+        return self._weighted(self._hits(query)) / self._whole
 
-    def _weighted_hits(self, query: NDArray[Any]) -> int:
+    @property
+    def is_ratio(self) -> bool:
+        """Always: the population's mean of recalls, whatever the class counts."""
+        return True
+
+    def sample(self, query: NDArray[Any]) -> Counted:
+        """Hits and misses of each class, with the weight of its rows.
+
+        Given the labels, terms are independent, and the weighted mean of their expectations is the population's value.
+        """
+        hits, least = self._hits(query), min(self._counts)
+        each = [
+            ((1.0, least / count, hit), (0.0, least / count, count - hit))
+            for count, hit in zip(self._counts, hits, strict=True)
+        ]
+        score = (self._weighted(hits) << GRID_BITS) // self._whole
+        return Counted(score, (ratio(*(row for pair in each for row in pair)),))
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """Of recalls that are alike."""
+        counts = [share * self.rows for share in prevalence]
+        rows = [
+            row
+            for count in counts
+            for row in (
+                (1.0, min(counts) / count, count * mean),
+                (0.0, min(counts) / count, count * (1.0 - mean)),
+            )
+        ]
+        return Likely.of(ratio(*rows), mean)
+
+    def _hits(self, query: NDArray[Any]) -> list[int]:
         marks = query[self._order] == self._codes
-        hits = [int(np.count_nonzero(marks[rows])) for rows in self._classes]
+        return [int(np.count_nonzero(marks[rows])) for rows in self._classes]
+
+    def _weighted(self, hits: Sequence[int]) -> int:
         return sum(weight * hit for weight, hit in zip(self._weights, hits, strict=True))
 
 

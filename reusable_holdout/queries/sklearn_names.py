@@ -40,7 +40,7 @@ _REFUSED: dict[str, tuple[str, str]] = {  # why, and the nearest that can be cer
         ],
         _CLUSTERS,
     ),
-    **dict.fromkeys(["jaccard", "jaccard_macro", "jaccard_micro", "jaccard_weighted"], _OVERLAP),
+    **dict.fromkeys(["jaccard_macro", "jaccard_micro", "jaccard_weighted"], _OVERLAP),
     **dict.fromkeys(["neg_negative_likelihood_ratio", "positive_likelihood_ratio"], _LIKELIHOODS),
     **dict.fromkeys(
         ["neg_mean_absolute_percentage_error", "neg_mean_gamma_deviance", "neg_mean_poisson_deviance"],
@@ -220,7 +220,7 @@ def _averaged(name: str, kwargs: dict[str, Any]) -> str | None:
     ours, average, beta = _AVERAGED[name], kwargs.get("average", "binary"), kwargs.get("beta")
     if not kwargs.keys() <= {"average", "beta"} or not _is_one_of(average, _AVERAGES):
         return None
-    served = {"fbeta": average != "samples", "jaccard": average == "samples"}
+    served = {"fbeta": average != "samples", "jaccard": average in {"binary", "samples"}}
     if not served.get(ours, True):
         return None
     if ours == "fbeta":

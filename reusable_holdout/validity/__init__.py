@@ -15,15 +15,18 @@ from reusable_holdout.validity.outcome_code import (
     COUNTS,
     GATE,
     REVEAL,
+    SPANS,
     WIDTHS,
     Cell,
     CellCode,
     FactorCode,
+    SpanCode,
     StepCode,
     choice_nats,
     worst_choice_nats,
 )
 from reusable_holdout.validity.policies import LADDERS, Policy, PolicyCode, parameter_free_step, policy_code
+from reusable_holdout.validity.precision_bands import average_precision_interval
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
@@ -34,6 +37,7 @@ __all__ = [
     "GATE",
     "LADDERS",
     "REVEAL",
+    "SPANS",
     "WIDTHS",
     "Cell",
     "CellCode",
@@ -48,9 +52,11 @@ __all__ = [
     "Policy",
     "PolicyCode",
     "Shares",
+    "SpanCode",
     "StepCode",
     "ThresholdTable",
     "TranscriptCode",
+    "average_precision_interval",
     "choice_nats",
     "fixed_queries_half_width",
     "likely_rows",

@@ -110,6 +110,10 @@ class Certificate:
         interval rests on it. None of other metrics.
     by_evidence : bool
         Whether the rows' evidence decides if an answer is agreed, not a distance; not without a spread.
+    noisy : bool
+        Whether other questions about the rows have noise: a share of the failure probability pays for it, also here.
+    of_ratio : bool
+        Whether the value is a ratio, of which `bound` says nothing: intervals come from samples of the rows alone.
 
     Notes
     -----
@@ -154,6 +158,8 @@ class Certificate:
     estimate: float = 0.5
     spread: float | None = None
     by_evidence: bool = False
+    noisy: bool = False
+    of_ratio: bool = False
 
     @property
     def span(self) -> float:
@@ -237,7 +243,7 @@ class Certificate:
 
     def log_level(self, length: Numbers, share: float) -> Numbers:
         """Log failure probability of one side of an interval, at a node of the given description length."""
-        noise = NOISE_BETA if self.noise_scale else 0.0
+        noise = NOISE_BETA if self.noise_scale or self.noisy else 0.0
         level = math.log((1.0 - noise) * self.beta * share) - length
         return np.minimum(level, _LOG_HALF) if isinstance(level, np.ndarray) else min(level, _LOG_HALF)
 
@@ -267,22 +273,23 @@ class Certificate:
 
     @property
     def final_by_evidence(self) -> bool:
-        """Whether a final shows the set that the rows' evidence leaves: of graded losses, without noise or an exam."""
-        return self.spread is not None and not self.final_noise and not self.exam_rows
+        """Whether a final shows the set that the rows' evidence leaves: of graded losses or a ratio, without noise."""
+        return self.spread is not None and not self.final_noise
 
     def final_set(self, length: float, guess: float | None = None) -> EvidenceSet:
         """Set that a final by evidence shows at a description length; `guess` is the plan's estimate by default."""
         at = self.estimate if guess is None else guess
-        return self._evidence_set(-float(self.log_level(length, 0.5)), at)
+        return self.evidence_set(-float(self.log_level(length, 0.5)), at)
 
-    def _evidence_set(self, nats: float, guess: float) -> EvidenceSet:
+    def evidence_set(self, nats: float, guess: float) -> EvidenceSet:
+        """Set that the rows' evidence leaves, each end at so many nats, if their mean is as guessed."""
         mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
         return EvidenceSet(nats, self.bound.rows, mean, spread)
 
     def likely_half_width(self, nats: float, estimate: float) -> float:
         """Half-width of the set that rows of the guessed spread leave, each end at so many nats; the metric's unit."""
         rows = self._likely_rows((estimate - self.lower) / self.span)
-        least, most = self._evidence_set(nats, estimate).of(rows)
+        least, most = self.evidence_set(nats, estimate).of(rows)
         return (most - least) / 2.0 * self.span
 
     def of_rows(self, rows: int) -> Certificate:
@@ -300,24 +307,26 @@ class Certificate:
     def final_half_width(self, *, charges: int, nats: float, estimate: float, answers: int = 1) -> float:
         """Half-width of a final's interval around ``estimate``, in the metric's unit."""
         length = self.final_length(charges=charges, nats=nats, answers=answers)
-        if self.final_by_evidence:
-            return self.likely_half_width(-float(self.log_level(length, 0.5)), estimate)
+        every = self._final_ends(
+            self.bound.rows + self.exam_rows, estimate, length, self.final_reach(answers)
+        )
         if not self.exam_rows:
-            low, high = self.final_interval(estimate, reach=self.final_reach(answers), length=length)
-            return float(high - low) / 2.0
-        every = self.of_rows(self.bound.rows + self.exam_rows)
-        low, high = every.final_interval(estimate, reach=0.0, length=length)
-        least, most = self._exam_interval(estimate, answers)
-        return float(min(high, most) - max(low, least)) / 2.0
+            return float(every.high - every.low) / 2.0
+        exam = self._final_ends(self.exam_rows, estimate, self.exam_length(answers))
+        return float(min(every.high, exam.high) - max(every.low, exam.low)) / 2.0
 
     def exam_half_width(self, *, estimate: float) -> float:
         """Half-width of the interval that the exam's rows alone give a final of one model."""
-        low, high = self._exam_interval(estimate, answers=1)
+        low, high = self._final_ends(self.exam_rows, estimate, self.exam_length())
         return float(high - low) / 2.0
 
-    def _exam_interval(self, value: float, answers: int) -> Interval:
-        length = self.exam_length(answers)
-        return self.of_rows(self.exam_rows).final_interval(value, reach=0.0, length=length)
+    def _final_ends(self, rows: int, value: float, length: float, reach: float = 0.0) -> Interval:
+        """Interval that so many rows are likely to give a final."""
+        own = self.of_rows(rows)
+        if not self.final_by_evidence:
+            return own.final_interval(value, reach=reach, length=length)
+        width = own.likely_half_width(-float(self.log_level(length, 0.5)), value)
+        return Interval(value - width, value + width)
 
     # ---- evidence
 

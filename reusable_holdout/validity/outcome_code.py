@@ -19,10 +19,13 @@ __all__ = [
     "FAILED",
     "GATE",
     "REVEAL",
+    "SPANS",
     "WIDTHS",
     "Cell",
     "CellCode",
     "FactorCode",
+    "Span",
+    "SpanCode",
     "StepCode",
     "choice_nats",
     "worst_choice_nats",
@@ -134,6 +137,57 @@ REVEAL = CellCode(
     failed=0.025,
 )
 """A revealed value, in units of a public standard deviation of honest deviations; no outcome costs over 3.7 nats."""
+
+
+class Span(NamedTuple):
+    """Interval around a prior, in units of half a tolerance; what is better than the prior is positive.
+
+    Attributes
+    ----------
+    low, high : float
+    told : float
+        Value that is told with it: of one that is open, where it begins, for its middle would flatter.
+    weight : float
+    """
+
+    low: float
+    high: float
+    told: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class SpanCode:
+    """Weights of intervals that a confidence set may lie in; with a failure's they sum to at most one.
+
+    Parameters
+    ----------
+    spans : tuple of Span
+        The first that holds the whole set is told; the last holds every one.
+    failed : float
+    """
+
+    spans: tuple[Span, ...]
+    failed: float
+
+    @cached_property
+    def nats(self) -> tuple[float, ...]:
+        """Cost of each."""
+        return tuple(-math.log(span.weight) for span in self.spans)
+
+
+SPANS = SpanCode(
+    (
+        Span(-5.0, 1.0, -2.0, 0.1690),
+        Span(-1.0, 5.0, 2.0, 0.1535),
+        Span(-4.0, 4.0, 0.0, 0.1355),
+        Span(-math.inf, 0.0, -5.0, 0.1355),
+        Span(0.0, math.inf, 2.0, 0.1355),
+        Span(-math.inf, math.inf, -math.inf, 0.1355),
+    ),
+    failed=CHARGE.failed,
+)
+"""A charge of a ratio: where its confidence set lies. No outcome costs over 2 nats, and a failure what any does."""
 
 GATE = CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03)
 """A gate's "yes", 0.03 nats; or a failure, 3.5 nats, which is told where the plan has room for it, else "no" is."""

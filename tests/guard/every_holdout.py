@@ -24,9 +24,9 @@ from reusable_holdout.guard.kinds import (
     EvidenceReveal,
     ExamFinal,
     Final,
+    MeanSample,
     Measured,
     MeasuredBoth,
-    MeasuredRows,
     Reveal,
     State,
 )
@@ -157,7 +157,7 @@ class Game:
         """What a kind decides on: the score, and if evidence decides that of the rows' terms."""
         terms = (np.array(rows) * GRID).astype(np.int64)
         if isinstance(kind, EvidenceReveal | EvidenceFinal):
-            return MeasuredRows(score, terms, None)
+            return MeanSample(score, terms, None)
         if not getattr(kind, "measures_rows", False):
             return score
         return kind.weighed(_EQUAL, np.array([[score, *terms]]), np.array([prior]), None)[0]

@@ -132,7 +132,9 @@ def test_an_exam_keeps_whole_groups():
         kept = guard._holdout.rows.kept
         assert len(np.unique(USERS[kept])) == guard.plan.exam_rows == math.ceil(0.2 * COUNT)
         assert not set(USERS[kept]) & set(USERS[~kept])
-        assert guard.final_predictions(guesses(0.7)).told.count("bounded") == 2
+        final = guard.final_predictions(guesses(0.7))
+        assert final.value == pytest.approx(mean_of_groups(guesses(0.7) == LABELS), abs=1e-8)
+        assert final.low < final.value < final.high
 
 
 def test_two_models_are_compared_group_by_group():

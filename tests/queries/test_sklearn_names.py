@@ -35,6 +35,7 @@ SERVED = {
     "accuracy",
     "average_precision",
     "balanced_accuracy",
+    "jaccard",
     "matthews_corrcoef",
     "neg_brier_score",
     "neg_log_loss",
@@ -48,7 +49,7 @@ SERVED = {
     *SETS,
     *(f"{name}{average}" for name in BY_COUNTS for average in ("", "_macro", "_micro", "_weighted")),
 }
-TWO_CLASSES = {*BY_COUNTS, "average_precision", "matthews_corrcoef", "neg_brier_score", "roc_auc"}
+TWO_CLASSES = {*BY_COUNTS, "average_precision", "jaccard", "matthews_corrcoef", "neg_brier_score", "roc_auc"}
 LOSSES = [log_loss(clip=0.1), mae(lower=LOW, upper=HIGH), mse(lower=LOW, upper=HIGH), brier()]
 LOSSES += [hamming_loss(), rmse(lower=LOW, upper=HIGH), quantile_loss(lower=LOW, upper=HIGH, quantile=0.9)]
 
@@ -247,7 +248,7 @@ OBJECTS = {
     ),
     "no sets": (
         make_scorer(sklearn.metrics.jaccard_score, average="macro"),
-        "it is 'jaccard', .*; use \"f1\"",
+        "it is 'jaccard_macro', .*; use \"f1\"",
     ),
     "labels amiss": (
         make_scorer(sklearn.metrics.hamming_loss, greater_is_better=False),

@@ -1,7 +1,7 @@
 """The ways to ask; one file each."""
 
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.choose import Choose, Winner
+from reusable_holdout.guard.kinds.choose import Choose, EvidenceChoose, Winner
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
 from reusable_holdout.guard.kinds.evidence import (
     EvidenceCheck,
@@ -10,7 +10,7 @@ from reusable_holdout.guard.kinds.evidence import (
     EvidenceGateCompare,
     EvidenceGuessAndCheck,
 )
-from reusable_holdout.guard.kinds.evidence_final import EvidenceFinal, MeasuredRows
+from reusable_holdout.guard.kinds.evidence_final import EvidenceExam, EvidenceFinal
 from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
 from reusable_holdout.guard.kinds.exam import ExamFinal, Measured, MeasuredBoth
 from reusable_holdout.guard.kinds.final import Final
@@ -23,7 +23,9 @@ from reusable_holdout.guard.kinds.parameter_free_ladder import (
     ParameterFreeLadder,
     ParameterFreeLadderWarning,
 )
+from reusable_holdout.guard.kinds.ratio import RatioCheck, RatioGate, RatioGuessAndCheck
 from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.guard.kinds.samples import MeanSample, Sample, sample_of, unpacked
 from reusable_holdout.guard.kinds.table import POLICIES, Ways, kinds_of, rail_of, ways_of
 
 __all__ = [
@@ -34,7 +36,9 @@ __all__ = [
     "Choose",
     "Compare",
     "EvidenceCheck",
+    "EvidenceChoose",
     "EvidenceCompare",
+    "EvidenceExam",
     "EvidenceFinal",
     "EvidenceGate",
     "EvidenceGateCompare",
@@ -51,18 +55,24 @@ __all__ = [
     "HaltReason",
     "Kind",
     "Ladder",
+    "MeanSample",
     "Measured",
     "MeasuredBoth",
-    "MeasuredRows",
     "Outcome",
     "ParameterFreeLadder",
     "ParameterFreeLadderWarning",
+    "RatioCheck",
+    "RatioGate",
+    "RatioGuessAndCheck",
     "Reveal",
+    "Sample",
     "State",
     "Terms",
     "Ways",
     "Winner",
     "kinds_of",
     "rail_of",
+    "sample_of",
+    "unpacked",
     "ways_of",
 ]

@@ -228,7 +228,7 @@ class Check(Stated):
         mechanism = self._at(state)
         if not self._deviates(mechanism, score, terms, question, self.length(state)):
             return self.outcome(AGREED, terms)
-        return self._charge(mechanism, self._score(score), terms, question)
+        return self._charge(mechanism, score, terms, question, self.length(state))
 
     def fail(self, terms: Terms, state: State) -> Outcome:
         """Decide a question that failed on the holdout: a charge, for that it did is a fact about the holdout."""
@@ -270,7 +270,8 @@ class Check(Stated):
                 break
             here = start + above
             terms = Terms(float(priors[here]), float(thresholds[here]))
-            outcome = self._charge(mechanism, self._score(scores[here]), terms, questions[here])
+            length = self.length(state)
+            outcome = self._charge(mechanism, scores[here], terms, questions[here], length)
             outcomes[here] = outcome
             state = state._replace(
                 charges=state.charges + 1, nats=state.nats + outcome.nats, value=outcome.value
@@ -304,8 +305,16 @@ class Check(Stated):
         limits = np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
         return measured, self.grid_units(priors), limits
 
-    def _charge(self, mechanism: GuardCore, score: int, terms: Terms, question: bytes) -> Outcome:
-        return self.outcome(self._told(self._noisy(mechanism, score, question), terms), terms)
+    def _charge(
+        self,
+        mechanism: GuardCore,
+        measured: int | NDArray[np.int64],
+        terms: Terms,
+        question: bytes,
+        length: float,
+    ) -> Outcome:
+        value = self._noisy(mechanism, self._score(measured), question)
+        return self.outcome(self._told(value, terms), terms)
 
     def _noisy(self, mechanism: GuardCore, score: int, question: bytes) -> float:
         """Value with the noise of an answer, in the metric's unit and within its bounds."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
 from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.queries import GRID
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.kinds.kind import State
+    from reusable_holdout.guard.kinds.samples import Sample
 
-__all__ = ["Choose", "Winner"]
+__all__ = ["Choose", "EvidenceChoose", "Winner"]
 
-_TOLD = re.compile(r"candidate (\d+) of (\d+), rank (\d+), (cell \d+|failed)")
+_TOLD = re.compile(r"candidate (\d+) of (\d+), rank (\d+), (cell \d+(?:, width -?\d+)?|failed)")
+
+
+def _place(cell: str) -> int:
+    """Place of a cell, by its name or that of a cell with a width."""
+    return int(cell.removeprefix("cell ").partition(",")[0])
 
 
 class Winner(NamedTuple):
@@ -102,20 +109,20 @@ class Choose(Reveal):
         winner, certificate = Winner.parse(outcome.told), self.certificate
         if winner is None or winner.cell == FAILED:
             return certificate.upper if certificate.greater_is_better else certificate.lower
-        low, high = self._reached(int(winner.cell.split()[1]), terms)
+        low, high = self._reached(_place(winner.cell), terms)
         more = 2.0 * certificate.comparison_tail  # the winner's noise, and the other's
         interval = certificate.around(low - more, high + more, length=length, share=0.5)
         return float(interval.high if certificate.greater_is_better else interval.low)
 
     def worst_nats(self, candidates: int = 1) -> float:
         """Cost of the dearest outcome."""
-        return worst_choice_nats(candidates) + self.code.worst
+        return worst_choice_nats(candidates) + super().worst_nats(candidates)
 
     # ---- rule
 
     def choose(
         self,
-        scores: Sequence[int | None],
+        measured: Sequence[Sample | int | None],
         priors: NDArray[np.float64],
         questions: Sequence[bytes],
         state: State,
@@ -130,15 +137,29 @@ class Choose(Reveal):
         core, better = self._resumed(0), self.certificate.better
         noise = core.query_noise(questions).tolist()
         noisy = [
-            -GRID * GRID if score is None else better * score + own
-            for score, own in zip(scores, noise, strict=True)
+            -GRID * GRID if one is None else better * _score(one) + own
+            for one, own in zip(measured, noise, strict=True)
         ]
         best = max(range(len(noisy)), key=lambda place: (noisy[place], better * priors[place]))
         terms = self.terms(float(priors[best]), state, None)
-        score, question = scores[best], questions[best]
-        cell = FAILED if score is None else self._told(self._noisy(core, score, question), terms)
+        winner = measured[best]
+        cell = FAILED if winner is None else self._named(winner, terms, questions[best], state)
         return terms, self.outcome(Winner(best, len(noisy), self._rank(priors, best), cell).told(), terms)
 
     def _rank(self, priors: NDArray[np.float64], place: int) -> int:
         order = np.argsort(-self.certificate.better * priors, kind="stable")
         return int(np.flatnonzero(order == place)[0]) + 1
+
+
+def _score(measured: Sample | int) -> int:
+    return measured if isinstance(measured, int) else measured.score
+
+
+class EvidenceChoose(Choose, EvidenceReveal):
+    """The same, and how far around its cell the winner's rows leave its value; of a ratio nothing of the others."""
+
+    def others(self, outcome: Outcome, terms: Terms, length: float) -> float:
+        """Good end of what is known of every other candidate."""
+        if self.certificate.of_ratio:
+            return self.certificate.upper if self.certificate.greater_is_better else self.certificate.lower
+        return super().others(outcome, terms, length)

@@ -1,29 +1,21 @@
-"""Final whose interval is the set of means that the rows' evidence leaves."""
+"""Finals whose interval is the set that the rows' evidence leaves."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
+from reusable_holdout.guard.answer import APART
 from reusable_holdout.guard.kinds.final import Final
 from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from reusable_holdout.guard.kinds.exam import MeasuredBoth
+    from reusable_holdout.guard.kinds.samples import Sample
+    from reusable_holdout.validity import EvidenceSet
 
-__all__ = ["EvidenceFinal", "MeasuredRows"]
-
-
-class MeasuredRows(NamedTuple):
-    """What such a final measures: the score, the rows' terms on the grid, and their weights over the largest."""
-
-    score: int
-    terms: NDArray[np.int64]
-    weights: NDArray[Any] | None
+__all__ = ["EvidenceExam", "EvidenceFinal"]
 
 
 class _Told(NamedTuple):
@@ -32,16 +24,17 @@ class _Told(NamedTuple):
     value: float
     low: float
     high: float
+    apart: bool = False
 
     @classmethod
     def parse(cls, told: str) -> Self:
-        word, value, within, low, high = told.split(" ")
+        word, value, within, low, high = told.removesuffix(APART).split(" ")
         if (word, within) != ("value", "within"):
             raise ValueError
-        return cls(float(value), float(low), float(high))
+        return cls(float(value), float(low), float(high), told.endswith(APART))
 
     def text(self) -> str:
-        return f"value {self.value!r} within {self.low!r} {self.high!r}"
+        return f"value {self.value!r} within {self.low!r} {self.high!r}{APART if self.apart else ''}"
 
 
 class EvidenceFinal(Final):
@@ -50,6 +43,8 @@ class EvidenceFinal(Final):
     The interval depends on the rows in any way, and is told with the value: a final may show it, for nothing is asked
     afterwards that it could help. Both ends are rounded outwards.
     """
+
+    by_sample: ClassVar[bool] = True
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name: "failed", or the value and its interval."""
@@ -73,7 +68,7 @@ class EvidenceFinal(Final):
 
     def decide(
         self,
-        measured: MeasuredBoth | MeasuredRows | int | None,
+        measured: MeasuredBoth | Sample | int | None,
         question: bytes,
         *,
         length: float = 0.0,
@@ -82,13 +77,49 @@ class EvidenceFinal(Final):
         """Tell both; None if the model or metric failed on the holdout."""
         if measured is None:
             return self.outcome(FAILED, Terms(0.0, 0.0))
-        certificate, rows = self.certificate, cast("MeasuredRows", measured)
-        low, high = certificate.final_set(length).of_rows(rows.terms / GRID, rows.weights)
-        value = certificate.tidy(certificate.lower + rows.score / GRID * certificate.span)
-        slack = certificate.grid_slack
-        ends = (certificate.lower + end * certificate.span for end in (low, high))
-        least, most = (
-            min(max(end, certificate.lower), certificate.upper)
-            for end in (next(ends) - slack, next(ends) + slack)
-        )
-        return self.outcome(_Told(value, min(least, value), max(most, value)).text(), Terms(0.0, 0.0))
+        sample = cast("Sample", measured)
+        left = self._left(sample, self.certificate.final_set(length))
+        return self._tell(sample.score, left)
+
+    def _tell(self, score: int, left: Interval, *, apart: bool = False) -> Outcome:
+        certificate = self.certificate
+        value = certificate.tidy(certificate.lower + score / GRID * certificate.span)
+        low, high = float(left.low), float(left.high)
+        if certificate.exam_rows:
+            value = min(max(value, low), high)
+        told = _Told(value, min(low, value), max(high, value), apart)
+        return self.outcome(told.text(), Terms(0.0, 0.0))
+
+    def _left(self, sample: Sample, rows: EvidenceSet) -> Interval:
+        """What a sample leaves, rounded outwards, within the bounds; the metric's unit."""
+        certificate, slack = self.certificate, self.certificate.grid_slack
+        low, high = (certificate.lower + end * certificate.span for end in sample.ends(rows))
+        return Interval(max(low - slack, certificate.lower), min(high + slack, certificate.upper))
+
+
+class EvidenceExam(EvidenceFinal):
+    """Final with an exam: what all rows leave and what the exam's leave, together; see :class:`ExamFinal`."""
+
+    def decide(
+        self,
+        measured: MeasuredBoth | Sample | int | None,
+        question: bytes,
+        *,
+        length: float = 0.0,
+        answers: int = 1,
+    ) -> Outcome:
+        """Tell the value of all rows, moved into the interval; None if the model or metric failed on the holdout."""
+        if measured is None:
+            return self.outcome(FAILED, Terms(0.0, 0.0))
+        certificate, both = self.certificate, cast("MeasuredBoth", measured)
+        rows = certificate.bound.rows
+        every, exam = cast("Sample", both.every), cast("Sample | None", both.exam)
+        one = self._left(every, certificate.of_rows(rows + certificate.exam_rows).final_set(length))
+        if exam is None:
+            return self._tell(every.score, one)
+        own = certificate.of_rows(certificate.exam_rows).final_set(certificate.exam_length(answers))
+        two = self._left(exam, own)
+        low, high = max(one.low, two.low), min(one.high, two.high)
+        if low <= high:
+            return self._tell(every.score, Interval(low, high))
+        return self._tell(every.score, Interval(min(one.low, two.low), max(one.high, two.high)), apart=True)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
 from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
-from reusable_holdout.queries import GRID
 from reusable_holdout.validity import WIDTHS, Interval
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.evidence_final import MeasuredRows
     from reusable_holdout.guard.kinds.kind import State
+    from reusable_holdout.guard.kinds.samples import Sample
 
 __all__ = ["EvidenceReveal"]
 
@@ -48,6 +47,8 @@ class EvidenceReveal(Reveal):
     value alone: such reveals are for plans whose privacy says nothing, by themselves.
     """
 
+    by_sample: ClassVar[bool] = True
+
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name: "failed", or the cell and the width."""
         if told == FAILED:
@@ -78,28 +79,25 @@ class EvidenceReveal(Reveal):
         return Interval(max(low - around, certificate.lower), min(high + around, certificate.upper))
 
     def _guessed(self, terms: Terms, length: float) -> float:
-        """Half-width of the set that rows of the guessed spread leave, around the prior; in the metric's unit."""
+        """How far beyond the cell the set reaches that rows of the guessed spread leave; in the metric's unit."""
         certificate = self.certificate
         guessed = certificate.likely_half_width(-float(certificate.log_level(length, 0.5)), terms.prior)
-        return max(guessed, certificate.grid_slack)
+        covered = terms.threshold / 4.0  # on average by the cell, on the side where it covers less
+        return max(guessed - covered, guessed / 2.0, certificate.grid_slack)
 
     # ---- rule
 
-    def decide(
-        self,
-        score: MeasuredRows | int | NDArray[np.int64],
-        terms: Terms,
-        question: bytes,
-        state: State,
-    ) -> Outcome:
+    def _named(
+        self, measured: Sample | int | NDArray[np.int64], terms: Terms, question: bytes, state: State
+    ) -> str:
         """Round a value with noise to its cell, and what the rows leave around the cell to its width."""
-        certificate, rows, length = self.certificate, cast("MeasuredRows", score), self.length(state)
-        cell = self._told(self._noisy(self._resumed(0), rows.score, question), terms)
+        certificate, sample, length = self.certificate, cast("Sample", measured), self.length(state)
+        cell = self._told(self._noisy(self._resumed(0), sample.score, question), terms)
         near, far = self._reached(int(cell.split()[1]), terms)
-        ends = certificate.final_set(length, terms.prior).of_rows(rows.terms / GRID, rows.weights)
+        ends = sample.ends(certificate.final_set(length, terms.prior))
         low, high = (certificate.lower + end * certificate.span for end in ends)
         needed = max(near - low, high - far) + certificate.grid_slack
         factor = needed / self._guessed(terms, length)
         least = WIDTHS.least(-WIDTHS.below)
         width = -WIDTHS.below if factor <= least else WIDTHS.place(factor)
-        return self.outcome(_Told(cell, width).text(), terms)
+        return _Told(cell, width).text()

@@ -15,7 +15,7 @@ from reusable_holdout.validity import ConfidenceBound, Interval
 if TYPE_CHECKING:
     from typing import Any
 
-    from reusable_holdout.guard.kinds.evidence_final import MeasuredRows
+    from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Certificate
 
@@ -63,10 +63,13 @@ class Measured(NamedTuple):
 
 
 class MeasuredBoth(NamedTuple):
-    """What a final with an exam measures; the exam is None where the metric is not defined on its rows."""
+    """What a final with an exam measures; the exam is None where the metric is not defined on its rows.
 
-    every: Measured
-    exam: Measured | None
+    Samples, where these decide.
+    """
+
+    every: Measured | Sample
+    exam: Measured | Sample | None
 
 
 class _Told(NamedTuple):
@@ -146,7 +149,7 @@ class ExamFinal(Final):
 
     def decide(
         self,
-        measured: MeasuredBoth | MeasuredRows | int | None,
+        measured: MeasuredBoth | Sample | int | None,
         question: bytes,
         *,
         length: float = 0.0,
@@ -156,8 +159,8 @@ class ExamFinal(Final):
         if measured is None:
             return self.outcome(FAILED, Terms(0.0, 0.0))
         scores = cast("MeasuredBoth", measured)
-        every = self._tidy(scores.every)
-        exam = None if scores.exam is None else self._tidy(scores.exam)
+        every = self._tidy(cast("Measured", scores.every))
+        exam = None if scores.exam is None else self._tidy(cast("Measured", scores.exam))
         interval, apart = self._together(every, exam, length, answers)
         told = _Told(_inside(every.value, interval), answers, every, exam, apart)
         return self.outcome(told.text(), Terms(0.0, 0.0))

@@ -11,8 +11,8 @@ from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds.evidence_final import MeasuredRows
     from reusable_holdout.guard.kinds.exam import MeasuredBoth
+    from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import Certificate
 
@@ -92,7 +92,7 @@ class Final(Kind):
 
     def decide(
         self,
-        measured: MeasuredBoth | MeasuredRows | int | None,
+        measured: MeasuredBoth | Sample | int | None,
         question: bytes,
         *,
         length: float = 0.0,

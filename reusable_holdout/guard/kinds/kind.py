@@ -98,6 +98,9 @@ class Kind(ABC):
     #: Whether when something is told is the analyst's choice, not the rows': then it has no place to pay for.
     voluntary: ClassVar[bool] = False
 
+    #: Whether the rows' own confidence set is needed, not the score alone; see `samples`.
+    by_sample: ClassVar[bool] = False
+
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
 

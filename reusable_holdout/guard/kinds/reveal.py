@@ -16,8 +16,8 @@ from reusable_holdout.validity import REVEAL, Interval
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.evidence_final import MeasuredRows
     from reusable_holdout.guard.kinds.kind import State
+    from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.validity import CellCode
 
 __all__ = ["Reveal"]
@@ -91,13 +91,19 @@ class Reveal(Check):
 
     def decide(
         self,
-        score: MeasuredRows | int | NDArray[np.int64],
+        score: Sample | int | NDArray[np.int64],
         terms: Terms,
         question: bytes,
         state: State,
     ) -> Outcome:
         """Round a value with noise to its cell."""
-        return self._charge(self._resumed(0), int(cast("int", score)), terms, question)
+        return self.outcome(self._named(score, terms, question, state), terms)
+
+    def _named(
+        self, measured: Sample | int | NDArray[np.int64], terms: Terms, question: bytes, state: State
+    ) -> str:
+        """Name of what is told of a value."""
+        return self._told(self._noisy(self._resumed(0), int(cast("int", measured)), question), terms)
 
     def check_affordable(self, nats: float, state: State, what: str) -> None:
         """Refuse a question whose dearest outcome would break a promise of the plan, by public numbers alone.

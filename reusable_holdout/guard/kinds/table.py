@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.choose import Choose
+from reusable_holdout.guard.kinds.choose import Choose, EvidenceChoose
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
 from reusable_holdout.guard.kinds.evidence import (
     EvidenceCheck,
@@ -15,7 +15,7 @@ from reusable_holdout.guard.kinds.evidence import (
     EvidenceGateCompare,
     EvidenceGuessAndCheck,
 )
-from reusable_holdout.guard.kinds.evidence_final import EvidenceFinal
+from reusable_holdout.guard.kinds.evidence_final import EvidenceExam, EvidenceFinal
 from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
 from reusable_holdout.guard.kinds.exam import ExamFinal
 from reusable_holdout.guard.kinds.final import Final
@@ -24,6 +24,7 @@ from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
 from reusable_holdout.guard.kinds.ladder import Ladder
 from reusable_holdout.guard.kinds.parameter_free_ladder import ParameterFreeLadder
+from reusable_holdout.guard.kinds.ratio import RatioCheck, RatioGate, RatioGuessAndCheck
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.validity import Shares
@@ -47,6 +48,12 @@ COMPARISONS: dict[Policy, type[Check]] = {
     "thresholdout": Compare,
     "guess-and-check": GuessAndCompare,
     "gate": GateCompare,
+}
+
+_RATIOS: dict[Policy, type[Check]] = {
+    "thresholdout": RatioCheck,
+    "guess-and-check": RatioGuessAndCheck,
+    "gate": RatioGate,
 }
 
 _BY_EVIDENCE: dict[Policy, tuple[type[Check], type[Check]]] = {
@@ -95,24 +102,21 @@ def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = N
         plan.policy, plan.paired_certificate(greater_is_better=greater_is_better), noise
     )
     told = replace(scores, shares=Shares(0.5, 0.5))
+    by_rows = told.spread is not None and plan.privacy_is_vacuous
     return Ways(
         policy,
         comparison,
-        _reveal_of(plan, told)(told, noise),
-        Choose(told, noise),
+        (EvidenceReveal if by_rows else Reveal)(told, noise),
+        (EvidenceChoose if by_rows else Choose)(told, noise),
         _final_of(told)(told, noise),
         GuardedGate(policy, noise) if isinstance(policy, Gate) else None,
         GuardedCompare(comparison, noise) if isinstance(comparison, Gate) else None,
     )
 
 
-def _reveal_of(plan: Plan, certificate: Certificate) -> type[Reveal]:
-    return EvidenceReveal if certificate.spread is not None and plan.privacy_is_vacuous else Reveal
-
-
 def _final_of(certificate: Certificate) -> type[Final]:
     if certificate.exam_rows:
-        return ExamFinal
+        return EvidenceExam if certificate.final_by_evidence else ExamFinal
     return EvidenceFinal if certificate.final_by_evidence else Final
 
 
@@ -126,6 +130,8 @@ def rail_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise, paired: b
 
 
 def _of_scores(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check:
+    if certificate.of_ratio:
+        return _RATIOS[policy](certificate, noise)
     made = POLICIES[policy] if not certificate.by_evidence else _BY_EVIDENCE[policy][0]
     return made(certificate, noise)
 

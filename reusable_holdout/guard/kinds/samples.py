@@ -1,0 +1,189 @@
+"""What a confidence set of one question rests on: the rows of a mean, the counts of a ratio, the ranks of scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from reusable_holdout.queries import GRID, Counted, Ratio
+from reusable_holdout.validity import Evidence, EvidenceRows, average_precision_interval
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import BoundMetric
+    from reusable_holdout.validity import EvidenceSet
+
+__all__ = ["MeanSample", "RatioSample", "Sample", "ratio_sample", "sample_of", "unpacked"]
+
+_OF_RATIOS, _OF_RANKS = range(2)
+_COLUMNS = 3  # values, weights, counts
+
+
+class Sample(ABC):
+    """Private: what was measured of one question.
+
+    Attributes
+    ----------
+    score : int
+        On the grid.
+    """
+
+    score: int
+
+    @abstractmethod
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Ends of the confidence set, normalised; each misses with probability at most ``exp(-left.nats)``."""
+
+    @abstractmethod
+    def packed(self) -> NDArray[np.int64]:
+        """All of it in numbers, from which :func:`unpacked` makes it again."""
+
+
+@dataclass(frozen=True)
+class MeanSample(Sample):
+    """Rows of a mean.
+
+    Attributes
+    ----------
+    score : int
+    terms : numpy.ndarray of int64 of shape (rows,)
+        On the grid.
+    weights : numpy.ndarray of float64 of shape (rows,) or None
+        As fractions of the largest; the metric's own.
+    """
+
+    score: int
+    terms: NDArray[np.int64]
+    weights: NDArray[Any] | None
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Means that the rows' evidence leaves."""
+        return left.of_rows(self.terms / GRID, self.weights)
+
+    def packed(self) -> NDArray[np.int64]:
+        """Score and terms."""
+        return np.concatenate([[self.score], self.terms])
+
+
+class RatioSample(Sample):
+    """Sample that can say by itself whether it certifies an answer, and is packed without the metric."""
+
+    @abstractmethod
+    def certifies(self, evidence: Evidence, nats: float) -> bool:
+        """Whether it has so many nats of evidence that the population value is where this says."""
+
+
+@dataclass(frozen=True)
+class CountedSample(RatioSample):
+    """Rows of a ratio of means, or of the least of several; see :class:`~reusable_holdout.queries.Counted`."""
+
+    score: int
+    ratios: tuple[Ratio, ...]
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Ratios that the rows' evidence leaves: the least reaches as low as any of them, and no higher than the first.
+
+        The population value can lie below the lower end for the sake of one ratio only, the least in the population.
+        """
+        each = [replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one)) for one in self.ratios]
+        lows = [one.factor * low for one, (low, _) in zip(self.ratios, each, strict=True)]
+        return min(*lows, 1.0), each[0][1]
+
+    def certifies(self, evidence: Evidence, nats: float) -> bool:
+        """Of the first ratio both sides that are asked for, of others the lower one."""
+        first, *others = self.ratios
+        if evidence.of(_rows(first)) < nats:
+            return False
+        return evidence.sides == "high" or all(
+            Evidence(evidence.named / one.factor, evidence.tolerance / one.factor, "low").of(_rows(one))
+            >= nats
+            for one in others
+        )
+
+    def packed(self) -> NDArray[np.int64]:
+        """Of each ratio its rows and its factor, bit by bit."""
+        parts = [
+            np.concatenate([[len(one.values), one.factor], one.values, one.weights, one.counts])
+            for one in self.ratios
+        ]
+        return np.concatenate([[_OF_RATIOS, self.score], np.concatenate(parts).view(np.int64)])
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64]) -> Self:
+        """From packed numbers."""
+        parts, ratios = np.ascontiguousarray(numbers[2:]).view(np.float64), []
+        while len(parts):
+            size = int(parts[0])
+            end = 2 + _COLUMNS * size
+            values, weights, counts = parts[2:end].reshape(_COLUMNS, size)
+            ratios.append(Ratio(values, weights, counts, float(parts[1])))
+            parts = parts[end:]
+        return cls(int(numbers[1]), tuple(ratios))
+
+
+@dataclass(frozen=True)
+class RankedSample(RatioSample):
+    """How scores rank the rows; see :class:`~reusable_holdout.queries.Ranked`."""
+
+    score: int
+    above: NDArray[np.int64]
+    negatives: int
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """From bands around both classes' scores."""
+        return average_precision_interval(self.above, self.negatives, nats=left.nats)
+
+    def certifies(self, evidence: Evidence, nats: float) -> bool:
+        """Whether the interval at these nats lies inside."""
+        low, high = average_precision_interval(self.above, self.negatives, nats=nats)
+        return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
+            evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
+        )
+
+    def packed(self) -> NDArray[np.int64]:
+        """All as it is."""
+        return np.concatenate([[_OF_RANKS, self.score, self.negatives], self.above])
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64]) -> Self:
+        """From packed numbers."""
+        return cls(int(numbers[1]), numbers[3:], int(numbers[2]))
+
+
+def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
+    """What is measured of one query, prepared.
+
+    Raises
+    ------
+    ModelError
+        If a metric of the user's own fails on the holdout.
+    """
+    if not bound.is_ratio:
+        terms = bound.row_terms(query)
+        return MeanSample(bound.score_of_terms(terms), terms, bound.relative_weights)
+    found = bound.sample(query)
+    if isinstance(found, Counted):
+        return CountedSample(*found)
+    return RankedSample(*found)
+
+
+def unpacked(bound: BoundMetric, numbers: NDArray[np.int64]) -> Sample:
+    """Sample of packed numbers."""
+    if not bound.is_ratio:
+        return MeanSample(int(numbers[0]), numbers[1:], bound.relative_weights)
+    return ratio_sample(numbers)
+
+
+def ratio_sample(numbers: NDArray[np.int64]) -> RatioSample:
+    """The same of a ratio's."""
+    return CountedSample.of(numbers) if numbers[0] == _OF_RATIOS else RankedSample.of(numbers)
+
+
+def _rows(one: Ratio) -> EvidenceRows:
+    return EvidenceRows(one.values, one.counts, one.weights)

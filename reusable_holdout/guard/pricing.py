@@ -1,0 +1,138 @@
+"""What a certificate rests on besides the rows: class counts that are told and priced, and the numbers of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.views import Counts
+from reusable_holdout.queries import (
+    PublicNumbers,
+    checked_prevalence,
+    factor_to_tell,
+    is_finite,
+    numbers_at,
+    rests_on_counts,
+)
+from reusable_holdout.validity import COUNTS, LADDERS
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.exam import BoundRows
+    from reusable_holdout.plan import MechanismChoice
+    from reusable_holdout.queries import BoundMetric
+    from reusable_holdout.validity import Policy
+
+__all__ = ["decided_as_ratio", "plan_numbers", "priced"]
+
+_LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
+_EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
+
+
+def decided_as_ratio(
+    bound: BoundMetric,
+    *,
+    policy: Policy,
+    mechanism: MechanismChoice,
+    threshold: float | None = None,
+    noise_scale: float | None = None,
+    final_noise: float | None = None,
+) -> bool:
+    """Whether a metric's confidence sets decide, which need no class counts, and have no noise."""
+    if policy in LADDERS or mechanism not in {"numeric-sparse", "noiseless"}:
+        return False
+    return bound.is_ratio and not threshold and not noise_scale and not final_noise
+
+
+def priced(
+    bound: BoundMetric, prevalence: object = None, told: Counts | None = None, *, by_ratio: bool = False
+) -> Counts | None:
+    """Let a metric that is conditional on class counts rest on what is told of them; None for others.
+
+    Parameters
+    ----------
+    bound : BoundMetric
+        Its public numbers become those that are told.
+    prevalence : object, optional
+        Class shares that the owner expects; see :class:`ReusableHoldout`.
+    told : Counts, optional
+        What was told before.
+    by_ratio : bool
+        Whether it is decided as a ratio: then nothing is told, and the guess serves the plan.
+
+    Raises
+    ------
+    InputError
+        If the shares are none, or belong to a metric without classes.
+    """
+    rests = rests_on_counts(bound)
+    if not any(rests) and not by_ratio:
+        if prevalence is not None and bound.classes is None:
+            raise InputError(
+                f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
+            )
+        return None
+    guessed = checked_prevalence(prevalence, bound.classes) if told is None else told.prevalence
+    if by_ratio:
+        return Counts(guessed, None)
+    numbers = numbers_at(bound, guessed)
+    place = None if told is None else told.place
+    if place is None:
+        place = COUNTS.place(factor_to_tell(bound, numbers, rests) * _EXACT)
+    bound.told(PublicNumbers.scaled(numbers, COUNTS.least(place), rests))
+    return Counts(guessed, place)
+
+
+def plan_numbers(
+    rows: BoundRows,
+    *,
+    counts: Counts | None = None,
+    estimate: float | None = None,
+    spread: float | None = None,
+) -> dict[str, Any]:
+    """What a plan needs to know of a metric and its rows.
+
+    Of the exam nothing but how many rows or groups it has beside those that are asked: what a metric rests on there,
+    such as the rows of a class, is a fact about its labels, and is told with the final.
+    """
+    if counts is not None and counts.place is None:
+        return _numbers_of_ratio(rows, counts, estimate, spread)
+    bound, more = rows.asked, rows.every.counted_rows - rows.asked.counted_rows
+    exam = 0
+    if more and bound.groups is not None and rows.exam is not None:
+        exam = rows.exam.effective_rows  # groups, for with them a metric is a mean over all of them
+    elif more:
+        exam = max(1, round(bound.effective_rows * more / bound.counted_rows))
+    return {
+        "rows": bound.effective_rows + exam,
+        "exam": exam or None,
+        "bounds": (bound.metric.lower, bound.metric.upper),
+        "family": "mean" if bound.by_rows and bound.family == "bounded" else bound.family,
+        "influence": float(bound.sensitivity * bound.effective_rows),
+        "variation": bound.sum_of_squares * bound.effective_rows,
+        "spread": spread,
+    }
+
+
+def _numbers_of_ratio(
+    rows: BoundRows, counts: Counts, estimate: object, spread: float | None
+) -> dict[str, Any]:
+    """Numbers of rows that are about as uncertain, at class shares that are guessed."""
+    bound, metric = rows.asked, rows.asked.metric
+    if spread is not None:
+        raise InputError(
+            f"spread is a guess of how much the rows of a mean of graded losses differ; that of {metric.name} follows "
+            f"from the estimate; got spread={spread!r}; leave it out"
+        )
+    span, middle = metric.upper - metric.lower, (metric.lower + metric.upper) / 2.0
+    at = float(estimate) if is_finite(estimate) else middle  # type: ignore[arg-type]
+    mean = (min(max(at, metric.lower), metric.upper) - metric.lower) / span
+    likely = bound.statistic.likely(counts.prevalence, mean)
+    more = likely.rows * (rows.every.counted_rows / bound.counted_rows - 1.0)
+    exam = max(1, round(more)) if more else 0
+    return {
+        "rows": max(1, round(likely.rows)) + exam,
+        "exam": exam or None,
+        "bounds": (metric.lower, metric.upper),
+        "family": "ratio",
+        "spread": max(likely.spread, _LEAST_SPREAD) * span,
+    }

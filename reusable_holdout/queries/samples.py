@@ -1,0 +1,86 @@
+"""What a confidence set of one question rests on, where that is a ratio: private, the guard's alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Counted", "Likely", "Ranked", "Ratio", "ratio"]
+
+
+class Ratio(NamedTuple):
+    """Rows that make a ratio ``E[weight * value] / E[weight]``, times a factor.
+
+    Attributes
+    ----------
+    values, weights, counts : numpy.ndarray of float64
+        In [0, 1], in [0, 1], and how many rows have both.
+    factor : float
+    """
+
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    factor: float = 1.0
+
+
+class Counted(NamedTuple):
+    """A ratio, or the least of several, of which the first is the metric where the others do not matter.
+
+    Attributes
+    ----------
+    score : int
+        On the grid.
+    ratios : tuple of Ratio
+    """
+
+    score: int
+    ratios: tuple[Ratio, ...]
+
+
+class Ranked(NamedTuple):
+    """How scores rank the rows of two classes.
+
+    Attributes
+    ----------
+    score : int
+        On the grid.
+    above : numpy.ndarray of int64 of shape (positives,)
+        Of each positive row, from the highest score down, the negative rows that score at least as high.
+    negatives : int
+    """
+
+    score: int
+    above: NDArray[np.int64]
+    negatives: int
+
+
+class Likely(NamedTuple):
+    """Rows of equal weight whose mean is about as uncertain as a metric: what a plan is made with.
+
+    Attributes
+    ----------
+    rows : float
+    spread : float
+        Standard deviation of a row.
+    """
+
+    rows: float
+    spread: float
+
+    @classmethod
+    def of(cls, rows: Ratio, mean: float) -> Likely:
+        """Rows of equal weight, of those that make a ratio."""
+        whole = float(rows.counts @ rows.weights)
+        square = float(rows.counts @ np.square(rows.weights * (rows.values - mean)))
+        return cls(whole, (square / whole) ** 0.5)
+
+
+def ratio(*rows: tuple[float, float, float], factor: float = 1.0) -> Ratio:
+    """Ratio of rows given as (value, weight, count)."""
+    values, weights, counts = np.array(rows, dtype=np.float64).T
+    return Ratio(values, weights, counts, factor)

@@ -1,0 +1,263 @@
+"""Ratios and rankings: exact chances of a miss, over all holdouts of a few rows."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from cases import for_each
+
+from reusable_holdout import Plan
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import FAILED, State, Terms, sample_of, unpacked, ways_of
+from reusable_holdout.queries import (
+    average_precision,
+    balanced_accuracy,
+    f1,
+    fbeta,
+    jaccard,
+    precision,
+)
+from reusable_holdout.validity import SPANS
+
+ROWS = 6
+METRICS = {
+    "f1": f1(),
+    "fbeta 3": fbeta(beta=3),
+    "jaccard": jaccard(),
+    "precision": precision(),
+    "precision of floor 1": precision(floor=1),
+}
+PRIORS = [0.05, 0.3, 0.5, 0.65, 0.8, 0.95]
+
+
+def plan(**more):
+    given = {"rows": ROWS, "queries": 1, "charges": 1, "family": "ratio", "estimate": 0.6, "spread": 0.4}
+    return Plan(**given | {"confidence": 0.4, "tolerance": 0.5} | more)
+
+
+def ways(**more):
+    return ways_of(plan(**more), greater_is_better=True)
+
+
+def holdouts(types):
+    """How many rows are of each type, in all ways there are."""
+    for bars in itertools.combinations(range(ROWS + types - 1), types - 1):
+        yield np.diff([-1, *bars, ROWS + types - 1]) - 1
+
+
+def chance(counts, law):
+    return math.exp(
+        math.lgamma(ROWS + 1)
+        - sum(math.lgamma(count + 1) for count in counts)
+        + sum(count * math.log(p) for count, p in zip(counts, law, strict=True) if count)
+    )
+
+
+def population(name, metric, law):
+    """Of types (label, prediction): 11, 10, 01, 00."""
+    hit, missed, false, _ = law
+    if name.startswith("precision"):
+        return hit / max(hit + false, metric.parameters["floor"] * (hit + missed))
+    if name == "jaccard":
+        return hit / (hit + missed + false)
+    b = metric.parameters.get("beta", 1.0) ** 2
+    return (1 + b) * hit / ((1 + b) * hit + b * missed + false)
+
+
+def laws(count, types=4, seed=0):
+    rng = np.random.default_rng(seed)
+    for concentration in (0.3, 1.0, 4.0):
+        for law in rng.dirichlet(np.full(types, concentration), count):
+            yield np.maximum(law, 1e-12)
+
+
+def samples_of_counts(metric):
+    """Counts, and the sample that such a holdout gives; a holdout of one class has no guard."""
+    for counts in holdouts(4):
+        labels = np.repeat([1, 1, 0, 0], counts)
+        if 0 < labels.sum() < ROWS:
+            bound = metric.bind(labels)
+            yield counts, sample_of(bound, bound.prepare(np.repeat([1, 0, 1, 0], counts)))
+
+
+def told(kind, sample, prior):
+    """Outcome and interval of one question."""
+    terms, state = kind.terms(prior, State(), None), State()
+    measured = sample if kind.by_sample else sample.packed()
+    outcome = kind.decide(measured, terms, b"question", state)
+    return outcome, kind.interval(outcome, terms, kind.length(state))
+
+
+def allowed(kind):
+    return math.exp(kind.certificate.log_level(kind.length(State()), 1.0)) * (1 + 1e-9)
+
+
+def outside(interval, truth):
+    return not interval.low - 1e-12 <= truth <= interval.high + 1e-12
+
+
+@pytest.mark.parametrize("way", ["policy", "reveal", "final"])
+@for_each("name", METRICS)
+def test_no_answer_misses_more_often_than_its_node_allows(name, way):
+    metric, kind = METRICS[name], getattr(ways(), way)
+    samples = list(samples_of_counts(metric))
+    for prior in PRIORS if way != "final" else PRIORS[:1]:
+        if way == "final":
+            length = kind.length(State())
+            outcomes = [kind.decide(sample, b"question", length=length) for _, sample in samples]
+            found = [kind.interval(outcome, kind.terms(outcome), length) for outcome in outcomes]
+        else:
+            found = [told(kind, sample, prior)[1] for _, sample in samples]
+        for law in laws(12):
+            truth = population(name, metric, law)
+            missed = sum(
+                chance(counts, law)
+                for (counts, _), interval in zip(samples, found, strict=True)
+                if outside(interval, truth)
+            )
+            assert missed <= allowed(kind)
+
+
+@for_each("way", ["policy", "reveal"])
+def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way):
+    """The target is the population's, whatever the counts, which are not told."""
+    kind = getattr(ways(), way)
+    for positives in (1, 2, 5):
+        bound = balanced_accuracy().bind(np.repeat([1, 0], [positives, ROWS - positives]))
+        grid = list(itertools.product(range(positives + 1), range(ROWS - positives + 1)))
+        guesses = [
+            np.concatenate([np.arange(positives) < hit, np.arange(ROWS - positives) >= right])
+            for hit, right in grid
+        ]
+        samples = [sample_of(bound, bound.prepare(guess.astype(int))) for guess in guesses]
+        for prior in PRIORS:
+            found = [told(kind, sample, prior)[1] for sample in samples]
+            for own, other in itertools.product([0.0, 0.2, 0.5, 0.8, 0.97, 1.0], repeat=2):
+                missed = sum(
+                    math.comb(positives, hit) * own**hit * (1 - own) ** (positives - hit)
+                    * math.comb(ROWS - positives, right) * other**right
+                    * (1 - other) ** (ROWS - positives - right)
+                    for (hit, right), interval in zip(grid, found, strict=True)
+                    if outside(interval, (own + other) / 2)
+                )  # fmt: skip
+                assert missed <= allowed(kind)
+
+
+@for_each("way", ["policy", "reveal"])
+def test_an_average_precision_misses_no_more_often_with_ties_in_any_places(way):
+    """Types: label 1 or 0, with one of three scores; in the population precision at a score counts all that tie."""
+    kind, levels = getattr(ways(), way), [2.0, 1.0, 0.0]
+    samples = []
+    for counts in holdouts(6):
+        labels = np.repeat([1, 1, 1, 0, 0, 0], counts)
+        if 0 < labels.sum() < ROWS:
+            bound = average_precision().bind(labels)
+            samples.append((counts, sample_of(bound, bound.prepare(np.repeat(levels * 2, counts)))))
+    for prior in (0.3, 0.6, 0.9):
+        found = [told(kind, sample, prior)[1] for _, sample in samples]
+        for law in laws(4, types=6):
+            own, other = np.cumsum(law[:3]), np.cumsum(law[3:])
+            truth = float((law[:3] * own / (own + other)).sum() / law[:3].sum())
+            missed = sum(
+                chance(counts, law)
+                for (counts, _), interval in zip(samples, found, strict=True)
+                if outside(interval, truth)
+            )
+            assert missed <= allowed(kind)
+
+
+def test_a_gate_accepts_what_is_not_as_good_no_more_often_than_its_node_allows():
+    kind, metric = ways(policy="gate").policy, f1()
+    samples = list(samples_of_counts(metric))
+    for prior in PRIORS:
+        found = [told(kind, sample, prior)[1] for _, sample in samples]
+        for law in laws(12):
+            truth = population("f1", metric, law)
+            missed = sum(
+                chance(counts, law)
+                for (counts, _), interval in zip(samples, found, strict=True)
+                if outside(interval, truth)
+            )
+            assert missed <= allowed(kind)
+
+
+def test_every_way_a_charge_can_come_out_is_told_around_the_whole_set():
+    """All spans occur, each holds the rows' own set at the level of a charge, and none before it does."""
+    kind, seen = ways(rows=60, tolerance=0.2).policy, set()
+    certificate = kind.certificate
+    nats = -certificate.log_level(kind.length(State()), certificate.shares.charged)
+    sizes = [(10 * size, 6 * size, 6 * size, 5) for size in (1, 2, 3, 4, 6)]
+    for counts in [(2_000, 400, 400, 100), (30, 5, 5, 10), *sizes, (3, 1, 1, 1)]:
+        bound = f1().bind(np.repeat([1, 1, 0, 0], counts))
+        sample = sample_of(bound, bound.prepare(np.repeat([1, 0, 1, 0], counts)))
+        for prior in np.linspace(0.02, 0.98, 25):
+            outcome, interval = told(kind, sample, prior)
+            if not outcome.charged:
+                continue
+            seen.add(outcome.told)
+            low, high = sample.ends(certificate.evidence_set(nats, prior))
+            assert interval.low <= max(low, 0.0)
+            assert interval.high >= min(high, 1.0)
+            terms = kind.terms(prior, State(), None)
+            for place in range(int(outcome.told.split()[1])):
+                earlier = kind._span(place, terms)
+                assert earlier.low > low - 1e-6 or earlier.high < high + 1e-6
+    assert seen == {f"span {place}" for place in range(len(SPANS.spans))}
+
+
+def test_the_weights_of_what_a_charge_tells_sum_to_at_most_one_and_none_costs_over_two_nats():
+    assert sum(span.weight for span in SPANS.spans) + SPANS.failed <= 1.0 + 1e-12
+    assert max(SPANS.nats) <= 2.0
+    assert SPANS.spans[-1][:2] == (-math.inf, math.inf)
+
+
+@for_each("metric", [*METRICS.values(), balanced_accuracy(), average_precision()])
+def test_a_packed_sample_is_the_same_when_it_is_unpacked(metric):
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, 50)
+    bound = metric.bind(labels)
+    sample = sample_of(bound, bound.prepare(rng.integers(0, 2, 50)))
+    again, left = unpacked(bound, sample.packed()), ways().policy.certificate.evidence_set(2.0, 0.5)
+    assert again.score == sample.score
+    assert again.ends(left) == sample.ends(left)
+
+
+@for_each("metric", [*METRICS.values(), balanced_accuracy(), average_precision()])
+def test_the_score_of_a_sample_is_the_metrics(metric):
+    rng = np.random.default_rng(2)
+    bound = metric.bind(rng.integers(0, 2, 50))
+    prepared = bound.prepare(rng.integers(0, 2, 50))
+    assert sample_of(bound, prepared).score == bound.score(prepared[None])[0]
+
+
+def test_a_model_that_predicts_no_positive_has_a_precision_of_which_nothing_is_known():
+    bound = precision().bind([0, 1] * 500)
+    sample = sample_of(bound, bound.prepare(np.zeros(1_000, dtype=int)))
+    left = ways().policy.certificate.evidence_set(3.0, 0.5)
+    assert sample.score == 0
+    assert sample.ends(left) == (0.0, 1.0)
+
+
+def test_outcomes_of_another_kind_are_unknown():
+    check, gate = ways().policy, ways(policy="gate").policy
+    terms = Terms(0.5, 0.1)
+    for kind, name in [(check, "cell 0"), (check, "span 6"), (check, "span x"), (gate, "span 0")]:
+        with pytest.raises(InputError, match="has no outcome"):
+            kind.outcome(name, terms)
+    assert check.interval(check.outcome(FAILED, terms), terms, 1.0) == (0.0, 1.0)
+
+
+@for_each(
+    "wrong",
+    [
+        {"noise_scale": 0.1},
+        {"threshold": 0.1},
+        {"policy": "ladder"},
+        {"mechanism": "tightest"},
+        {"final_noise": 0.1},
+    ],
+)
+def test_a_plan_for_a_ratio_has_neither_noise_nor_threshold_nor_ladder(wrong):
+    with pytest.raises(InputError, match="ratio"):
+        plan(**wrong)

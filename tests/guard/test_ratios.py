@@ -1,0 +1,213 @@
+"""A guard of a ratio or a ranking: decided by its rows alone, with no class counts told and no noise."""
+
+import pickle
+
+import numpy as np
+import pytest
+from cases import for_each
+from sklearn import metrics as sk
+
+from reusable_holdout import Halted, InputError, LedgerMismatchError, ReusableHoldout, verify
+from reusable_holdout.queries import resolve_metric
+
+ROWS = 3_000
+RNG = np.random.default_rng(3)
+LABELS = (RNG.random(ROWS) < 0.3).astype(int)
+SCORES = RNG.normal(size=ROWS) + 1.5 * LABELS
+PREDICTED = (SCORES > 0.9).astype(int)
+METRICS = {
+    "f1": (PREDICTED, sk.f1_score),
+    "precision": (PREDICTED, sk.precision_score),
+    "jaccard": (PREDICTED, sk.jaccard_score),
+    "balanced_accuracy": (PREDICTED, sk.balanced_accuracy_score),
+    "average_precision": (SCORES, sk.average_precision_score),
+}
+WISH = {"queries": 40, "charges": 3, "estimate": 0.6, "prevalence": 0.3, "seed": 1}
+
+
+def make(metric="f1", ledger=None, y=LABELS, **changes):
+    return ReusableHoldout(None, y, metric=metric, ledger=ledger, **(WISH | changes))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_all_ways_to_ask_hold_the_value_and_a_ledger_is_resumed_and_verified(name, tmp_path):
+    predictions, reference = METRICS[name]
+    value, ledger = reference(LABELS, predictions), tmp_path / "guard.db"
+    with make(name, ledger, reveals=1, choices=[2]) as guard:
+        assert guard.plan.family == "ratio"
+        assert guard.plan.noise_scale == guard.plan.shared.told_before == 0.0
+        agreed = guard.evaluate_predictions(predictions, prior=value)
+        assert (agreed.charged, agreed.value) == (False, value)
+        assert agreed.high - agreed.low <= 2 * guard.plan.tolerance + 1e-9
+        charged = guard.evaluate_predictions(predictions, prior=0.99)
+        assert charged.charged
+        assert charged.value < 0.99
+        revealed = guard.reveal_predictions(predictions, prior=value)
+        worse = np.roll(predictions, 7)
+        chosen = guard.choose_predictions([worse, predictions], [0.5, value])
+        assert chosen.index == 1
+        assert chosen.others == guard.metric.upper
+        final = guard.final_predictions(predictions)
+        assert final.value == pytest.approx(value, abs=1e-6)
+        for answer in (agreed, charged, revealed, chosen.answer, final):
+            assert answer.low <= value <= answer.high
+        assert (revealed.high - revealed.low) < 2 * guard.plan.tolerance
+    with ReusableHoldout.open(ledger, None, LABELS, seed=1) as again:
+        assert again.evaluate_predictions(predictions, prior=0.99).replayed
+        assert again.plan == guard.plan
+    assert verify(ledger).sound
+
+
+def test_a_batch_decides_as_its_questions_do_one_by_one():
+    offers = [np.where(RNG.random(ROWS) < share, 1 - PREDICTED, PREDICTED) for share in (0.0, 0.3, 0.02, 0.4)]
+    value = sk.f1_score(LABELS, PREDICTED)
+    together = make().evaluate_many(offers, [value] * 4)
+    guard = make()
+    alone = [guard.evaluate_predictions(offer, prior=value) for offer in offers[:2]]
+    assert [(one.charged, one.told) for one in together][:2] == [(one.charged, one.told) for one in alone]
+    assert [one.charged for one in together] == [False, True, False, True]
+
+
+def test_it_halts_after_its_charges_and_replays_then():
+    guard = make(charges=2)
+    for prior in (0.97, 0.98):
+        assert guard.evaluate_predictions(PREDICTED, prior=prior).charged
+    with pytest.raises(Halted):
+        guard.evaluate_predictions(PREDICTED, prior=0.6)
+    assert guard.evaluate_predictions(PREDICTED, prior=0.97).replayed
+
+
+def test_a_tolerance_of_its_own_is_kept_or_refused():
+    guard = make(policy="guess-and-check", tolerance=0.2)
+    value = sk.f1_score(LABELS, PREDICTED)
+    narrow = guard.evaluate_predictions(PREDICTED, prior=value, tolerance=0.12)
+    assert narrow.high - narrow.low == pytest.approx(0.24)
+    with pytest.raises(InputError, match="a tolerance must be at least"):
+        guard.evaluate_predictions(PREDICTED, prior=value, tolerance=0.001)
+
+
+def test_a_gate_says_yes_only_with_evidence():
+    guard, value = make(policy="gate", tolerance=0.1), sk.f1_score(LABELS, PREDICTED)
+    passed = guard.evaluate_predictions(PREDICTED, prior=value - 0.01)
+    assert (passed.charged, passed.high) == (True, 1.0)
+    assert passed.low == pytest.approx(value - 0.11)
+    rejected = guard.evaluate_predictions(PREDICTED, prior=value + 0.01)
+    assert (rejected.charged, rejected.low, rejected.high) == (False, 0.0, 1.0)
+
+
+@for_each(
+    "changes",
+    [{"noise_scale": 1e-4}, {"policy": "ladder"}, {"threshold": 0.1}, {"mechanism": "target-charging"}],
+)
+def test_with_noise_a_threshold_or_a_ladder_it_rests_on_class_counts_that_are_told(changes):
+    guard = make(charges=None, tolerance=0.25, **changes) if "threshold" not in changes else make(**changes)
+    assert guard.plan.family == "bounded-difference"
+    assert guard.plan.shared.told_before > 0
+
+
+def test_the_plan_follows_the_guessed_class_shares_and_no_answer_rests_on_them():
+    guards = {share: make(prevalence=share) for share in (0.1, 0.3, 0.6)}
+    assert guards[0.1].plan.tolerance > guards[0.3].plan.tolerance > guards[0.6].plan.tolerance
+    value = sk.f1_score(LABELS, PREDICTED)
+    finals = [guard.final_predictions(PREDICTED) for guard in guards.values()]
+    assert all(final.low <= value <= final.high for final in finals)
+    assert np.ptp([final.high - final.low for final in finals]) < 0.02
+
+
+def test_two_models_are_not_compared_by_a_ratio():
+    with pytest.raises(InputError, match="compared row by row"):
+        make().compare_predictions(PREDICTED, 1 - PREDICTED, prior=0.1)
+
+
+def test_a_guess_of_the_rows_spread_is_refused():
+    with pytest.raises(InputError, match="spread is a guess"):
+        make(spread=0.3)
+
+
+def test_an_exam_is_asked_by_evidence_too(tmp_path):
+    with make(exam=0.25, ledger=tmp_path / "guard.db") as guard:
+        for prior in (0.97, 0.98, 0.99):
+            guard.evaluate_predictions(PREDICTED, prior=prior)
+        final = guard.final_predictions(PREDICTED)
+        assert final.low <= sk.f1_score(LABELS, PREDICTED) <= final.high
+        assert final.high - final.low <= 2.2 * guard.plan.exam_half_width
+        assert not final.apart
+    assert verify(tmp_path / "guard.db").sound
+
+
+def test_an_exam_that_contradicts_the_rest_is_told_apart():
+    guard = make(exam=0.5, y=LABELS)
+    kept = guard._holdout.rows.kept
+    with pytest.warns(RuntimeWarning, match="contradict"):
+        final = guard.final_predictions(np.where(kept, LABELS, 1 - LABELS))
+    assert final.apart
+    assert final.low <= final.value <= final.high
+
+
+def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
+    with ReusableHoldout(
+        None, LABELS, queries=60, charges=3, estimate=0.8, ledger=tmp_path / "guard.db", seed=1
+    ) as guard:
+        f = guard.on("f1", estimate=0.6, prevalence=0.3)
+        assert (f.plan.family, f.plan.noise_scale, f.plan.charges) == ("ratio", 0.0, 3)
+        before = guard.plan.certificate()
+        assert f.plan.certificate().log_level(5.0, 0.5) == before.log_level(5.0, 0.5)  # some pays for noise
+        value = sk.f1_score(LABELS, PREDICTED)
+        assert not f.evaluate_predictions(PREDICTED, prior=value).charged
+        again = guard.on("f1")
+        assert again.evaluate_predictions(PREDICTED, prior=value).replayed
+        answers = guard.final_predictions(PREDICTED, also=[f])
+        assert answers[1].low <= value <= answers[1].high
+    assert verify(tmp_path / "guard.db").sound
+
+
+def test_a_guard_that_promises_privacy_keeps_it_for_other_metrics():
+    guard = ReusableHoldout(None, LABELS, queries=5, charges=1, noise_scale=0.002, seed=1)
+    assert not guard.plan.privacy_is_vacuous
+    assert guard.on("f1", tolerance=0.9).plan.family == "bounded-difference"
+
+
+def test_what_a_ladder_had_to_be_told_of_the_classes_no_other_policy_is():
+    guard = ReusableHoldout(None, LABELS, queries=40, charges=3, reveals=2, policy="ladder", seed=1)
+    ladder = guard.on("f1", policy="ladder", prevalence=0.3)
+    assert ladder.plan.family == "bounded-difference"
+    told = guard.history()["nats"].sum()
+    assert told > 0
+    assert guard.on("f1", policy="thresholdout", prevalence=0.3).plan.family == "ratio"
+    assert guard.history()["nats"].sum() == told
+
+
+def test_the_next_holdout_is_guessed_to_be_like_the_last_one(tmp_path):
+    rng = np.random.default_rng(8)
+    fresh = (rng.random(ROWS) < 0.3).astype(int)
+    with make(ledger=tmp_path / "guard.db", tolerance=0.15, charges=None) as guard:
+        turned = guard.rotate(None, fresh, early=True)
+        assert turned.guard.plan.rows == guard.plan.rows
+        assert turned.guard.plan.tolerance == 0.15
+        answer = turned.guard.final_predictions(fresh)
+        assert answer.value == 1.0
+    assert verify(tmp_path / "guard.db").sound
+
+
+def test_another_guess_of_the_class_shares_is_another_guard(tmp_path):
+    make(ledger=tmp_path / "guard.db").close()
+    with pytest.raises(LedgerMismatchError, match="prevalence"):
+        make(ledger=tmp_path / "guard.db", prevalence=0.5)
+
+
+def test_it_goes_to_other_processes(tmp_path):
+    with make(ledger=tmp_path / "guard.db", seed=None) as guard:
+        guard.evaluate_predictions(PREDICTED, prior=0.6)
+        copy = pickle.loads(pickle.dumps(guard))
+        assert copy.evaluate_predictions(PREDICTED, prior=0.6).replayed
+        copy.close()
+
+
+@for_each("name", ["f1", "precision", "jaccard", "balanced_accuracy"])
+def test_a_slice_is_asked_about_its_own_rows(name):
+    inside = np.arange(ROWS) % 2 == 0
+    guard = make(name, sample_weight=inside)
+    value = resolve_metric(name).measure(LABELS[inside], PREDICTED[inside])
+    final = guard.final_predictions(PREDICTED)
+    assert final.value == pytest.approx(value, abs=1e-6)
+    assert final.low <= value <= final.high
