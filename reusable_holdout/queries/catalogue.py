@@ -109,10 +109,11 @@ def resolve_metric(metric: str | Metric) -> Metric:
     metric : str or Metric
         "accuracy", "average_precision", "balanced_accuracy", "brier", "f1", "jaccard", "log_loss",
         "matthews_corrcoef" (or "mcc"), "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc",
-        "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with "_macro", "_micro" or "_weighted"; of
-        several labels for each row "accuracy" (all of them right), "hamming_loss", "f1_samples", "jaccard_samples",
-        "precision_samples", "recall_samples"; of judged scores "score", "pass@3" or "pass^3", with any number; or a
-        metric. What scikit-learn's scorers are called means the same here; "neg_" is a loss with the opposite sign.
+        "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with
+        "_macro", "_micro" or "_weighted"; of several labels for each row "accuracy" (all of them right),
+        "hamming_loss", "f1_samples", "jaccard_samples", "precision_samples", "recall_samples"; of judged scores
+        "score", "pass@3" or "pass^3", with any number; or a metric. What scikit-learn's scorers are called means the
+        same here; "neg_" is a loss with the opposite sign.
 
     Raises
     ------
