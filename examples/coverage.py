@@ -12,8 +12,8 @@ on a slice of the rows, too, as coins decide, and the run ends with a final (`as
 
 Half of the runs are of a guard whose threshold no honest prior passes by chance. The others are of one that talks: its
 threshold is less than two standard deviations, it has next to no noise and many charges, so that an attacker learns as
-much as she can, and only the certificate stands in her way. Where evidence decides (Brier score and log loss, but for
-the ladder) its plan expects rows that spread a third as much as they do.
+much as she can, and only the certificate stands in her way. Where evidence decides (but for the ladder) its plan
+expects rows that spread a third as much as they do, or a ratio near one.
 
 Beside them stand plain holdouts with the textbook's interval for so many questions (normal, Bonferroni), which is valid
 for questions that were fixed in advance: the attacks break it.
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-from asking.ways import WAYS
+from asking.ways import EXPECTED, WAYS
 from joblib import Parallel, delayed
 from scipy.stats import beta, binom
 from tqdm import tqdm
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 TEXTBOOK = "none (textbook)"
 POLICIES = ("thresholdout", "ladder", "guess-and-check", TEXTBOOK)
-METRICS = {"accuracy": "binomial", "brier": "bounded", "roc_auc": "bounded-difference", "log_loss": "bounded"}
+METRICS = ("accuracy", "brier", "roc_auc", "log_loss", "balanced_accuracy", "average_precision")
 CONFIDENCE = 0.95
 FALSE_ALARM = 1e-6  # of all cells together
 ROWS, QUESTIONS = 1_000, 60
@@ -73,7 +73,10 @@ DEVIATION = {
     "brier": 0.25,
     "roc_auc": 0.577,
     "log_loss": 0.55,
+    "balanced_accuracy": 0.5,
+    "average_precision": 0.6,
 }  # times sqrt(rows), of random votes
+RATIOS = frozenset({"balanced_accuracy", "average_precision"})
 ESTIMATE = {"brier": 0.31, "log_loss": 0.84}  # of random votes, by the metrics that are decided by evidence
 
 
@@ -135,6 +138,8 @@ class Setup(NamedTuple):
                 "charges": charges,
                 "estimate": ESTIMATE[self.metric],
             }
+        elif self.metric in RATIOS and self.policy in {"thresholdout", "guess-and-check"}:
+            chosen |= {"charges": 40, "estimate": 0.97} if self.talkative else {"charges": 4}
         elif self.talkative:
             chosen |= {"threshold": 1.6 * self.deviation, "charges": 40, "noise_scale": 1e-5}
         else:
@@ -197,7 +202,7 @@ def boosting_variant(setup: Setup) -> dict[str, Any]:
         * setup.deviation
         * (-1.0 if setup.metric in {"brier", "log_loss"} else 1.0)
     )
-    base = {"accuracy": 0.5, "roc_auc": 0.5, "brier": 0.3125, "log_loss": 0.837}[setup.metric]
+    base = EXPECTED[setup.metric]
     return {
         "questions": QUESTIONS,
         "reverse": True,
@@ -249,7 +254,7 @@ def applies(attack: str, policy: str, metric: str, way: str) -> bool:
         return False
     if attack == "log-loss oracle":
         return metric == "log_loss"
-    return not (attack == "hyperparameter search" and metric == "log_loss")
+    return not (attack == "hyperparameter search" and metric in {"log_loss", "average_precision"})
 
 
 COUNTED = ("missed", "answers", "charges", "halted", "reveal", "choose", "slice", "final")

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["WAYS", "Checks", "Mixed", "Way"]
 
-EXPECTED = {"accuracy": 0.5, "roc_auc": 0.5, "brier": 0.3125, "log_loss": 0.837}  # of votes on coins
+EXPECTED = {
+    "accuracy": 0.5,
+    "average_precision": 0.5,
+    "balanced_accuracy": 0.5,
+    "roc_auc": 0.5,
+    "brier": 0.3125,
+    "log_loss": 0.837,
+}  # of votes on coins
 MOST_TOGETHER = 8  # submissions of one batch, or candidates of one choice
 FINALISTS = 3
 

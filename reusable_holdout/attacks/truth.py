@@ -17,13 +17,19 @@ __all__ = ["Truth", "as_truth", "coin_truth", "whole"]
 
 Truth = Callable[[Any], float]
 
-_HALF = {"accuracy", "balanced_accuracy", "roc_auc", "zero_one_loss"}  # of coins, whatever is predicted
+_HALF = {
+    "accuracy",
+    "average_precision",
+    "balanced_accuracy",
+    "roc_auc",
+    "zero_one_loss",
+}  # of coins, whatever is predicted
 
 
 def coin_truth(rows: int, metric: str | Metric = "accuracy") -> Truth:
     """Population score of predictions when every label is the flip of a fair coin.
 
-    Exact for means of per-row losses, for balanced accuracy and for the area under the ROC curve.
+    Exact for means of per-row losses, for balanced accuracy, average precision and the area under the ROC curve.
 
     Parameters
     ----------
