@@ -6,6 +6,9 @@ charge that costs more makes it wider). Beside it stand, for the same rows, quer
 
 - fixed queries: the exact width if all queries had been written down before the first answer; an oracle's, not a rival;
 - Hoeffding's: the textbook's width for the same oracle, sqrt(ln(2K/beta) / 2n), which knows nothing of the estimate;
+- Bonferroni: what most people use, the normal interval at level beta/K, for questions written down beforehand, too; its
+  level is only about right, and the smaller beta/K, the less;
+- bootstrap: the percentile interval at level beta/K, with endless resamples; the same holds of it;
 - splitting: a fresh share of the rows per query, by exact binomial bounds, and by Hoeffding's as the literature has it;
 - Gaussian: every answer with Gaussian noise, the best noise and the best of four analyses;
 - Jung et al. (2020) and Bassily et al. (2016): the transfer theorems, with the best noise, the exact delta of the
@@ -27,6 +30,7 @@ import math
 from pathlib import Path
 
 import pandas as pd
+from scipy.stats import binom, norm
 from tqdm import tqdm
 
 from reusable_holdout import Plan
@@ -48,8 +52,10 @@ RATIO_CHARGES, RATIO_LIMIT = 10, 3.4
 HOEFFDING_QUERIES, HOEFFDING_LIMIT = 1_000, 3.0  # from so many queries on; the textbook's oracle is wider
 
 RIVALS = ["splitting", "splitting (Hoeffding)", "Gaussian", "Jung", "Bassily", "rounding"]
+ORACLES = ["fixed queries", "Bonferroni", "bootstrap"]
 STYLES = {
     "fixed queries": {"color": "black", "ls": ":"},
+    "bootstrap": {"color": INK["interval"], "ls": ":"},
     "splitting": {"color": INK["budget"], "ls": "-"},
     "Gaussian": {"color": INK["charge"], "ls": "-"},
     "Jung": {"color": INK["prior"], "ls": "-"},
@@ -63,6 +69,8 @@ def others(rows: int, queries: int, estimate: float) -> dict[str, float]:
     asked = {"rows": rows, "queries": queries, "beta": BETA}
     widths = {
         "fixed queries": fixed_queries_half_width(bound, queries=queries, beta=BETA, estimate=estimate),
+        "Bonferroni": bonferroni_half_width(rows, queries, estimate),
+        "bootstrap": bootstrap_half_width(rows, queries, estimate),
         "splitting": sample_splitting_half_width(bound, queries=queries, beta=BETA, estimate=estimate),
         "splitting (Hoeffding)": hoeffding_splitting_half_width(**asked),
         "Gaussian": gaussian_width(**asked).half_width,
@@ -71,6 +79,18 @@ def others(rows: int, queries: int, estimate: float) -> dict[str, float]:
         "rounding": rounded_answers_half_width(**asked),
     }
     return {name: min(1.0, width) for name, width in widths.items()}
+
+
+def bonferroni_half_width(rows: int, queries: int, estimate: float) -> float:
+    """Normal interval of one of so many fixed questions."""
+    return float(norm.isf(BETA / (2.0 * queries))) * math.sqrt(estimate * (1.0 - estimate) / rows)
+
+
+def bootstrap_half_width(rows: int, queries: int, estimate: float) -> float:
+    """Percentile interval of one of so many fixed questions: resampled 0/1 rows are binomial."""
+    tail = BETA / (2.0 * queries)
+    resampled = binom(rows, estimate)
+    return float(resampled.isf(tail) - resampled.ppf(tail)) / (2.0 * rows)
 
 
 def cells(rows: list[int], queries: list[int], charges: list[int]) -> pd.DataFrame:
@@ -101,9 +121,9 @@ def show(table: pd.DataFrame) -> None:
     for estimate, part in table.groupby("estimate", sort=False):
         wide = part.pivot_table(index=["rows", "queries"], columns="charges", values="ours")
         wide.columns = [f"c={c}" for c in wide.columns]
-        rest = part.groupby(["rows", "queries"])[["fixed queries", *RIVALS]].first()
+        rest = part.groupby(["rows", "queries"])[[*ORACLES, *RIVALS]].first()
         print(
-            f"\nhalf-widths at an estimate of {estimate}; ours by charges c, then the oracle and the rivals"
+            f"\nhalf-widths at an estimate of {estimate}; ours by charges c, then the oracles and the rivals"
         )
         text = wide.join(rest).rename(columns={"splitting (Hoeffding)": "(Hoeffding)"})
         print(text.to_string(float_format=lambda width: f"{width:.4f}", na_rep="-"))

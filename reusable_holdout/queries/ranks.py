@@ -171,7 +171,7 @@ class AveragePrecision(Statistic):
 
     def units(self, query: NDArray[Any]) -> int:
         """Floor the value to the grid."""
-        return min(int(self.value(query) * GRID), GRID)  # times a power of two is exact
+        return self._units(*self._above(query))
 
     @property
     def is_ratio(self) -> bool:
@@ -180,9 +180,8 @@ class AveragePrecision(Statistic):
 
     def sample(self, query: NDArray[Any]) -> Ranked:
         """Negatives above each positive."""
-        positive, negative = np.sort(query[self._positive])[::-1], np.sort(query[~self._positive])
-        above = len(negative) - np.searchsorted(negative, positive, side="left")
-        return Ranked(self.units(query), above, len(negative))
+        positive, above = self._above(query)
+        return Ranked(self._units(positive, above), above, self.rows - self._positives)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
         """About as wide as the bands say; measured at prevalences from .1 to .5."""
@@ -190,13 +189,21 @@ class AveragePrecision(Statistic):
 
     def value(self, query: NDArray[Any]) -> float:
         """Sum the precisions at each distinct score, times its positives."""
-        order = np.argsort(-query, kind="stable")
-        scores = query[order]
-        last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))  # of the rows that tie
-        hits = np.cumsum(self._positive[order])[last]
-        new = np.diff(hits, prepend=0)
-        some = new > 0
-        return math.fsum((new[some] * (hits[some] / (last[some] + 1))).tolist()) / self._positives
+        return self._mean(*self._above(query))
+
+    def _above(self, query: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Scores of the positives from the highest down, and how many negatives score at least as high as each."""
+        positive, negative = np.sort(query[self._positive])[::-1], np.sort(query[~self._positive])
+        return positive, len(negative) - np.searchsorted(negative, positive, side="left")
+
+    def _units(self, positive: NDArray[Any], above: NDArray[np.int64]) -> int:
+        return min(int(self._mean(positive, above) * GRID), GRID)  # times a power of two is exact
+
+    def _mean(self, positive: NDArray[Any], above: NDArray[np.int64]) -> float:
+        last = np.flatnonzero(np.append(positive[1:] != positive[:-1], True))  # of the positives that tie
+        hits = last + 1
+        precisions = hits / (hits + above[last])
+        return math.fsum((np.diff(hits, prepend=0) * precisions).tolist()) / self._positives
 
 
 def _twice_ordered(negative: NDArray[Any], positive: NDArray[Any]) -> int:

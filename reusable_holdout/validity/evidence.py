@@ -18,7 +18,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Evidence", "EvidenceRows", "Null", "gains_of_rows", "likely_rows", "mixed", "worst_rows"]
+__all__ = [
+    "MANY",
+    "Evidence",
+    "EvidenceRows",
+    "Null",
+    "gains_of_rows",
+    "likely_rows",
+    "mixed",
+    "rounded",
+    "worst_rows",
+]
 
 _RATIO = 1.6  # of one bet to the next
 _SMALLEST = (
@@ -31,6 +41,10 @@ _FACTORS = (
     16,
 )  # whose product is taken before its logarithm, where it cannot overflow: above 1e-84, or below 1e193
 _MODERATE = 1e4  # bet: 64 factors of less than 1 + that are below 1e257
+MANY = 1 << 18
+"""Rows, from which on they are counted by their values: that costs them a two-hundredth of their evidence at most."""
+
+_CELLS = 1 << 16
 _LEAST_MEAN = 1e-12  # nobody bets on less
 _BISECTIONS = 48
 
@@ -64,6 +78,19 @@ class EvidenceRows(NamedTuple):
     def gains(self, mean: float) -> NDArray[np.float64]:
         """What a bet of 1 against a mean gains on each."""
         return self.values - mean if self.weights is None else self.weights * (self.values - mean)
+
+
+def rounded(terms: NDArray[np.float64]) -> tuple[EvidenceRows, EvidenceRows]:
+    """Rows that are rounded down, and up, to 2^-16 and counted: each for the side on which that is less evidence."""
+    scaled = terms * _CELLS
+    values = np.arange(_CELLS + 1) / _CELLS
+    down, up = (np.bincount(places.astype(np.int64)) for places in (scaled, np.ceil(scaled)))
+    return _counted(values, down), _counted(values, up)
+
+
+def _counted(values: NDArray[np.float64], counts: NDArray[np.int64]) -> EvidenceRows:
+    some = np.flatnonzero(counts)
+    return EvidenceRows(values[some], counts[some].astype(np.float64))
 
 
 def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
@@ -220,16 +247,21 @@ class Evidence:
         return None if self.sides == "low" else Null(1.0 - self.named - self.tolerance, self.tolerance)
 
     def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-        """Nats for the side that has less of it; infinite if both are beyond the bounds."""
+        """Nats for the side that has less of it; infinite if both are beyond the bounds.
+
+        Very many rows without weights are rounded, each side towards less of it.
+        """
+        if weights is None and len(terms) >= MANY:
+            return self.of(*rounded(terms))
         low = math.inf if self._low is None else self._low.log_evidence(terms, weights)
         return low if self._high is None else min(low, self._high.log_evidence(1.0 - terms, weights))
 
-    def of(self, rows: EvidenceRows) -> float:
-        """The same of rows that are known up to their order."""
+    def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> float:
+        """The same of rows that are known up to their order; for the upper side there may be others."""
         low = math.inf if self._low is None else self._low.log_evidence_of(rows)
         if self._high is None:
             return low
-        return min(low, self._high.log_evidence_of(rows.mirrored))
+        return min(low, self._high.log_evidence_of((rows if above is None else above).mirrored))
 
     @cached_property
     def sensitivity(self) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.validity.evidence import EvidenceRows, gains_of_rows, likely_rows, mixed
+from reusable_holdout.validity.evidence import MANY, EvidenceRows, gains_of_rows, likely_rows, mixed, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +95,8 @@ class EvidenceSet:
         weights : numpy.ndarray of shape (rows,), optional
             In [0, 1]: the mean is the weighted one.
         """
+        if weights is None and len(terms) >= MANY:
+            return self.of(*rounded(terms))
 
         def lowest(values: NDArray[np.float64], guess: float) -> float:
             bets, stakes = self._stakes(guess)
@@ -103,8 +105,8 @@ class EvidenceSet:
 
         return lowest(terms, self.mean), 1.0 - lowest(1.0 - terms, 1.0 - self.mean)
 
-    def of(self, rows: EvidenceRows) -> tuple[float, float]:
-        """The same of rows that are known up to their order."""
+    def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> tuple[float, float]:
+        """The same of rows that are known up to their order; for the upper end there may be others."""
 
         def lowest(rows: EvidenceRows, guess: float) -> float:
             bets, stakes = self._stakes(guess)
@@ -112,7 +114,9 @@ class EvidenceSet:
                 rows.mean, lambda m: np.log1p(np.outer(bets / m, rows.gains(m))) @ rows.counts + stakes
             )
 
-        return lowest(rows, self.mean), 1.0 - lowest(rows.mirrored, 1.0 - self.mean)
+        return lowest(rows, self.mean), 1.0 - lowest(
+            (rows if above is None else above).mirrored, 1.0 - self.mean
+        )
 
     def _lowest(self, mean: float, won: Callable[[float], NDArray[np.float64]]) -> float:
         """Largest mean up to which all are excluded, or a little less; `won` gives the logarithms of E's terms."""

@@ -6,8 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from reusable_holdout.validity import ConfidenceBound
-from reusable_holdout.validity.evidence import Evidence, EvidenceRows, Null, likely_rows, worst_rows
+from reusable_holdout.validity import ConfidenceBound, EvidenceSet
+from reusable_holdout.validity.evidence import (
+    MANY,
+    Evidence,
+    EvidenceRows,
+    Null,
+    likely_rows,
+    rounded,
+    worst_rows,
+)
 
 VALUES = np.array([0.0, 0.2, 0.5, 0.9, 1.0])
 
@@ -170,3 +178,23 @@ def test_up_to_its_reach_rows_have_enough_and_beyond_it_they_have_not(above):
     assert evidence.of(rows(0.6 + sign * (reach + 1e-6))) < 12.0
     assert Evidence(0.6, 0.01).reach(400.0, rows, above=above) == -math.inf
     assert Evidence(0.05, 0.1, "low").reach(12.0, rows, above=False) == 0.1
+
+
+def test_very_many_rows_are_rounded_towards_less_evidence_and_little_less():
+    terms = np.random.default_rng(6).beta(2, 3, MANY)
+    mean = float(terms.mean())
+    for evidence in (Evidence(mean, 0.004), Evidence(mean, 0.004, "low"), Evidence(mean, 0.004, "high")):
+        exact = min(evidence.of_rows(terms, np.ones(MANY)), math.inf)  # weights keep rows as they are
+        assert 0.99 * exact <= evidence.of_rows(terms) <= exact
+    down, up = rounded(terms)
+    assert down.counts.sum() == up.counts.sum() == MANY
+    assert terms.mean() - 2**-16 <= down.mean <= terms.mean() <= up.mean <= terms.mean() + 2**-16
+    ends = [EvidenceSet(8.0, MANY, 0.4, 0.2).of_rows(terms, weights) for weights in (None, np.ones(MANY))]
+    assert ends[0] == pytest.approx(ends[1], abs=2**-15)
+    assert ends[0][0] <= ends[1][0] < mean < ends[1][1] <= ends[0][1]
+
+
+def test_rounding_keeps_zeros_and_ones():
+    down, up = rounded(np.array([0.0, 1.0, 1.0]))
+    for rows in (down, up):
+        assert (rows.values.tolist(), rows.counts.tolist()) == ([0.0, 1.0], [1.0, 2.0])
