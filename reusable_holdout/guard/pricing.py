@@ -37,10 +37,21 @@ def decided_as_ratio(
     noise_scale: float | None = None,
     final_noise: float | None = None,
 ) -> bool:
-    """Whether a metric's confidence sets decide, which need no class counts, and have no noise."""
-    if policy in LADDERS or mechanism not in {"numeric-sparse", "noiseless"}:
-        return False
-    return bound.is_ratio and not threshold and not noise_scale and not final_noise
+    """Whether a metric's confidence sets decide, which need no class counts, and have no noise.
+
+    Raises
+    ------
+    InputError
+        If nothing else is known of the metric, and they cannot.
+    """
+    decided = bound.is_ratio and policy not in LADDERS and mechanism in {"numeric-sparse", "noiseless"}
+    decided = decided and not (threshold or noise_scale or final_noise)
+    if bound.statistic.only_as_ratio and not decided:
+        raise InputError(
+            f"{bound.metric.name} about a centre is decided by its rows, without noise or a threshold, and not by a "
+            "ladder; nothing was made; leave these out, or state variance= in place of center="
+        )
+    return decided
 
 
 def priced(
@@ -65,13 +76,15 @@ def priced(
         If the shares are none, or belong to a metric without classes.
     """
     rests = rests_on_counts(bound)
+    if prevalence is not None and bound.classes is None:
+        raise InputError(
+            f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
+        )
     if not any(rests) and not by_ratio:
-        if prevalence is not None and bound.classes is None:
-            raise InputError(
-                f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
-            )
         return None
-    guessed = checked_prevalence(prevalence, bound.classes) if told is None else told.prevalence
+    guessed = told.prevalence if told is not None else []
+    if told is None and bound.classes is not None:
+        guessed = checked_prevalence(prevalence, bound.classes)
     if by_ratio:
         return Counts(guessed, None)
     numbers = numbers_at(bound, guessed)

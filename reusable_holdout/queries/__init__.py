@@ -33,7 +33,7 @@ from reusable_holdout.queries.probability_metrics import (
     roc_auc,
     roc_auc_ovr,
 )
-from reusable_holdout.queries.samples import Counted, Likely, Ranked, Ratio
+from reusable_holdout.queries.samples import Counted, Explained, Likely, Ranked, Ratio
 from reusable_holdout.queries.value_metrics import mae, mse, quantile_loss, r2, rmse
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "GRID_BITS",
     "BoundMetric",
     "Counted",
+    "Explained",
     "Family",
     "Likely",
     "Metric",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reusable_holdout.queries.classes import ClassCoder
     from reusable_holdout.queries.form import Form
     from reusable_holdout.queries.metric import Metric
-    from reusable_holdout.queries.samples import Counted, Ranked
+    from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 
 __all__ = ["BoundMetric"]
@@ -172,7 +172,7 @@ class BoundMetric(HoldsLabels):
         """Whether the rows of a query give a confidence set of the population's value; see :meth:`sample`."""
         return self.statistic.is_ratio
 
-    def sample(self, query: NDArray[Any]) -> Counted | Ranked:
+    def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         """What such a set rests on: private, the guard's alone.
 
         Parameters

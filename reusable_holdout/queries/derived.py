@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries.samples import Counted, Likely, Ranked
+    from reusable_holdout.queries.samples import Counted, Explained, Likely, Ranked
     from reusable_holdout.queries.scoring import Family
 
 __all__ = ["Negated", "NegatedMean", "OfRows", "RootMean", "averaged", "negated_statistic"]
@@ -77,7 +77,12 @@ class OfRows(Statistic):
         """As the statistic."""
         return self.inner.is_ratio
 
-    def sample(self, query: NDArray[Any]) -> Counted | Ranked:
+    @property
+    def only_as_ratio(self) -> bool:
+        """As the statistic."""
+        return self.inner.only_as_ratio
+
+    def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         """That of the chosen rows."""
         return self.inner.sample(query[self.chosen])
 

@@ -12,6 +12,7 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.confusion import ClassAverage, FScore, JaccardScore, PrecisionScore
 from reusable_holdout.queries.derived import OfRows, RootMean
+from reusable_holdout.queries.explained import ExplainedAbout
 from reusable_holdout.queries.matthews import Matthews
 from reusable_holdout.queries.ranks import AveragePrecision, OneVersusRest, PairOrder
 from reusable_holdout.queries.scoring import Agreement, BalancedAgreement, MeanLoss
@@ -35,6 +36,7 @@ __all__ = [
     "clipped_logarithm",
     "correlation",
     "disagreement",
+    "explained_about",
     "explained_share",
     "one_versus_rest",
     "pair_order",
@@ -179,6 +181,12 @@ def explained_share(metric: Metric, targets: RealTargets) -> MeanLoss:
     return _mean(
         metric, targets, _of_excess(metric, targets, lambda excess: 1 - np.square(excess) / variance)
     )
+
+
+def explained_about(metric: Metric, targets: RealTargets) -> ExplainedAbout:
+    """One minus the squared errors over those of the parameter `center`."""
+    errors = _of_excess(metric, targets, np.square)
+    return ExplainedAbout(targets.values, errors, **metric.parameters)
 
 
 def pinball(metric: Metric, targets: RealTargets) -> MeanLoss:

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Counted", "Likely", "Ranked", "Ratio", "ratio"]
+__all__ = ["Counted", "Explained", "Likely", "Ranked", "Ratio", "ratio"]
 
 
 class Ratio(NamedTuple):
@@ -57,6 +57,25 @@ class Ranked(NamedTuple):
     score: int
     above: NDArray[np.int64]
     negatives: int
+
+
+class Explained(NamedTuple):
+    """Errors of a model and of a constant: the value is ``1 - mean(errors) / (unit * mean(totals))``.
+
+    Attributes
+    ----------
+    score : int
+        On the grid.
+    errors, totals : numpy.ndarray of float64 of shape (rows,)
+        In [0, 1] and in [0, `most`].
+    most, unit : float
+    """
+
+    score: int
+    errors: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    most: float
+    unit: float
 
 
 class Likely(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 
 from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.pieces import in_blocks
-from reusable_holdout.queries.samples import Counted, Likely, Ranked, ratio
+from reusable_holdout.queries.samples import Counted, Explained, Likely, Ranked, ratio
 from reusable_holdout.queries.targets import HoldsLabels
 
 if TYPE_CHECKING:
@@ -89,7 +89,12 @@ class Statistic(HoldsLabels, ABC):
         """Whether its population value is one that the rows of a query give a confidence set of; see `sample`."""
         return False
 
-    def sample(self, query: NDArray[Any]) -> Counted | Ranked:
+    @property
+    def only_as_ratio(self) -> bool:
+        """Whether nothing else is known of it."""
+        return False
+
+    def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         """What such a set rests on."""
         raise NotImplementedError
 

@@ -6,7 +6,7 @@ replacing row r can change the statistic after it is normalised to [0, 1].
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import kernels
@@ -119,19 +119,31 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     return _error("rmse", lowest, highest, highest - lowest, kernels.root_squared_error, floor=floor)
 
 
-def r2(*, lower: float, upper: float, variance: float) -> Metric:
-    """Share of a stated variance that is explained, of targets in [lower, upper].
+def r2(
+    *,
+    lower: float,
+    upper: float,
+    variance: float | None = None,
+    center: float | None = None,
+    least: float | None = None,
+) -> Metric:
+    """Share of a stated variance, or of that about a stated centre, that is explained, of targets in [lower, upper].
 
-    Replacing one row changes it by at most (upper - lower)^2/(variance n).
+    With a variance, replacing one row changes it by at most (upper - lower)^2/(variance n). With a centre no such bound
+    is known, and the rows' evidence decides.
 
     Parameters
     ----------
     lower, upper : float
         Bounds of the targets, known without looking at the holdout. Predictions are clipped to them, which
         never makes an error larger.
-    variance : float
+    variance : float, optional
         Mean squared error of the model to compare with, known without looking at the holdout: the training targets'
         variance, or what a reference model makes. At most (upper - lower)^2, at least a millionth of it.
+    center : float, optional
+        In place of it: what a constant model predicts, in the bounds, such as the training targets' mean.
+    least : float, optional
+        With a centre: values below this count as this, at most 0.9; by default -1.
 
     Raises
     ------
@@ -145,12 +157,26 @@ def r2(*, lower: float, upper: float, variance: float) -> Metric:
     holdout's own variance, which is private, and which one row can bring near 0: its sensitivity has no bound. With
     `variance` equal to the holdout's the two agree.
 
+    With a centre: 1 - sum (p - y)^2 / sum (y - center)^2, about the population's ratio. It is certified by evidence
+    alone: without noise, and not by a ladder.
+
     Examples
     --------
     >>> r2(lower=0, upper=10, variance=4).measure([0, 10, 5, 5], [2, 12, 5, 5])
     0.75
+    >>> r2(lower=0, upper=10, center=5).measure([0, 10, 5, 5], [2, 12, 5, 5])
+    0.92
     """
     lowest, highest = _bounds(lower, upper)
+    if (variance is None) == (center is None):
+        raise InputError(
+            "r2 compares with one model: pass variance=, its mean squared error, or center=, what a constant one "
+            f"predicts; got {'neither' if variance is None else 'both'}; the training targets have both"
+        )
+    if variance is None:
+        return _about_center(lowest, highest, center, -1.0 if least is None else least)
+    if least is not None:
+        raise InputError(f"least= goes with center=; got least={least!r} and a variance; leave it out")
     largest = (highest - lowest) ** 2
     if not (is_finite(variance) and 1e-6 * largest <= variance <= largest):
         raise InputError(
@@ -165,6 +191,25 @@ def r2(*, lower: float, upper: float, variance: float) -> Metric:
         greater_is_better=True,
         parameters={"lower": lowest, "upper": highest, "variance": variance},
         kernel=kernels.explained_share,
+    )
+
+
+def _about_center(lower: float, upper: float, center: float | None, least: float) -> Metric:
+    if not (is_finite(center) and lower <= cast("float", center) <= upper):
+        raise InputError(
+            f"center must lie in [{lower:g}, {upper:g}]; got {center!r}; state the training targets' mean"
+        )
+    if not (is_finite(least) and -1e6 <= least <= 0.9):
+        raise InputError(f"least must be a number in [-1e6, 0.9]; got {least!r}; -1 is usual")
+    return Metric(
+        name="r2",
+        response="values",
+        lower=least,
+        upper=1,
+        greater_is_better=True,
+        family="bounded-difference",
+        parameters={"lower": lower, "upper": upper, "center": cast("float", center), "least": least},
+        kernel=kernels.explained_about,
     )
 
 

@@ -7,7 +7,7 @@ from reusable_holdout.validity.alternatives.fixed_queries import (
 from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.bound import ConfidenceBound
 from reusable_holdout.validity.certificate import BY_EVIDENCE, Certificate, Interval, Shares
-from reusable_holdout.validity.evidence import Evidence, EvidenceRows, likely_rows, worst_rows
+from reusable_holdout.validity.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet
 from reusable_holdout.validity.noise_tails import NoiseTails
 from reusable_holdout.validity.outcome_code import (
@@ -59,6 +59,7 @@ __all__ = [
     "average_precision_interval",
     "choice_nats",
     "fixed_queries_half_width",
+    "gains_of_rows",
     "likely_rows",
     "majority_attack_gain",
     "parameter_free_step",

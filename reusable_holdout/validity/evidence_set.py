@@ -118,6 +118,27 @@ class EvidenceSet:
             (rows if above is None else above).mirrored, 1.0 - self.mean
         )
 
+    def lowest(self, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]) -> float:
+        """Largest value up to which all are excluded by evidence of another form, or a little less; see `excludes`."""
+        bets, stakes = self._stakes(guess)
+        return self._lowest(1.0, lambda value: won(value, bets) + stakes)
+
+    def excludes(
+        self, value: float, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
+    ) -> bool:
+        """Whether evidence of another form excludes a value in (0, 1): then it excludes all that are smaller.
+
+        Parameters
+        ----------
+        won : callable
+            From a value and bets in (0, 1) to the logarithm of what each has won: of a product over the rows of
+            ``1 + bet * gain / worst``, `worst` the most that a row can lose, which has expectation at most 1 if the
+            population's value is at most this, and falls in it.
+        """
+        bets, stakes = self._stakes(guess)
+        logs = won(value, bets) + stakes
+        return mixed(logs) + math.log(len(logs)) >= self.nats
+
     def _lowest(self, mean: float, won: Callable[[float], NDArray[np.float64]]) -> float:
         """Largest mean up to which all are excluded, or a little less; `won` gives the logarithms of E's terms."""
         excluded, kept = 0.0, mean

@@ -8,7 +8,7 @@ from cases import for_each
 from sklearn import metrics as sk
 
 from reusable_holdout import Halted, InputError, LedgerMismatchError, ReusableHoldout, verify
-from reusable_holdout.queries import resolve_metric
+from reusable_holdout.queries import r2, resolve_metric
 
 ROWS = 3_000
 RNG = np.random.default_rng(3)
@@ -112,6 +112,59 @@ def test_the_plan_follows_the_guessed_class_shares_and_no_answer_rests_on_them()
     finals = [guard.final_predictions(PREDICTED) for guard in guards.values()]
     assert all(final.low <= value <= final.high for final in finals)
     assert np.ptp([final.high - final.low for final in finals]) < 0.02
+
+
+def explained(**changes):
+    targets = np.clip(5.0 + 2.0 * RNG.normal(size=ROWS), 0, 10)
+    guesses = targets + RNG.normal(size=ROWS)
+    metric = r2(lower=0, upper=10, center=5.0)
+    wish = {"queries": 40, "charges": 3, "estimate": 0.7, "seed": 1}
+    return targets, guesses, ReusableHoldout(None, targets, metric=metric, **wish | changes)
+
+
+def test_what_is_explained_about_a_centre_is_asked_in_all_ways(tmp_path):
+    targets, guesses, guard = explained(ledger=tmp_path / "guard.db", reveals=1)
+    value = 1.0 - np.square(targets - np.clip(guesses, 0, 10)).sum() / np.square(targets - 5.0).sum()
+    with guard:
+        assert guard.plan.family == "ratio"
+        for answer in (
+            guard.evaluate_predictions(guesses, prior=value),
+            guard.evaluate_predictions(guesses, prior=0.99),
+            guard.reveal_predictions(guesses, prior=value),
+            guard.final_predictions(guesses),
+        ):
+            assert answer.low < value < answer.high
+        assert answer.value == pytest.approx(value, abs=1e-6)
+        assert answer.high - answer.low < 0.35
+    with ReusableHoldout.open(tmp_path / "guard.db", None, targets, seed=1) as again:
+        assert again.evaluate_predictions(guesses, prior=0.99).replayed
+    assert verify(tmp_path / "guard.db").sound
+
+
+@for_each("changes", [{"noise_scale": 1e-3}, {"policy": "ladder"}, {"threshold": 0.1}])
+def test_nothing_else_is_known_of_what_is_explained_about_a_centre(changes):
+    with pytest.raises(InputError, match="state variance= in place of center="):
+        explained(**changes)
+
+
+def test_class_shares_are_not_guessed_where_there_are_no_classes():
+    with pytest.raises(InputError, match="prevalence= is about classes"):
+        explained(prevalence=0.3)
+
+
+@for_each(
+    ("wrong", "words"),
+    [
+        ({}, "neither"),
+        ({"center": 5, "variance": 4}, "both"),
+        ({"center": 11}, "center must lie in"),
+        ({"center": 5, "least": 1}, "least must be"),
+        ({"variance": 4, "least": 0}, "least= goes with center="),
+    ],
+)
+def test_r2_names_one_model_to_compare_with(wrong, words):
+    with pytest.raises(InputError, match=words):
+        r2(lower=0, upper=10, **wrong)
 
 
 def test_two_models_are_not_compared_by_a_ratio():

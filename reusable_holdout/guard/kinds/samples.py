@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from reusable_holdout.queries import GRID, Counted, Ratio
-from reusable_holdout.validity import Evidence, EvidenceRows, average_precision_interval
+from reusable_holdout.queries import GRID, Counted, Explained, Ratio
+from reusable_holdout.validity import (
+    Evidence,
+    EvidenceRows,
+    EvidenceSet,
+    average_precision_interval,
+    gains_of_rows,
+)
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import EvidenceSet
 
 __all__ = ["MeanSample", "RatioSample", "Sample", "ratio_sample", "sample_of", "unpacked"]
 
-_OF_RATIOS, _OF_RANKS = range(2)
+_OF_RATIOS, _OF_RANKS, _OF_ERRORS = range(3)
 _COLUMNS = 3  # values, weights, counts
 
 
@@ -156,6 +159,58 @@ class RankedSample(RatioSample):
         return cls(int(numbers[1]), numbers[3:], int(numbers[2]))
 
 
+@dataclass(frozen=True)
+class ExplainedSample(RatioSample):
+    """Errors of a model and of a constant; see :class:`~reusable_holdout.queries.Explained`.
+
+    With e and d the errors of a row and s the unit, the value is at most m if and only if ``E[(1 - m) d - e/s] <= 0``:
+    no row gains less than -1/s. That it is at least m is the mirror image: no row gains less than -(1 - m) max d.
+    """
+
+    score: int
+    errors: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    most: float
+    unit: float
+
+    def ends(self, left: EvidenceSet) -> tuple[float, float]:
+        """Values that the rows' evidence leaves."""
+        return left.lowest(left.mean, self._above), 1.0 - left.lowest(1.0 - left.mean, self._below)
+
+    def certifies(self, evidence: Evidence, nats: float) -> bool:
+        """Whether both ends, or the one that is asked for, are excluded."""
+        left = EvidenceSet(nats, len(self.errors))
+        low, high = evidence.named - evidence.tolerance, 1.0 - evidence.named - evidence.tolerance
+        return (evidence.sides == "high" or _excluded(left, low, self._above)) and (
+            evidence.sides == "low" or _excluded(left, high, self._below)
+        )
+
+    def packed(self) -> NDArray[np.int64]:
+        """Bit by bit."""
+        numbers = np.concatenate([[self.most, self.unit], self.errors, self.totals])
+        return np.concatenate([[_OF_ERRORS, self.score], numbers.view(np.int64)])
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.int64]) -> Self:
+        """From packed numbers."""
+        most, unit, *_ = parts = np.ascontiguousarray(numbers[2:]).view(np.float64)
+        errors, totals = parts[2:].reshape(2, -1)
+        return cls(int(numbers[1]), errors, totals, float(most), float(unit))
+
+    def _above(self, value: float, bets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Won against values that are at most this."""
+        return gains_of_rows((1.0 - value) * self.unit * self.totals - self.errors, 0.0, bets)
+
+    def _below(self, value: float, bets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Won against those that are at least one minus this."""
+        worst = value * self.most
+        return gains_of_rows((self.errors / self.unit - value * self.totals) / worst, 0.0, bets)
+
+
+def _excluded(left: EvidenceSet, value: float, won: Any) -> bool:
+    return value <= 0.0 or (value < 1.0 and left.excludes(value, 0.5, won))
+
+
 def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
     """What is measured of one query, prepared.
 
@@ -170,6 +225,8 @@ def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
     found = bound.sample(query)
     if isinstance(found, Counted):
         return CountedSample(*found)
+    if isinstance(found, Explained):
+        return ExplainedSample(*found)
     return RankedSample(*found)
 
 
@@ -182,7 +239,15 @@ def unpacked(bound: BoundMetric, numbers: NDArray[np.int64]) -> Sample:
 
 def ratio_sample(numbers: NDArray[np.int64]) -> RatioSample:
     """The same of a ratio's."""
-    return CountedSample.of(numbers) if numbers[0] == _OF_RATIOS else RankedSample.of(numbers)
+    sample: RatioSample = _PACKED[int(numbers[0])].of(numbers)
+    return sample
+
+
+_PACKED: dict[int, Any] = {
+    _OF_RATIOS: CountedSample,
+    _OF_RANKS: RankedSample,
+    _OF_ERRORS: ExplainedSample,
+}
 
 
 def _rows(one: Ratio) -> EvidenceRows:

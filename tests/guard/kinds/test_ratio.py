@@ -17,6 +17,7 @@ from reusable_holdout.queries import (
     fbeta,
     jaccard,
     precision,
+    r2,
 )
 from reusable_holdout.validity import SPANS
 
@@ -167,6 +168,30 @@ def test_an_average_precision_misses_no_more_often_with_ties_in_any_places(way):
             assert missed <= allowed(kind)
 
 
+PAIRS = [(0.0, 0.2), (1.0, 0.9), (1.0, 0.1), (0.5, 0.5)]  # of target and prediction
+
+
+@for_each("way", ["policy", "reveal"])
+def test_what_is_explained_about_a_centre_misses_no_more_often(way):
+    kind, metric = getattr(ways(), way), r2(lower=0, upper=1, center=0.4, least=-0.5)
+    targets, guesses = np.array(PAIRS).T
+    samples = []
+    for counts in holdouts(4):
+        bound = metric.bind(np.repeat(targets, counts))
+        samples.append((counts, sample_of(bound, bound.prepare(np.repeat(guesses, counts)))))
+    for prior in PRIORS:
+        found = [told(kind, sample, prior)[1] for _, sample in samples]
+        for law in laws(12):
+            errors, totals = law @ (targets - guesses) ** 2, law @ (targets - 0.4) ** 2
+            truth = max(1.0 - errors / totals / 1.5, 0.0)  # normalised to [0, 1], as the plan's bounds are
+            missed = sum(
+                chance(counts, law)
+                for (counts, _), interval in zip(samples, found, strict=True)
+                if outside(interval, truth)
+            )
+            assert missed <= allowed(kind)
+
+
 def test_a_gate_accepts_what_is_not_as_good_no_more_often_than_its_node_allows():
     kind, metric = ways(policy="gate").policy, f1()
     samples = list(samples_of_counts(metric))
@@ -210,6 +235,16 @@ def test_the_weights_of_what_a_charge_tells_sum_to_at_most_one_and_none_costs_ov
     assert sum(span.weight for span in SPANS.spans) + SPANS.failed <= 1.0 + 1e-12
     assert max(SPANS.nats) <= 2.0
     assert SPANS.spans[-1][:2] == (-math.inf, math.inf)
+
+
+def test_packed_errors_are_the_same_when_they_are_unpacked():
+    rng = np.random.default_rng(4)
+    bound = r2(lower=0, upper=1, center=0.4).bind(rng.random(30))
+    sample, left = (
+        sample_of(bound, bound.prepare(rng.random(30))),
+        ways().policy.certificate.evidence_set(2.0, 0.5),
+    )
+    assert unpacked(bound, sample.packed()).ends(left) == sample.ends(left)
 
 
 @for_each("metric", [*METRICS.values(), balanced_accuracy(), average_precision()])
