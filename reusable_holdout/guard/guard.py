@@ -257,7 +257,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         data = PrivateData(X, y, chosen, classes=known, sample_weight=sample_weight, groups=groups, exam=exam)
         plan, told = Plan.from_record(configuration.plan), configuration.counts
         counts = priced(
-            data.bound, None if told is None else told.prevalence, by_ratio=plan.family == "ratio"
+            data.bound, None if told is None else told.guessed, by_ratio=plan.family == "ratio"
         )
         guard = cls.__new__(cls)
         guard._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))

@@ -158,7 +158,7 @@ class Rotating(Standing, Record):
             groups=groups,
             exam=self._holdout.rows.exam_share,
         )
-        guessed = None if self._view.counts is None else self._view.counts.prevalence
+        guessed = None if self._view.counts is None else self._view.counts.guessed
         by_ratio = self.plan.family == "ratio"
         counts = priced(holdout.bound, guessed if prevalence is None else prevalence, by_ratio=by_ratio)
         numbers = plan_numbers(

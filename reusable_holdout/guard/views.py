@@ -35,7 +35,7 @@ class Counts:
     Attributes
     ----------
     prevalence : list of float
-        Class shares that were guessed.
+        Class shares that were guessed; empty where there are no classes.
     place : int or None
         Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the rows of such classes they are worth; None
         where nothing rests on them, and nothing was told.
@@ -43,6 +43,11 @@ class Counts:
 
     prevalence: list[float]
     place: int | None
+
+    @property
+    def guessed(self) -> list[float] | None:
+        """Class shares that were guessed, if there are classes."""
+        return self.prevalence or None
 
     @property
     def nats(self) -> float:
