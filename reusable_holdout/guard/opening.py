@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.inputs import PrivateData, checked_names
-from reusable_holdout.guard.views import View, plan_numbers, priced
+from reusable_holdout.guard.views import View, as_guessed, plan_numbers, priced
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import PublicNumbers
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.guard.kinds import Ways
     from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row
     from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Policy
@@ -38,7 +39,7 @@ class Opening(NamedTuple):
 
     Attributes
     ----------
-    metric, sample_weight, policy, tolerance, estimate, prior_error, spread, prevalence, name
+    metric, sample_weight, policy, tolerance, estimate, prior_error, spread, prevalence, vacuous, name
         Of the view.
     root : Plan
         Of the guard that has the budget.
@@ -52,6 +53,7 @@ class Opening(NamedTuple):
     prior_error: float | None
     spread: float | None
     prevalence: Any
+    vacuous: bool
     name: str | None
     root: Plan
 
@@ -124,25 +126,51 @@ class Opening(NamedTuple):
             before = [first, *transcript.views()]
             number = len(before)
             known = next((one for one in before if one.metric == metric), None)
-            counts = priced(bound.told(exact), self.prevalence, None if known is None else known.counts)
+            plan, counts = self._planned(rows, exact, number, None if known is None else known.counts)
             view = View(
                 number=number,
                 metric=metric,
-                plan=self._plan(rows, number).record(),
+                plan=plan.record(),
                 counts=counts,
                 told_by=number if known is None else known.told_by,
             )
             row = transcript.open(view, digest, name, ways)
         return row
 
-    def _plan(self, rows: BoundRows, number: int) -> Plan:
+    def _planned(
+        self, rows: BoundRows, exact: PublicNumbers, number: int, told: Counts | None
+    ) -> tuple[Plan, Counts | None]:
+        """Plan of a new view, and what it knows of the class counts.
+
+        What these are is told and paid for when the view is opened, so it is refused by what is expected of them.
+
+        Raises
+        ------
+        PlanError
+            If the tolerance cannot be kept or says nothing, by public numbers.
+        """
+        bound = rows.asked
+        as_guessed(bound, self.prevalence, told)
+        plan = self._plan(rows, number, self.tolerance)
+        plan.check_says_something(vacuous=self.vacuous)
+        counts = priced(bound.told(exact), self.prevalence, told)
+        if counts is None or told is not None:
+            return plan, counts
+        try:
+            return self._plan(rows, number, self.tolerance), counts
+        except (
+            PlanError
+        ):  # an error would tell what is not paid for yet: what can be kept stands in the ledger
+            return self._plan(rows, number, None), counts
+
+    def _plan(self, rows: BoundRows, number: int, tolerance: float | None) -> Plan:
         root, numbers = self.root, plan_numbers(rows)
         lower, upper = numbers["bounds"]
         return Plan(
             **numbers,
             queries=root.queries,
             charges=root.charges,
-            tolerance=self.tolerance,
+            tolerance=tolerance,
             noise_scale=None if root.noise_scale else 0.0,
             confidence=root.confidence,
             estimate=self.estimate,

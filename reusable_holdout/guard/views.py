@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.queries import BoundMetric
 
-__all__ = ["VIEW", "Counts", "Facts", "View", "plan_numbers", "priced"]
+__all__ = ["VIEW", "Counts", "Facts", "View", "as_guessed", "plan_numbers", "priced"]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
@@ -196,6 +196,14 @@ def priced(bound: BoundMetric, prevalence: object = None, told: Counts | None = 
         told = Counts(guessed, COUNTS.place(factor_to_tell(bound, numbers, rests) * _EXACT))
     bound.told(PublicNumbers.scaled(numbers, COUNTS.least(told.place), rests))
     return told
+
+
+def as_guessed(bound: BoundMetric, prevalence: object, told: Counts | None) -> None:
+    """Let a metric that is conditional on class counts rest on those that are expected, or told before: all public."""
+    if told is not None:
+        priced(bound, told=told)
+    elif any(rests_on_counts(bound)):
+        bound.told(numbers_at(bound, checked_prevalence(prevalence, bound.classes)))
 
 
 def plan_numbers(rows: BoundRows) -> dict[str, Any]:
