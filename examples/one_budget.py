@@ -62,7 +62,11 @@ def guards_of(labels: NDArray[np.int64], *, shared: bool, seed: int) -> list[Reu
     """Guards of all rows, of each slice, and by the Brier score; the first has the vote certified."""
     if shared:
         first = ReusableHoldout(None, labels, queries=VIEWS * QUESTIONS, seed=seed, **PLAN)  # type: ignore[arg-type]
-        return [first, *(first.on(sample_weight=part) for part in SLICES), first.on("brier", estimate=BRIER)]
+        return [
+            first,
+            *(first.on(sample_weight=part, vacuous=True) for part in SLICES),
+            first.on("brier", estimate=BRIER),
+        ]
     one = {"queries": QUESTIONS, **PLAN}
     weights = [None, *SLICES]
     guards = [

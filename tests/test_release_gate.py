@@ -85,6 +85,28 @@ def history():
     return released("guard.db").history
 
 
+# ---- making
+
+
+def test_a_gate_that_says_nothing_is_refused_unless_that_is_named(gate, tmp_path):
+    wide = ["--labels", "labels.csv", "--queries", 20, "--tolerance", 0.51]
+    status, text = gate(*wide, command="gate-init")
+    assert (status, text.out) == (BAD_INPUT, "")
+    assert "at most a quarter of the range of differences, 2, to say anything; it would be 0.51" in text.err
+    assert "it needs a tolerance of 0.5" in text.err
+    assert not list(tmp_path.glob("guard.db*"))
+    assert gate(*wide, "--vacuous", command="gate-init")[0] == 0
+    assert gate(*asked())[0] == ACCEPTED
+
+
+def test_a_gate_that_says_something_is_made_where_scores_would_be_too_wide(gate, files):
+    files("few.csv", label=LABELS[:100])
+    few = ["--labels", "few.csv", "--queries", 20, "--tolerance", 0.3, "--spread", 0.3]
+    assert gate(*few, command="gate-init")[0] == 0
+    with open_gate("guard.db") as made:
+        assert made.plan.tolerance > 0.25
+
+
 # ---- verdicts
 
 

@@ -182,7 +182,7 @@ class Mixed:
             self._sliced = True
             half = self._rng.random(rows) < 0.5
             try:
-                self._slice = self._guard.on(sample_weight=half, policy="thresholdout")
+                self._slice = self._guard.on(sample_weight=half, policy="thresholdout", vacuous=True)
             except (InputError, PlanError):
                 self._slice = None
         return self._slice

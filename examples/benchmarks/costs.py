@@ -192,6 +192,7 @@ def _guard(labels: np.ndarray, path: Path, queries: int = 100_000) -> ReusableHo
         noise_scale=0.001,
         ledger=path,
         seed=0,
+        vacuous=True,
     )
 
 

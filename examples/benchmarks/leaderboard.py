@@ -58,6 +58,7 @@ RULES = Rules(
     tolerance=None,
     charges=500,
     threshold=0.05,
+    vacuous=True,
     prediction_columns=("prediction",),
 )
 

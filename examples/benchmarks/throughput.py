@@ -141,7 +141,16 @@ def expect(worker: Worker, line: str) -> None:
 def guard_of(ledger: str, key: Path) -> ReusableHoldout:
     """One guard for all processes."""
     labels = np.random.default_rng(0).integers(0, 2, ROWS)
-    return ReusableHoldout(None, labels, queries=1_000_000, charges=10, threshold=0.2, ledger=ledger, key=key)
+    return ReusableHoldout(
+        None,
+        labels,
+        queries=1_000_000,
+        charges=10,
+        threshold=0.2,
+        ledger=ledger,
+        key=key,
+        vacuous=True,
+    )
 
 
 def work(number: int) -> None:

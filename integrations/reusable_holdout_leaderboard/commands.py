@@ -108,6 +108,12 @@ def _add_rules(group: Any) -> None:
     group.add_argument("--opens", help="date and time with a time zone, as 2026-03-01T12:00+00:00")
     group.add_argument("--closes", help="the same")
     group.add_argument("--blind", action="store_true", default=None, help="hide scores until 'board unblind'")
+    group.add_argument(
+        "--vacuous",
+        action="store_true",
+        default=None,
+        help="hold it though answers may be off by more than a quarter of the metric's range",
+    )
 
 
 def _add_server(group: Any) -> None:

@@ -119,7 +119,12 @@ class Organising(Views):
             save_labels(self._place.labels(before + 1), labels)  # until the ledger rotates, nobody reads it
             try:
                 rotation = epoch.guard.rotate(
-                    None, labels.y, queries=queries, classes=self.rules.classes, early=early
+                    None,
+                    labels.y,
+                    queries=queries,
+                    classes=self.rules.classes,
+                    vacuous=self.rules.vacuous,
+                    early=early,
                 )
             except (InputError, PlanError):  # of other failures it is unknown whether the ledger has rotated
                 self._place.labels(before + 1).unlink()

@@ -72,6 +72,9 @@ class Rules:
         Of each team, in each epoch. When a team's charges are spent it can send nothing new.
     blind : bool
         Whether scores are hidden until the competition is unblinded.
+    vacuous : bool
+        Whether to hold it though its plan says nothing: answers may be off by more than a quarter of the metric's
+        range.
     opens_at, closes_at : datetime or None
         With a time zone.
 
@@ -100,6 +103,7 @@ class Rules:
     submissions_per_team: int | None = None
     charges_per_team: int | None = None
     blind: bool = False
+    vacuous: bool = False
     opens_at: datetime | None = None
     closes_at: datetime | None = None
 
@@ -146,7 +150,16 @@ class Rules:
 
     def plan_wish(self, rows: int) -> dict[str, Any]:
         """What :class:`reusable_holdout.ReusableHoldout` is asked for, given so many labels."""
-        names = ("policy", "queries", "tolerance", "charges", "threshold", "estimate", "confidence")
+        names = (
+            "policy",
+            "queries",
+            "tolerance",
+            "charges",
+            "threshold",
+            "estimate",
+            "confidence",
+            "vacuous",
+        )
         wish = {name: getattr(self, name) for name in names}
         wish["choices"] = ()  # a board makes none
         if self.tolerance is not None or self.charges is not None or self.threshold is not None:
@@ -249,8 +262,9 @@ class Rules:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InputError(f"{name} must be a finite number; got {value!r}")
-        if not isinstance(self.blind, bool):
-            raise InputError(f"blind must be true or false; got {self.blind!r}")
+        for name in ("blind", "vacuous"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be true or false; got {getattr(self, name)!r}")
         if not isinstance(self.metric_parameters, Mapping):
             raise InputError("metric_parameters must be names with numbers; got something else")
 

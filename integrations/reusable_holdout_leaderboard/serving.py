@@ -41,6 +41,7 @@ _SAME_NAME = (
     "submissions_per_team",
     "charges_per_team",
     "blind",
+    "vacuous",
 )
 
 

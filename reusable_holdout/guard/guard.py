@@ -94,6 +94,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
         priced, where a metric's interval rests on them: the nearer, the cheaper.
+    vacuous : bool
+        Whether to make a guard whose plan says nothing: its tolerance is more than a quarter of the metric's range.
 
     Attributes
     ----------
@@ -109,7 +111,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
     Raises
     ------
     PlanError
-        If no plan keeps the wish.
+        If no plan keeps the wish, or the plan is vacuous.
     InputError
         If data and metric do not fit.
     LedgerMismatchError, LedgerKeyError, LedgerError
@@ -169,6 +171,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         prevalence: Any = None,
+        vacuous: bool = False,
     ) -> None:
         data = PrivateData(
             X,
@@ -208,6 +211,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
         POLICIES[plan.policy].check(data.bound, ledger)
+        plan.check_says_something(vacuous=vacuous)
         store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
         self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
 
@@ -256,9 +260,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         exam = configuration.exam or None
         data = PrivateData(X, y, chosen, classes=known, sample_weight=sample_weight, groups=groups, exam=exam)
         plan, told = Plan.from_record(configuration.plan), configuration.counts
-        counts = priced(
-            data.bound, None if told is None else told.guessed, by_ratio=plan.family == "ratio"
-        )
+        counts = priced(data.bound, None if told is None else told.guessed, by_ratio=plan.family == "ratio")
         guard = cls.__new__(cls)
         guard._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
         return guard

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.inputs import PrivateData, checked_names
-from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
+from reusable_holdout.guard.pricing import as_guessed, decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import PublicNumbers
@@ -40,7 +40,7 @@ class Opening(NamedTuple):
 
     Attributes
     ----------
-    metric, sample_weight, policy, tolerance, estimate, prior_error, spread, prevalence, name
+    metric, sample_weight, policy, tolerance, estimate, prior_error, spread, prevalence, vacuous, name
         Of the view.
     root : Plan
         Of the guard that has the budget.
@@ -54,6 +54,7 @@ class Opening(NamedTuple):
     prior_error: float | None
     spread: float | None
     prevalence: Any
+    vacuous: bool
     name: str | None
     root: Plan
 
@@ -126,16 +127,11 @@ class Opening(NamedTuple):
             before = [first, *transcript.views()]
             number = len(before)
             known = next((one for one in before if one.metric == metric and _tell(one.counts)), None)
-            counts = priced(
-                bound.told(exact),
-                self.prevalence,
-                None if known is None else known.counts,
-                by_ratio=self._by_ratio(bound),
-            )
+            plan, counts = self._planned(rows, exact, number, None if known is None else known.counts)
             view = View(
                 number=number,
                 metric=metric,
-                plan=self._plan(rows, number, counts).record(),
+                plan=plan.record(),
                 counts=counts,
                 told_by=number if known is None else known.told_by,
             )
@@ -154,7 +150,37 @@ class Opening(NamedTuple):
             bound, policy=self.policy, mechanism=root.mechanism, final_noise=root.final_noise
         )
 
-    def _plan(self, rows: BoundRows, number: int, counts: Counts | None) -> Plan:
+    def _planned(
+        self, rows: BoundRows, exact: PublicNumbers, number: int, told: Counts | None
+    ) -> tuple[Plan, Counts | None]:
+        """Plan of a new view, and what it knows of the class counts.
+
+        What these are is told and paid for when the view is opened, so it is refused by what is expected of them.
+
+        Raises
+        ------
+        PlanError
+            If the tolerance cannot be kept or says nothing, by public numbers.
+        """
+        bound, by_ratio = rows.asked, self._by_ratio(rows.asked)
+        expected = priced(bound, self.prevalence, told, by_ratio=True) if by_ratio else None
+        if not by_ratio:
+            as_guessed(bound, self.prevalence, told)
+        plan = self._plan(rows, number, self.tolerance, expected)
+        plan.check_says_something(vacuous=self.vacuous)
+        if by_ratio:
+            return plan, expected
+        counts = priced(bound.told(exact), self.prevalence, told)
+        if counts is None or told is not None:
+            return plan, counts
+        try:
+            return self._plan(rows, number, self.tolerance, counts), counts
+        except (
+            PlanError
+        ):  # an error would tell what is not paid for yet: what can be kept stands in the ledger
+            return self._plan(rows, number, None, counts), counts
+
+    def _plan(self, rows: BoundRows, number: int, tolerance: float | None, counts: Counts | None) -> Plan:
         root = self.root
         numbers = plan_numbers(rows, counts=counts, estimate=self.estimate, spread=self.spread)
         lower, upper = numbers["bounds"]
@@ -162,7 +188,7 @@ class Opening(NamedTuple):
             **numbers,
             queries=root.queries,
             charges=root.charges,
-            tolerance=self.tolerance,
+            tolerance=tolerance,
             noise_scale=None if root.noise_scale else 0.0,
             confidence=root.confidence,
             estimate=self.estimate,

@@ -95,6 +95,7 @@ class Rotating(Standing, Record):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         prevalence: Any = None,
+        vacuous: bool = False,
         early: bool = False,
     ) -> Rotation[Self]:
         """Go on with a fresh holdout in the same ledger, and release this one for training.
@@ -116,6 +117,8 @@ class Rotating(Standing, Record):
             Groups of the new rows; needed if those of the old ones had some.
         prevalence : float, sequence of float or dict, optional
             By default the same guess as before.
+        vacuous : bool
+            Whether to go on with a plan that says nothing.
         early : bool
             Whether to rotate though the guard has not halted: what is left of its budget is lost.
 
@@ -129,7 +132,7 @@ class Rotating(Standing, Record):
         InputError
             If the guard has not halted, or the new holdout is one that was used before.
         PlanError
-            If the new rows cannot keep the promise.
+            If the new rows cannot keep the promise, or it is vacuous; nothing was released.
         RotatedError
             If another process has rotated already.
 
@@ -177,6 +180,7 @@ class Rotating(Standing, Record):
             estimate=estimate,
         )
         POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
+        plan.check_says_something(vacuous=vacuous)
         _begin_epoch(self._ledger, Configuration.of(plan, holdout, self._key[0], counts))
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)

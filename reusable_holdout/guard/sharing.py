@@ -33,6 +33,7 @@ class Sharing(Standing):
         prior_error: float | None = None,
         spread: float | None = None,
         prevalence: Any = None,
+        vacuous: bool = False,
         name: str | None = None,
     ) -> Self:
         """Ask about another metric of the same rows, a slice of them, or by another policy, on the same budget.
@@ -54,6 +55,8 @@ class Sharing(Standing):
         prevalence : float, sequence of float or dict, optional
             As for :class:`ReusableHoldout`. Class counts that a metric rests on are told when it is first asked for,
             and cost up to 5 nats.
+        vacuous : bool
+            Whether to open it though its plan says nothing: its tolerance is more than a quarter of the metric's range.
         name : str, optional
             What history calls it.
 
@@ -65,11 +68,12 @@ class Sharing(Standing):
         Raises
         ------
         PlanError
-            If the tolerance cannot be kept; `nearest` says which can.
+            If the tolerance cannot be kept; `nearest` says which can. Or if the plan is vacuous, at the class shares
+            that you expect; what was opened before is opened again.
         InputError
             If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
         LedgerMismatchError
-            If it was opened before with another tolerance.
+            If it was opened with another tolerance: before, or now, for the class counts that it tells keep no other.
         Halted
             If a final was given.
 
@@ -96,6 +100,7 @@ class Sharing(Standing):
             prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
             spread=self.plan.stated_spread if same and spread is None else spread,
             prevalence=prevalence,
+            vacuous=vacuous,
             name=name,
             root=root.plan,
         )

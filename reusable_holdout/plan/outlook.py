@@ -213,11 +213,6 @@ class Outlook:
         return math.log(2.0 * self.queries / self._wish.beta)
 
     @property
-    def vacuous(self) -> bool:
-        """Whether the tolerance is half the range or more: then the promise says nothing."""
-        return self.tolerance >= self.span / 2.0
-
-    @property
     def deviation_sd(self) -> float:
         """Standard deviation of holdout value minus an honest prior from as many rows; the metric's unit."""
         return self._wish.deviation_sd(self.rows) * self.span

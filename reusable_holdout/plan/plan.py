@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.plan.comparisons import Comparisons
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import (
     checked_bounds,
@@ -20,6 +19,7 @@ from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
+from reusable_holdout.plan.vacuity import Vacuity
 from reusable_holdout.plan.wish import (
     BY_ROWS,
     MOST_QUERIES,
@@ -44,7 +44,7 @@ _ROUNDING = 1e-9  # nats
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
-class Plan(Comparisons, Outlook, Privacy):
+class Plan(Vacuity, Outlook, Privacy):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
     With probability at least `confidence`, every released interval contains the population value, for all

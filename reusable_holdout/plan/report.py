@@ -58,9 +58,7 @@ def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
             )
         )
     if plan.vacuous:
-        rows.append(
-            ("VACUOUS", "the tolerance is half the metric's range or more: this promise says nothing")
-        )
+        rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
     return "What holds", rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from reusable_holdout.errors import InputError, PlanError
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 
     from reusable_holdout.plan.wish import Wish
 
-__all__ = ["Solution", "solved"]
+    Possible = Callable[..., bool]
+
+__all__ = ["Solution", "nearest", "needs", "possible", "solved"]
 
 
 class Solution(NamedTuple):
@@ -62,60 +65,75 @@ def solved(wish: Wish, *, span: float) -> Solution:
     return Solution(**numbers)
 
 
+def nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
+    """For each stated number that alone could be changed, the nearest with which the wish can be met.
+
+    A tolerance that is not stated may be up to the widest one, a fraction of the range.
+    """
+    would_do = partial(possible, wish, widest)
+    near = {
+        name: find(wish, span, would_do) for name, find in _NEAREST.items() if getattr(wish, name) is not None
+    }
+    return {name: value for name, value in near.items() if value is not None}
+
+
+def needs(found: dict[str, float]) -> str:
+    """What of :func:`nearest` would do, in words."""
+    return " or ".join(_WORDS[name].format(value) for name, value in found.items())
+
+
 def _refuse(wish: Wish, span: float) -> NoReturn:
     """Say which single number would have to change, and to what: with any of them the wish can be met."""
-    nearest = {name: find(wish, span) for name, find in _NEAREST.items() if getattr(wish, name) is not None}
-    found = {name: value for name, value in nearest.items() if value is not None}
-    needs = " or ".join(_WORDS[name].format(value) for name, value in found.items())
+    found = nearest(wish, span)
     problem = f"no plan keeps {_stated(wish, span)}"
     if wish.charges and wish.queries and wish.charges > wish.queries:
         problem = (
             f"charges must not exceed queries; got {wish.charges:,} charges and {wish.queries:,} queries"
         )
-    raise PlanError(f"{problem}; it needs {needs or 'other numbers'}", found)
+    raise PlanError(f"{problem}; it needs {needs(found) or 'other numbers'}", found)
 
 
-def _possible(wish: Wish, **changes: float) -> bool:
+def possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:
     """Whether a wish can be met, with some of its numbers changed; what it leaves open may be whatever is best."""
     stated = {name: getattr(wish, name) for name in Solution._fields} | changes
     missing = [name for name, value in stated.items() if value is None]
-    best = {"rows": MOST_ROWS, "queries": stated["charges"], "charges": 1, "tolerance": MOST_TOLERANCE}
+    best = {"rows": MOST_ROWS, "queries": stated["charges"], "charges": 1, "tolerance": widest}
     numbers = {name: best[name] if value is None else value for name, value in stated.items()}
     return wish.holds(**numbers) if missing in ([], ["charges"]) else wish.serves(**numbers)
 
 
-def _more_rows(wish: Wish, span: float) -> int | None:
-    refused = largest(lambda rows: not _possible(wish, rows=rows), MOST_ROWS, least=cast("int", wish.rows))
+def _more_rows(wish: Wish, span: float, would_do: Possible) -> int | None:
+    refused = largest(lambda rows: not would_do(rows=rows), MOST_ROWS, least=cast("int", wish.rows))
     return refused + 1 if refused is not None and refused < MOST_ROWS else None
 
 
-def _wider_tolerance(wish: Wish, span: float) -> float | None:
+def _wider_tolerance(wish: Wish, span: float, would_do: Possible) -> float | None:
     """In the metric's unit."""
-    if not _possible(wish, tolerance=MOST_TOLERANCE):
+    if not would_do(tolerance=MOST_TOLERANCE):
         return None
     refused, kept = cast("float", wish.tolerance), MOST_TOLERANCE
     while kept - refused > 1e-5 * kept:
         middle = (refused + kept) / 2.0
-        if _possible(wish, tolerance=middle):
+        if would_do(tolerance=middle):
             kept = middle
         else:
             refused = middle
-    while not _possible(wish, tolerance=round_up(kept * span) / span):
+    while not would_do(tolerance=round_up(kept * span) / span):
         kept = round_up(kept * span) / span * (1.0 + 1e-4)  # counts of rows are whole
     return round_up(kept * span)
 
 
-def _fewer_charges(wish: Wish, span: float) -> int | None:
-    return largest(lambda charges: _possible(wish, charges=charges), cast("int", wish.charges))
+def _fewer_charges(wish: Wish, span: float, would_do: Possible) -> int | None:
+    return largest(lambda charges: would_do(charges=charges), cast("int", wish.charges))
 
 
-def _other_queries(wish: Wish, span: float) -> int | None:
+def _other_queries(wish: Wish, span: float, would_do: Possible) -> int | None:
     """As many as there are charges, where they are fewer; else fewer of them."""
     least, stated = wish.charges or 1, cast("int", wish.queries)
-    return largest(lambda queries: _possible(wish, queries=queries), max(stated, least), least=least)
+    return largest(lambda queries: would_do(queries=queries), max(stated, least), least=least)
 
 
-_NEAREST: dict[str, Callable[[Wish, float], float | None]] = {
+_NEAREST: dict[str, Callable[[Wish, float, Possible], float | None]] = {
     "rows": _more_rows,
     "tolerance": _wider_tolerance,
     "charges": _fewer_charges,

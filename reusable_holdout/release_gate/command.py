@@ -21,7 +21,7 @@ _STATUS = {"accepted": 0, "rejected": 1, "halted": 2}
 BAD_INPUT = 3
 """Status of whatever has no verdict."""
 
-_PLAN = ("queries", "charges", "tolerance", "spread", "confidence")
+_PLAN = ("queries", "charges", "tolerance", "spread", "confidence", "vacuous")
 
 
 class Outcome(NamedTuple):

@@ -78,6 +78,7 @@ def make_gate(
     key: Path | None = None,
     seed: int | None = None,
     spread: float | None = None,
+    vacuous: bool = False,
     **wish: Any,
 ) -> Gate:
     """Make a gate, or resume the one that was made with the same labels and settings.
@@ -103,6 +104,9 @@ def make_gate(
     spread : float, optional
         A guess of the standard deviation of the two models' difference on a row; of accuracies, the root of the share
         of rows on which one is right and the other wrong. The plan follows from it, and no verdict rests on it.
+    vacuous : bool
+        Whether to make it though the plan says nothing: its tolerance is more than a quarter of the range of
+        differences.
     **wish
         queries, tolerance, charges, confidence and delta, as for :class:`Plan`; the tolerance is that of differences.
 
@@ -135,6 +139,7 @@ def make_gate(
         spread=spread,
         **wish,
     )
+    plan.check_says_something(vacuous=vacuous)
     guard = ReusableHoldout(
         *holdout,
         metric=chosen,
@@ -148,6 +153,7 @@ def make_gate(
         ledger=ledger,
         key=key,
         seed=seed,
+        vacuous=True,  # as far as scores go, about which a gate is not asked
     )
     pickle.dumps(guard)  # writes the copy of the labels
     return Gate(guard, plan)

@@ -216,7 +216,14 @@ def test_intervals_hold_under_every_attack(attack, metric):
     missed = charges = 0
     for seed in range(RUNS):
         guard = ReusableHoldout(
-            None, coins(ROWS, seed), metric=metric, queries=80, seed=seed, classes=[0, 1], **TALKATIVE
+            None,
+            coins(ROWS, seed),
+            metric=metric,
+            queries=80,
+            seed=seed,
+            classes=[0, 1],
+            vacuous=True,
+            **TALKATIVE,
         )
         number = {"features": 60} if attack is freedman_attack else {"questions": 60}
         result = attack(guard, rows=ROWS, truth=coin_truth(ROWS, metric), metric=metric, seed=seed, **number)
@@ -233,7 +240,9 @@ def test_intervals_hold_in_a_search(metric):
     missed = 0
     for seed in range(RUNS):
         problem = SearchProblem.draw(rows=ROWS, features=20, seed=seed)
-        guard = ReusableHoldout(None, problem.y, metric=metric, queries=40, seed=seed, **TALKATIVE)
+        guard = ReusableHoldout(
+            None, problem.y, metric=metric, queries=40, seed=seed, vacuous=True, **TALKATIVE
+        )
         search = hyperparameter_search(guard, problem, metric=metric, questions=40, overfitting_every=10)
         missed += not search.covered
     assert missed <= int(binom.isf(1e-9, RUNS, 0.05))

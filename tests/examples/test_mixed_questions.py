@@ -25,7 +25,16 @@ def mixed(monkeypatch):
 def guard_of(settings, metric="accuracy", policy="thresholdout"):
     labels = np.random.default_rng(0).integers(0, 2, ROWS)
     return ReusableHoldout(
-        None, labels, metric=metric, policy=policy, queries=120, charges=4, threshold=0.06, seed=0, **settings
+        None,
+        labels,
+        metric=metric,
+        policy=policy,
+        queries=120,
+        charges=4,
+        threshold=0.06,
+        seed=0,
+        vacuous=True,
+        **settings,
     )
 
 

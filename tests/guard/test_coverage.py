@@ -57,7 +57,9 @@ def misses(answers):
 def majority_attack(rng, settings, *, claim, seed):
     """Ask a thousand coin flips in a batch, then the vote of the good ones; all answers."""
     labels, classifiers = flips(rng, ROWS), flips(rng, (CLASSIFIERS, ROWS))
-    guard = ReusableHoldout(None, labels, queries=CLASSIFIERS + 1, seed=seed, classes=[0, 1], **settings)
+    guard = ReusableHoldout(
+        None, labels, queries=CLASSIFIERS + 1, seed=seed, classes=[0, 1], vacuous=True, **settings
+    )
     answers = answered(lambda: guard.evaluate_many(classifiers, np.full(CLASSIFIERS, TRUTH)))
     vote = majority(good(classifiers, answers))
     return answers + answered(lambda: guard.evaluate_many([vote], [claim])), labels, classifiers
@@ -104,6 +106,7 @@ def test_the_majority_attack_one_by_one_does_not_fool_the_guard():
             labels,
             queries=count + 1,
             seed=run,
+            vacuous=True,
             threshold=0.02,
             charges=60,
             noise_scale=1e-5,
@@ -152,6 +155,7 @@ def test_hill_climbing_does_not_fool_the_guard():
             labels,
             queries=300,
             seed=run,
+            vacuous=True,
             threshold=0.01,
             charges=40,
             noise_scale=1e-5,

@@ -70,7 +70,15 @@ def exercised(guard):
 def test_every_way_to_ask_tells_what_it_tells_of_the_same_means(settings):
     told = []
     for y, metric in ((IDS, "score"), (np.zeros(ROWS), MEAN)):
-        wish = {"queries": 40, "charges": 8, "reveals": 1, "choices": [6], "seed": 7, **settings}
+        wish = {
+            "queries": 40,
+            "charges": 8,
+            "reveals": 1,
+            "choices": [6],
+            "seed": 7,
+            "vacuous": True,
+            **settings,
+        }
         with ReusableHoldout(None, y, metric=metric, **wish) as guard:
             told.append(exercised(guard))
     assert set(told[0]["charged"]) == {True, False}

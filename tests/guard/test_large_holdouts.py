@@ -332,8 +332,10 @@ def test_the_pickled_guard_holds_no_rows(many, parquet, ledger, frame):
 def test_the_next_holdout_may_be_in_chunks(many, frame, parquet, model, ledger):
     guard = many(frame.drop(columns="label")[:2_000], frame.label[:2_000], ledger, seed=None)
     with pytest.raises(InputError, match="used before"):
-        guard.rotate(dd.from_pandas(frame[:2_000], npartitions=3), "label", early=True, charges=3)
-    rotation = guard.rotate(parquet, "label", early=True, charges=3)
+        guard.rotate(
+            dd.from_pandas(frame[:2_000], npartitions=3), "label", early=True, charges=3, vacuous=True
+        )
+    rotation = guard.rotate(parquet, "label", early=True, charges=3, vacuous=True)
     assert rotation.guard.evaluate(model, prior=0.5).query == 1
     rotation.guard.close()
 

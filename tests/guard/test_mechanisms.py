@@ -118,6 +118,7 @@ def test_intervals_cover_under_an_attack_that_is_told_much(mechanism):
             mechanism=mechanism,
             seed=run,
             classes=[0, 1],
+            vacuous=True,
         )
         try:
             answers = guard.evaluate_many(guesses, np.full(questions, 0.5))

@@ -71,7 +71,15 @@ def coins(seed, rows=ROWS):
 
 def guard_of(labels, metric="zero_one_loss", X=None, **changes):
     classes = {"classes": [0, 1]} if isinstance(metric, str) else {}
-    settings = {"queries": ROWS, "charges": ROWS, "policy": POLICY, "seed": 1, **classes, **changes}
+    settings = {
+        "queries": ROWS,
+        "charges": ROWS,
+        "policy": POLICY,
+        "seed": 1,
+        "vacuous": True,
+        **classes,
+        **changes,
+    }
     with pytest.warns(ParameterFreeLadderWarning, match="adapts to the data"):
         return ReusableHoldout(X, labels, metric=metric, **settings)
 

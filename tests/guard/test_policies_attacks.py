@@ -29,7 +29,7 @@ def guard_of(labels, policy, seed, *, queries, **changes):
     if policy == "gate":  # it has no threshold
         settings |= {"threshold": None}
     return ReusableHoldout(
-        None, labels, policy=policy, queries=queries, seed=seed, classes=[0, 1], **settings
+        None, labels, policy=policy, queries=queries, seed=seed, classes=[0, 1], vacuous=True, **settings
     )
 
 
@@ -128,7 +128,7 @@ def flipped_ladder(settings, seed, questions):
     rng = np.random.default_rng([12, seed])
     labels = flips(rng, ROWS)
     guard = ReusableHoldout(
-        None, labels, policy="ladder", queries=3_600, seed=seed, classes=[0, 1], **settings
+        None, labels, policy="ladder", queries=3_600, seed=seed, classes=[0, 1], vacuous=True, **settings
     )
     answers, best = flip_pairs(guard, rng, ROWS, questions)
     return answers, (best == labels).mean()

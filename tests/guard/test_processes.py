@@ -39,7 +39,7 @@ from reusable_holdout import Halted, ReusableHoldout
 ledger, offset, settings = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 labels = np.random.default_rng(0).integers(0, 2, 2_000)
 right = np.where(np.arange(2_000) < 1_400, labels, 1 - labels)
-guard = ReusableHoldout(None, labels, ledger=ledger, **settings)
+guard = ReusableHoldout(None, labels, ledger=ledger, vacuous=True, **settings)
 
 def ask(number):
     predictions = right.copy()

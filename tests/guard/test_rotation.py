@@ -218,7 +218,7 @@ class TestOtherProcesses:
         code = (
             "import sys, numpy as np; from reusable_holdout import ReusableHoldout\n"
             "labels = lambda seed: np.random.default_rng(seed).integers(0, 2, 500)\n"
-            "guard = ReusableHoldout(None, labels(0), tolerance=0.3, queries=9, ledger=sys.argv[1])\n"
+            "guard = ReusableHoldout(None, labels(0), tolerance=0.25, queries=9, ledger=sys.argv[1])\n"
             "for seed in range(1, 10_000):\n"
             "    guard = guard.rotate(None, labels(seed), early=True).guard\n"
             "    print(seed, flush=True)"

@@ -538,7 +538,7 @@ def test_a_ledger_that_is_in_use_is_found_sound(tmp_path):
 
     labels = np.random.default_rng(0).integers(0, 2, 500)
     path = tmp_path / "busy.db"
-    guard = ReusableHoldout(None, labels, tolerance=0.4, queries=2_000, ledger=path)
+    guard = ReusableHoldout(None, labels, tolerance=0.25, queries=2_000, ledger=path)
 
     def ask():
         for number in range(400):

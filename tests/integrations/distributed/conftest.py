@@ -17,7 +17,13 @@ def make_guard(tmp_path):
     made = []
 
     def make(name="guard.db", *, charges=25, X=None, y=_LABELS, **changes):
-        settings = {"queries": 200, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7}
+        settings = {
+            "queries": 200,
+            "threshold": 0.1,
+            "noise_scale": 0.0,
+            "estimate": 0.7,
+            "vacuous": True,
+        }
         guard = ReusableHoldout(X, y, charges=charges, ledger=tmp_path / name, **{**settings, **changes})
         made.append(guard)
         return guard

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reusable_holdout_leaderboard import Competition, Rules
 
-from reusable_holdout import InputError
+from reusable_holdout import InputError, PlanError
 
 PLAIN = {"slug": "demo", "title": "Demo"}
 
@@ -35,6 +35,7 @@ PLAIN = {"slug": "demo", "title": "Demo"}
         ({"tolerance": float("nan")}, "tolerance must be a finite number"),
         ({"confidence": None}, "confidence must be a finite number"),
         ({"blind": 1}, "blind must be true or false"),
+        ({"vacuous": "yes"}, "vacuous must be true or false"),
         ({"prediction_columns": ("id",)}, "a name of its own"),
         ({"prediction_columns": (" x",)}, "without space around"),
         ({"classes": (1,)}, "two or more"),
@@ -81,7 +82,7 @@ def made(tmp_path, labels, **rules):
     path = tmp_path / "labels.csv"
     rows = "".join(f"{row},{label}\n" for row, label in enumerate(labels))
     path.write_text(f"id,label\n{rows}")
-    wish = {"policy": "thresholdout", "queries": 20, "tolerance": 0.4}
+    wish = {"policy": "thresholdout", "queries": 20, "tolerance": 0.4, "vacuous": True}
     return Competition.create(tmp_path / "data", Rules(**PLAIN, **{**wish, **rules}), path)
 
 
@@ -157,6 +158,15 @@ def test_fresh_labels_must_be_other_rows_with_ids(make_competition, labels_file,
     bare.write_text("label\n" + "0\n1\n" * 50)
     with pytest.raises(InputError, match="column of ids"):
         make_competition(fresh=bare)
+
+
+def test_a_competition_that_says_nothing_is_refused_unless_its_rules_say_so(tmp_path):
+    labels = ["0", "1"] * 100
+    with pytest.raises(PlanError, match="a quarter of the metric's range"):
+        made(tmp_path, labels, vacuous=False)
+    assert Competition.slugs(tmp_path / "data") == []
+    with made(tmp_path, labels, vacuous=True) as competition:
+        assert competition.rules.vacuous
 
 
 def test_where_nothing_is_named_a_ladder_has_a_fixed_step_and_thresholdout_a_tolerance():

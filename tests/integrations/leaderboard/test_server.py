@@ -141,7 +141,7 @@ def started(monkeypatch):
 def test_the_first_start_makes_a_competition_and_the_next_resumes_it(run, started, folder, labels_file):
     place = f"--folder {folder}"
     text = run(
-        f"serve {place} --labels {labels_file} --policy thresholdout --queries 50 --tolerance 0.3 --title T"
+        f"serve {place} --labels {labels_file} --policy thresholdout --queries 50 --tolerance 0.25 --title T"
     )
     run(f"serve {place} --workers 2 --port 9000 --answer-seconds 0.5")
 
@@ -161,7 +161,7 @@ def test_the_first_start_makes_a_competition_and_the_next_resumes_it(run, starte
 
 
 def test_a_competition_is_not_resumed_under_other_rules(run, started, folder, labels_file):
-    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.3")
+    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25")
 
     run(f"serve --folder {folder} --labels {labels_file} --queries 50")
     with pytest.raises(InputError, match="made with another policy, queries; rules cannot be changed"):
@@ -175,7 +175,7 @@ def test_all_rules_can_be_named(run, started, folder, tmp_path):
     (tmp_path / "rules.json").write_text(json.dumps({"submissions_per_team": 9, "queries": 7}))
     run(
         f"serve --folder {folder} --slug mine --labels {labels} --id row --metric mae --metric-parameter lower=0 "
-        f"--metric-parameter upper=6 --rules {tmp_path}/rules.json --queries 20 --tolerance 2 --blind "
+        f"--metric-parameter upper=6 --rules {tmp_path}/rules.json --queries 20 --tolerance 2 --vacuous --blind "
         f"--description {tmp_path}/about.txt --closes 2030-01-01T00:00+00:00 --submissions-per-day 3"
     )
 
@@ -183,7 +183,8 @@ def test_all_rules_can_be_named(run, started, folder, tmp_path):
         rules = competition.rules
     assert (rules.metric, dict(rules.metric_parameters)) == ("mae", {"lower": 0.0, "upper": 6.0})
     assert (rules.queries, rules.submissions_per_team, rules.submissions_per_day) == (20, 9, 3)
-    assert (rules.blind, rules.description, rules.id_column, rules.closes_at.year) == (
+    assert (rules.blind, rules.vacuous, rules.description, rules.id_column, rules.closes_at.year) == (
+        True,
         True,
         "About.",
         "row",
@@ -194,7 +195,7 @@ def test_all_rules_can_be_named(run, started, folder, tmp_path):
 def test_labels_without_ids_make_a_competition_of_rows_in_order(run, started, folder, tmp_path):
     labels = tmp_path / "labels.csv"
     labels.write_text("label\n" + "0\n1\n" * 300)
-    run(f"serve --folder {folder} --labels {labels} --queries 20 --tolerance 0.3")
+    run(f"serve --folder {folder} --labels {labels} --queries 20 --tolerance 0.25")
 
     with Competition.open(folder) as competition:
         assert competition.expected.header() == ["prediction"]

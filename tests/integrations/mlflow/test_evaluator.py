@@ -183,7 +183,7 @@ def test_the_prior_is_the_score_on_the_analysts_data(models, make_guard):
 
 def test_numpy_data_and_a_metric_of_probabilities(models, make_guard):
     X, y = HOLDOUT
-    guard = make_guard(X.to_numpy(), y.to_numpy(), metric="brier", tolerance=0.3)
+    guard = make_guard(X.to_numpy(), y.to_numpy(), metric="brier", tolerance=0.25)
     data, labels = VALIDATION[0].to_numpy(), VALIDATION[1].to_numpy()
     result = evaluate(models["estimator"], data=data, targets=labels, guard=guard)
     estimator = LogisticRegression().fit(*TRAINING)

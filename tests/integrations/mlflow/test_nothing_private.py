@@ -27,7 +27,7 @@ def features():
 
 @pytest.fixture
 def guard(labels, features, tmp_path):
-    settings = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002}
+    settings = {"queries": 40, "charges": 3, "threshold": 0.1, "noise_scale": 0.002, "vacuous": True}
     with ReusableHoldout(
         features, labels, estimate=0.7, seed=17, ledger=tmp_path / "guard.db", **settings
     ) as one:

@@ -25,6 +25,7 @@ def make_guard(data, tmp_path):
             "queries": 60,
             "ledger": tmp_path / f"guard{len(made)}.db",
             "seed": 0,
+            "vacuous": True,
         }
         guard = ReusableHoldout(X[2_000:], y[2_000:], **{**defaults, **settings})
         made.append(guard)

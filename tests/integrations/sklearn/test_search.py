@@ -340,7 +340,7 @@ def test_targets_with_bounds_are_asked_about_through_the_scorer_of_the_guard(sig
     X = rng.normal(size=(3_000, 3))
     y = np.clip(X[:, 0] + rng.normal(size=3_000), -5, 5)
     error = mae(lower=-5, upper=5) if sign == 1 else negated(mae(lower=-5, upper=5))
-    guard = ReusableHoldout(X[1_000:], y[1_000:], metric=error, tolerance=3.0, queries=20, seed=0)
+    guard = ReusableHoldout(X[1_000:], y[1_000:], metric=error, tolerance=2.5, queries=20, seed=0)
     for scoring in ("neg_mean_absolute_error", prior_scorer(guard)):
         search = GridSearchCV(Ridge(), {"alpha": [1.0, 1e6]}, scoring=scoring)
         guarded = GuardedSearchCV(search, guard).fit(X[:1_000], y[:1_000])
@@ -372,7 +372,7 @@ def test_a_brier_score_of_three_classes_is_half_of_what_scikit_learn_calls_so(tm
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 3))
     y = (X + rng.normal(size=X.shape)).argmax(axis=1)
-    with ReusableHoldout(X[600:], y[600:], metric="brier", tolerance=0.3, queries=20, seed=0) as guard:
+    with ReusableHoldout(X[600:], y[600:], metric="brier", tolerance=0.25, queries=20, seed=0) as guard:
         found = []
         for scoring in ("neg_brier_score", prior_scorer(guard)):
             search = GridSearchCV(LogisticRegression(), {"C": [1e-5, 1.0]}, scoring=scoring)
@@ -583,6 +583,7 @@ def _guard_of(X, y):
             queries=100,
             charges=20,
             threshold=0.9,
+            vacuous=True,
             mechanism="noiseless",  # some checks fit the same rows in two layouts, where only noise tells models apart
             choices=[2],
             confidence=0.9,
