@@ -46,6 +46,17 @@ class BoundRows(NamedTuple):
         units = self.every.rows if self.every.groups is None else len(self.every.groups)
         return self.exam_units / units if self.exam_units else None
 
+    def exam_of_the_same(self, *, by_sample: bool) -> BoundMetric | None:
+        """The exam's, if it is about what all rows are about: an average over classes is not, if one has no row there.
+
+        Parameters
+        ----------
+        by_sample : bool
+            Whether samples decide: they know which classes have rows.
+        """
+        same = self.exam is None or by_sample or self.exam.by_rows or self.exam.present == self.every.present
+        return self.exam if same else None
+
 
 def bind_rows(
     metric: Metric,
