@@ -86,7 +86,9 @@ class Sharing(Standing):
         1
         """
         root, chosen = self._root, self.metric if metric is None else resolve_metric(metric)
-        same = chosen == self.metric
+        same, counts = chosen == self.metric, self._view.counts
+        guessed = self.plan.stated_spread if same and self.plan.family != "ratio" else None
+        shares = counts.prevalence if same and counts is not None else None
         opening = Opening(
             metric=chosen,
             sample_weight=self._holdout.sample_weight if sample_weight is None else sample_weight,
@@ -94,8 +96,8 @@ class Sharing(Standing):
             tolerance=tolerance,
             estimate=self.plan.estimate if same and estimate is None else estimate,
             prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
-            spread=self.plan.stated_spread if same and spread is None else spread,
-            prevalence=prevalence,
+            spread=guessed if spread is None else spread,
+            prevalence=shares if prevalence is None else prevalence,
             name=name,
             root=root.plan,
         )

@@ -175,6 +175,19 @@ def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
     assert verify(tmp_path / "guard.db").sound
 
 
+def test_its_slices_and_other_policies_are_asked_like_it(tmp_path):
+    inside = np.arange(ROWS) < 2_000
+    value = sk.f1_score(LABELS[inside], PREDICTED[inside])
+    with make(ledger=tmp_path / "guard.db") as guard:
+        part, gate = guard.on(sample_weight=inside), guard.on(policy="gate")
+        assert (part.plan.rows, guard.plan.rows) == (600, 900)  # of the prevalence that was guessed
+        assert not part.evaluate_predictions(PREDICTED, prior=value).charged
+        assert gate.evaluate_predictions(PREDICTED, prior=value - 0.1).charged
+        with pytest.raises(InputError, match="spread is a guess"):
+            guard.on(sample_weight=~inside, spread=0.2)
+    assert verify(tmp_path / "guard.db").sound
+
+
 def test_a_guard_that_promises_privacy_keeps_it_for_other_metrics():
     guard = ReusableHoldout(None, LABELS, queries=5, charges=1, noise_scale=0.002, seed=1)
     assert not guard.plan.privacy_is_vacuous
