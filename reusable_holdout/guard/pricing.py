@@ -66,10 +66,13 @@ def priced(
     """
     rests = rests_on_counts(bound)
     if not any(rests) and not by_ratio:
-        if prevalence is not None and bound.classes is None:
+        if prevalence is None:
+            return None
+        if bound.classes is None:
             raise InputError(
                 f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
             )
+        checked_prevalence(prevalence, bound.classes)
         return None
     guessed = checked_prevalence(prevalence, bound.classes) if told is None else told.prevalence
     if by_ratio:

@@ -274,9 +274,7 @@ def _content_problems(
     yield from different("upper end", high, "high")
 
 
-def _thresholds(
-    kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int
-) -> NDArray[np.float64]:
+def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int) -> NDArray[np.float64]:
     """Threshold of each question, from the state it was asked in."""
     found = np.array([row.threshold for row in rows])
     if isinstance(kind, Final):

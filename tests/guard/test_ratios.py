@@ -1,5 +1,6 @@
 """A guard of a ratio or a ranking: decided by its rows alone, with no class counts told and no noise."""
 
+import math
 import pickle
 
 import numpy as np
@@ -214,6 +215,20 @@ def test_the_next_holdout_is_guessed_to_be_like_the_last_one(tmp_path):
         answer = turned.guard.final_predictions(fresh)
         assert answer.value == 1.0
     assert verify(tmp_path / "guard.db").sound
+
+
+@for_each("wrong", [math.nan, [math.nan, 0.5], {0: 0.7, "1": 0.3}, {0: 0.7, 1: 0.3, 2: 0.1}, "a", True, 0, 1])
+def test_class_shares_that_are_none_are_refused(wrong):
+    for metric in ("f1", "accuracy"):
+        with pytest.raises(InputError, match="prevalence= must be the shares"):
+            make(metric, prevalence=wrong)
+
+
+@for_each("share", [1e-9, 1 - 1e-9, np.float32(0.3)])
+@for_each("metric", ["f1", "precision", "jaccard", "balanced_accuracy", "average_precision"])
+def test_any_class_share_may_be_guessed(metric, share):
+    guard = make(metric, prevalence=share, queries=1, charges=1, confidence=0.3)
+    assert guard.plan.rows >= 1
 
 
 def test_another_guess_of_the_class_shares_is_another_guard(tmp_path):
