@@ -52,8 +52,8 @@ class Sharing(Standing):
         estimate, prior_error, spread : float, optional
             As for :class:`Plan`; of another metric, nothing is known of them by default.
         prevalence : float, sequence of float or dict, optional
-            As for :class:`ReusableHoldout`. Class counts that a metric rests on are told when it is first asked for,
-            and cost up to 5 nats.
+            As for :class:`ReusableHoldout`; of the same metric that of the guard by default. Class counts that a metric
+            rests on are told when it is first asked for, and cost up to 5 nats.
         name : str, optional
             What history calls it.
 
@@ -65,13 +65,19 @@ class Sharing(Standing):
         Raises
         ------
         PlanError
-            If the tolerance cannot be kept; `nearest` says which can.
+            If the tolerance cannot be kept; `nearest` says which can. If it could with the classes that were guessed,
+            then their counts were told, and paid for.
         InputError
             If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
         LedgerMismatchError
             If it was opened before with another tolerance.
         Halted
             If a final was given.
+
+        Notes
+        -----
+        That a slice has rows of one class only, or a target beyond the metric's bounds, is a fact about the labels:
+        such a metric is given, and fails when it is asked, which takes a charge.
 
         Examples
         --------
