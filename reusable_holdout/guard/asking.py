@@ -108,7 +108,8 @@ class Asking:
             return self._sampled(final, prepared)
         measure = _sample_on if final.by_sample else _measured_on
         every = measure(rows.every, prepared)
-        exam = None if rows.exam is None else measure(rows.exam, prepared)
+        own = rows.exam_of_the_same(by_sample=final.by_sample)
+        exam = None if own is None else measure(own, prepared)
         return None if every is None else MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:

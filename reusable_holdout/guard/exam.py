@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.plan import checked_exam, exam_count
+from reusable_holdout.queries import bound_or_undefined
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -46,6 +48,17 @@ class BoundRows(NamedTuple):
         units = self.every.rows if self.every.groups is None else len(self.every.groups)
         return self.exam_units / units if self.exam_units else None
 
+    def exam_of_the_same(self, *, by_sample: bool) -> BoundMetric | None:
+        """The exam's, if it is about what all rows are about: an average over classes is not, if one has no row there.
+
+        Parameters
+        ----------
+        by_sample : bool
+            Whether samples decide: they know which classes have rows.
+        """
+        same = self.exam is None or by_sample or self.exam.by_rows or self.exam.present == self.every.present
+        return self.exam if same else None
+
 
 def bind_rows(
     metric: Metric,
@@ -55,6 +68,7 @@ def bind_rows(
     sample_weight: ArrayLike | None,
     groups: ArrayLike | None,
     exam: float | NDArray[np.bool_] | None,
+    opened: bool = False,
 ) -> BoundRows:
     """Bind a metric to private labels, of which some are kept for the final.
 
@@ -64,13 +78,16 @@ def bind_rows(
         As for :meth:`Metric.bind`.
     exam : float, int, numpy.ndarray of bool or None
         Share of the rows, their number, or which they are. With groups whole groups are kept, and counted.
+    opened : bool
+        Whether an analyst asks for it: that it is not defined on the labels is told when it is asked, and priced.
 
     Raises
     ------
     InputError
         If data and metric do not fit, or no row is left to be asked.
     """
-    every = metric.bind(y, classes=classes, sample_weight=sample_weight, groups=groups)
+    bind = partial(bound_or_undefined, metric, y) if opened else partial(metric.bind, y)
+    every = bind(classes=classes, sample_weight=sample_weight, groups=groups)
     kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every)
     if kept is None:
         return BoundRows(every, every, None, None)
@@ -82,7 +99,7 @@ def bind_rows(
             "rows with a weight must be left beside the exam; all of them are kept for the final; nothing was made; "
             "take a larger slice"
         )
-    asked = metric.bind(y, classes=every.classes, sample_weight=left, groups=groups)
+    asked = bind(classes=every.classes, sample_weight=left, groups=groups)
     try:
         own = metric.bind(y, classes=every.classes, sample_weight=apart, groups=groups)
     except (

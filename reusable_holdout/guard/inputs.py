@@ -41,8 +41,8 @@ class PrivateData:
     metric : Metric
     classes, sample_weight, groups : array-like or None
         As for :meth:`Metric.bind`.
-    exam : float, int, numpy.ndarray of bool or None
-        Of the rows, those that are kept for the final; see :func:`bind_rows`.
+    exam, opened
+        As for :func:`bind_rows`.
 
     Attributes
     ----------
@@ -67,6 +67,7 @@ class PrivateData:
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         exam: float | NDArray[np.bool_] | None = None,
+        opened: bool = False,
     ) -> None:
         X, y = rows_and_labels(X, y)
         if metric.response == "judged" and X is not None:
@@ -75,7 +76,13 @@ class PrivateData:
                 f"{type(X).__name__}; ask with evaluate_predictions; nothing was made"
             )
         self.rows = bind_rows(
-            metric, y, classes=classes, sample_weight=sample_weight, groups=groups, exam=exam
+            metric,
+            y,
+            classes=classes,
+            sample_weight=sample_weight,
+            groups=groups,
+            exam=exam,
+            opened=opened,
         )
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.bound = self.rows.asked

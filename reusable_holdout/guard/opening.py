@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.inputs import PrivateData, checked_names
-from reusable_holdout.guard.pricing import as_guessed, decided_as_ratio, plan_numbers, priced
+from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
-from reusable_holdout.queries import PublicNumbers
+from reusable_holdout.queries import PublicNumbers, numbers_at
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Policy
 
 __all__ = ["Opened", "Opening"]
+
+_HOLD = {"judged": "ids", "values": "targets"}
+"""What the rows must hold for a metric, by its response; for others labels."""
 
 
 class Opened(NamedTuple):
@@ -88,17 +92,21 @@ class Opening(NamedTuple):
             sample_weight=self.sample_weight,
             groups=rows.groups,
             exam=rows.rows.kept,
+            opened=True,
         )
         own, bound = data.rows, data.bound
         described = own.every.describe()
         if described == first.metric and self.policy == self.root.policy:
             view = first
-            self._priced(bound, first.plan, first.counts)
+            self._priced(bound, first.record, first.counts)
         else:
-            text = json.dumps([described, self.policy], sort_keys=True)
-            view = View.parse(self._row(own, first, transcript, content.view(text), ways).told)
-            self._priced(bound, view.plan, view.counts)
-        plan = Plan.from_record(view.plan)
+            digest, telling = (
+                content.view(json.dumps([described, policy], sort_keys=True))
+                for policy in (self.policy, None)
+            )
+            view = View.parse(self._row(own, first, transcript, digest, telling, ways).told)
+            self._priced(bound, view.record, view.counts)
+        plan = Plan.from_record(view.record)
         if self.tolerance is not None and self.tolerance != plan.tolerance:
             raise LedgerMismatchError(
                 f"this metric, slice and policy keeps the tolerance it was opened with; {plan.tolerance:g} is in the "
@@ -107,16 +115,25 @@ class Opening(NamedTuple):
         return Opened(data, view, plan)
 
     def _check_targets(self, root: Metric) -> None:
-        """Refuse labels for ids, and ids for labels."""
-        held, needed = ("ids" if metric.response == "judged" else "labels" for metric in (root, self.metric))
-        if held != needed:
+        """Refuse labels for ids, ids for labels, and classes for real targets: they would be all values there are."""
+        held, needed = (_HOLD.get(metric.response, "labels") for metric in (root, self.metric))
+        if held != needed and (held, needed) != ("labels", "targets"):
             raise InputError(
                 f"metric {self.metric.name!r} must have {needed} of the rows; got a guard of {root.name!r}, whose rows "
                 f"have {held}; nothing was made; make another guard, of rows that no other guard has"
             )
 
-    def _row(self, rows: BoundRows, first: View, transcript: Transcript, digest: bytes, ways: Ways) -> Row:
-        """Row that opened it, now or before."""
+    def _row(
+        self, rows: BoundRows, first: View, transcript: Transcript, digest: bytes, telling: bytes, ways: Ways
+    ) -> Row:
+        """Row that opened it, now or before.
+
+        Raises
+        ------
+        PlanError
+            If no plan keeps the wish. Where that follows from class counts that had to be told, they were told under
+            the digest `telling`, and paid for.
+        """
         row = transcript.opened(digest)
         if row is not None:
             return row
@@ -127,16 +144,45 @@ class Opening(NamedTuple):
             before = [first, *transcript.views()]
             number = len(before)
             known = next((one for one in before if one.metric == metric and _tell(one.counts)), None)
-            plan, counts = self._planned(rows, exact, number, None if known is None else known.counts)
+            counts = priced(
+                bound.told(exact),
+                self.prevalence,
+                None if known is None else known.counts,
+                by_ratio=self._by_ratio(bound),
+            )
             view = View(
                 number=number,
                 metric=metric,
-                plan=plan.record(),
+                plan=None,
                 counts=counts,
                 told_by=number if known is None else known.told_by,
             )
-            row = transcript.open(view, digest, name, ways)
+            if view.tells:
+                self._check_guessed(rows, view)
+            refused: PlanError | None = None
+            try:
+                plan = self._plan(rows, number, counts)
+                if not view.tells:
+                    plan.check_says_something(vacuous=self.vacuous)
+                view = replace(view, plan=plan.record())
+            except PlanError as error:
+                if not view.tells:
+                    raise
+                refused = error
+            row = transcript.open(view, digest if refused is None else telling, name, ways)
+            if row is not None and refused is not None:
+                raise PlanError(
+                    f"{refused}; how many rows its classes have was told, and cost {view.nats:.1f} nats",
+                    refused.nearest,
+                )
         return row
+
+    def _check_guessed(self, rows: BoundRows, view: View) -> None:
+        """Refuse what would be refused if the classes had the shares that are guessed: nothing is told by that."""
+        told, shares = PublicNumbers.of(rows.asked), cast("Counts", view.counts).prevalence
+        rows.asked.told(numbers_at(rows.asked, shares))
+        self._plan(rows, view.number, view.counts).check_says_something(vacuous=self.vacuous)
+        rows.asked.told(told)
 
     @staticmethod
     def _priced(bound: BoundMetric, plan: dict[str, Any], told: Counts | None) -> None:
@@ -150,37 +196,7 @@ class Opening(NamedTuple):
             bound, policy=self.policy, mechanism=root.mechanism, final_noise=root.final_noise
         )
 
-    def _planned(
-        self, rows: BoundRows, exact: PublicNumbers, number: int, told: Counts | None
-    ) -> tuple[Plan, Counts | None]:
-        """Plan of a new view, and what it knows of the class counts.
-
-        What these are is told and paid for when the view is opened, so it is refused by what is expected of them.
-
-        Raises
-        ------
-        PlanError
-            If the tolerance cannot be kept or says nothing, by public numbers.
-        """
-        bound, by_ratio = rows.asked, self._by_ratio(rows.asked)
-        expected = priced(bound, self.prevalence, told, by_ratio=True) if by_ratio else None
-        if not by_ratio:
-            as_guessed(bound, self.prevalence, told)
-        plan = self._plan(rows, number, self.tolerance, expected)
-        plan.check_says_something(vacuous=self.vacuous)
-        if by_ratio:
-            return plan, expected
-        counts = priced(bound.told(exact), self.prevalence, told)
-        if counts is None or told is not None:
-            return plan, counts
-        try:
-            return self._plan(rows, number, self.tolerance, counts), counts
-        except (
-            PlanError
-        ):  # an error would tell what is not paid for yet: what can be kept stands in the ledger
-            return self._plan(rows, number, None, counts), counts
-
-    def _plan(self, rows: BoundRows, number: int, tolerance: float | None, counts: Counts | None) -> Plan:
+    def _plan(self, rows: BoundRows, number: int, counts: Counts | None) -> Plan:
         root = self.root
         numbers = plan_numbers(rows, counts=counts, estimate=self.estimate, spread=self.spread)
         lower, upper = numbers["bounds"]
@@ -188,7 +204,7 @@ class Opening(NamedTuple):
             **numbers,
             queries=root.queries,
             charges=root.charges,
-            tolerance=tolerance,
+            tolerance=self.tolerance,
             noise_scale=None if root.noise_scale else 0.0,
             confidence=root.confidence,
             estimate=self.estimate,

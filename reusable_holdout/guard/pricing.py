@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Policy
 
-__all__ = ["as_guessed", "decided_as_ratio", "plan_numbers", "priced"]
+__all__ = ["decided_as_ratio", "plan_numbers", "priced"]
 
 _LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
 _EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
@@ -81,6 +81,8 @@ def priced(
             f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
         )
     if not any(rests) and not by_ratio:
+        if prevalence is not None:
+            checked_prevalence(prevalence, bound.classes)
         return None
     guessed = told.prevalence if told is not None else []
     if told is None and bound.classes is not None:
@@ -93,14 +95,6 @@ def priced(
         place = COUNTS.place(factor_to_tell(bound, numbers, rests) * _EXACT)
     bound.told(PublicNumbers.scaled(numbers, COUNTS.least(place), rests))
     return Counts(guessed, place)
-
-
-def as_guessed(bound: BoundMetric, prevalence: object, told: Counts | None) -> None:
-    """Let a metric that is conditional on class counts rest on those that are expected, or told before: all public."""
-    if told is not None:
-        priced(bound, told=told)
-    elif any(rests_on_counts(bound)):
-        bound.told(numbers_at(bound, checked_prevalence(prevalence, bound.classes)))
 
 
 def plan_numbers(

@@ -53,8 +53,8 @@ class Sharing(Standing):
         estimate, prior_error, spread : float, optional
             As for :class:`Plan`; of another metric, nothing is known of them by default.
         prevalence : float, sequence of float or dict, optional
-            As for :class:`ReusableHoldout`. Class counts that a metric rests on are told when it is first asked for,
-            and cost up to 5 nats.
+            As for :class:`ReusableHoldout`; of the same metric that of the guard by default. Class counts that a metric
+            rests on are told when it is first asked for, and cost up to 5 nats.
         vacuous : bool
             Whether to open it though its plan says nothing: its tolerance is more than a quarter of the metric's range.
         name : str, optional
@@ -68,14 +68,20 @@ class Sharing(Standing):
         Raises
         ------
         PlanError
-            If the tolerance cannot be kept; `nearest` says which can. Or if the plan is vacuous, at the class shares
-            that you expect; what was opened before is opened again.
+            If the tolerance cannot be kept; `nearest` says which can. If it could with the classes that were guessed,
+            then their counts were told, and paid for. Or if the plan is vacuous, at the class shares that you expect;
+            what was opened before is opened again.
         InputError
             If rows and metric do not fit, or what must be told of the class counts could break a promise of the plan.
         LedgerMismatchError
             If it was opened with another tolerance: before, or now, for the class counts that it tells keep no other.
         Halted
             If a final was given.
+
+        Notes
+        -----
+        That a slice has rows of one class only, or a target beyond the metric's bounds, is a fact about the labels:
+        such a metric is given, and fails when it is asked, which takes a charge.
 
         Examples
         --------
@@ -90,7 +96,9 @@ class Sharing(Standing):
         1
         """
         root, chosen = self._root, self.metric if metric is None else resolve_metric(metric)
-        same = chosen == self.metric
+        same, counts = chosen == self.metric, self._view.counts
+        guessed = self.plan.stated_spread if same and self.plan.family != "ratio" else None
+        shares = counts.guessed if same and counts is not None else None
         opening = Opening(
             metric=chosen,
             sample_weight=self._holdout.sample_weight if sample_weight is None else sample_weight,
@@ -98,8 +106,8 @@ class Sharing(Standing):
             tolerance=tolerance,
             estimate=self.plan.estimate if same and estimate is None else estimate,
             prior_error=self.plan.stated_prior_error if same and prior_error is None else prior_error,
-            spread=self.plan.stated_spread if same and spread is None else spread,
-            prevalence=prevalence,
+            spread=guessed if spread is None else spread,
+            prevalence=shares if prevalence is None else prevalence,
             vacuous=vacuous,
             name=name,
             root=root.plan,

@@ -255,7 +255,8 @@ def _content_problems(
         return _different(what, expected, np.array([getattr(row, name) for row in mine]), places)
 
     own = [states.own[place] for place in places.tolist()]
-    yield from different("threshold", _thresholds(kind, mine, own), "threshold")
+    finals = sum(row.kind == Final.name for row in rows)
+    yield from different("threshold", _thresholds(kind, mine, own, finals), "threshold")
     outcomes = []
     for row in mine:
         try:
@@ -268,17 +269,16 @@ def _content_problems(
     yield from different("value", np.array([one.value for one in outcomes]), "value")
     yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
     yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
-    finals = sum(row.kind == Final.name for row in rows)
     low, high = _intervals(kind, mine, outcomes, began, finals)
     yield from different("lower end", low, "low")
     yield from different("upper end", high, "high")
 
 
-def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State]) -> NDArray[np.float64]:
+def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int) -> NDArray[np.float64]:
     """Threshold of each question, from the state it was asked in."""
     found = np.array([row.threshold for row in rows])
     if isinstance(kind, Final):
-        return np.full(len(rows), kind.certificate.final_reach(len(rows)))
+        return np.full(len(rows), kind.certificate.final_reach(finals))
     if not isinstance(kind, Check):
         return found
     if isinstance(kind, StatedWithTolerance):  # a question's own tolerance is not in the ledger

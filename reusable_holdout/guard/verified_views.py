@@ -73,11 +73,14 @@ class Views:
             return
         self._kinds.append(kinds)
         self._views.append(view)
-        budget = Plan.from_record(first.plan).budget_of_view(number)
+        budget = Plan.from_record(first.record).budget_of_view(number)
         if (view.number, row.view, row.value, row.told) != (number, 0, number, view.text()):
             yield f"the view that it opens must be number {number}"
-        if view.plan["shared"] != budget.record() or any(
-            view.plan[name] != first.plan[name] for name in _ALIKE
+        if view.plan is None and not view.tells:
+            yield "a view without a plan must have told class counts"
+        elif view.plan is not None and (
+            view.plan["shared"] != budget.record()
+            or any(view.plan[name] != first.record[name] for name in _ALIKE)
         ):
             yield "the view that it opens is not on the budget of the guard"
         if row.charged or row.asked != state.asked or abs(row.nats - view.nats) > _SAME:

@@ -100,8 +100,8 @@ class View(Facts):
     number : int
     metric : dict
         :meth:`BoundMetric.describe`.
-    plan : dict
-        :meth:`Plan.record`.
+    plan : dict or None
+        :meth:`Plan.record`; None where what was told of the class counts left none, and nothing is asked.
     counts : Counts or None
         What it knows of the class counts.
     told_by : int
@@ -110,11 +110,24 @@ class View(Facts):
 
     number: int
     metric: dict[str, Any]
-    plan: dict[str, Any]
+    plan: dict[str, Any] | None
     told_by: int
 
     what: ClassVar[str] = "a view in the ledger"
     kind: ClassVar[str] = VIEW
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Its plan.
+
+        Raises
+        ------
+        LedgerMismatchError
+            If there is none.
+        """
+        if self.plan is None:
+            raise self.unknown()
+        return self.plan
 
     @property
     def nats(self) -> float:
@@ -134,6 +147,8 @@ class View(Facts):
 
     def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
         """Every way to ask about it, by its name; without its noise, all that verification needs."""
+        if self.plan is None:
+            return {}
         plan = Plan.from_record(self.plan)
         return kinds_of(plan, greater_is_better=self.metric["greater_is_better"], noise=noise)
 

@@ -86,6 +86,8 @@ class BoundMetric(HoldsLabels):
     effective_rows : int
         Rows that the confidence bound may count: of a recall the rows of its class, of a slice its rows.
     groups : Groups or None
+    present : int
+        Classes that have rows with a weight: private.
     weights_digest : str or None
         SHA-256 of the weights, up to a factor; None without weights or if all are equal.
     statistic : Statistic
@@ -122,6 +124,10 @@ class BoundMetric(HoldsLabels):
         self.statistic = _statistic(metric, targets, weights, self.groups)
         self.rows = targets.rows
         self.counted_rows = targets.rows if weights is None else len(weights.chosen)
+        self.present = 0
+        if isinstance(targets, ClassTargets):
+            counted = targets if weights is None else targets.part(weights.chosen)
+            self.present = int(np.count_nonzero(counted.counts))
         self.sensitivity: Fraction = self.statistic.sensitivity
         self.sum_of_squares: float = self.statistic.sum_of_squares
         self.family: Family = self.statistic.family or metric.family

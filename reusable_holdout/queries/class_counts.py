@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -117,14 +118,14 @@ def checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list
         return [1.0 / count] * count
     shares: Any = prevalence
     if isinstance(shares, Mapping):
-        shares = [shares.get(one) for one in named]
-    elif isinstance(shares, int | float) and count == 2:
-        shares = [1.0 - shares, shares]
+        shares = [shares.get(one) for one in named] if len(shares) == count else []
+    elif isinstance(shares, Real) and count == 2:
+        shares = [1.0 - float(shares), float(shares)]
     try:
         found = [float(share) for share in shares]
     except (TypeError, ValueError):
         found = []
-    if len(found) != count or min(found, default=0.0) <= 0.0 or abs(sum(found) - 1.0) > 1e-6:
+    if len(found) != count or not (min(found, default=0.0) > 0.0 and abs(sum(found) - 1.0) <= 1e-6):
         raise InputError(
             f"prevalence= must be the shares of the {count} classes that are expected, each above 0, together 1, as a "
             f"list in the order of the sorted classes or a dict; got {prevalence!r}; nothing was made"

@@ -366,8 +366,8 @@ class ClassAverage(Statistic):
         """Of a model that predicts the class as often as it occurs."""
         ((code, _, score),) = self._parts
         hits, predicted = score.likely_counts(mean)
-        own = round(prevalence[code] * self.rows)
-        at = replace(score, own=max(own, 1), rest=self.rows)
+        own = max(round(prevalence[code] * self.rows), 1)
+        at = replace(score, own=own, rest=self.rows)
         return Likely.of(at.ratios(hits * own, predicted * own)[0], mean)
 
     def _counts(self, query: NDArray[Any]) -> tuple[list[int], list[int]]:

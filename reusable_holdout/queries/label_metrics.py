@@ -91,6 +91,9 @@ def balanced_accuracy() -> Metric:
     min_k n_k). Sum of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k. Its family is "bounded", with K min_k n_k
     effective rows.
 
+    Decided by the rows' evidence it is about all classes that may occur: of the recall of one without rows nothing is
+    known, and the interval is as much wider.
+
     Examples
     --------
     >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])

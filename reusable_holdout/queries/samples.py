@@ -15,6 +15,8 @@ __all__ = ["Counted", "Explained", "Likely", "Ranked", "Ratio", "ratio"]
 class Ratio(NamedTuple):
     """Rows that make a ratio ``E[weight * value] / E[weight]``, times a factor.
 
+    With a factor below 1 nothing is known of the rest: up to one minus the factor may be added.
+
     Attributes
     ----------
     values, weights, counts : numpy.ndarray of float64
@@ -52,6 +54,7 @@ class Ranked(NamedTuple):
     above : numpy.ndarray of int64 of shape (positives,)
         Of each positive row, from the highest score down, the negative rows that score at least as high.
     negatives : int
+        Rows of the other class.
     """
 
     score: int

@@ -230,7 +230,7 @@ class BalancedAgreement(Statistic):
         self._codes = targets.codes[self._order]
         ends = np.cumsum(counts).tolist()
         self._classes = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
-        self._counts = counts
+        self._counts, self._possible = counts, len(targets.counts)
         common = math.lcm(*counts)
         self._weights = [common // count for count in counts]
         self._whole = common * len(counts)
@@ -256,15 +256,18 @@ class BalancedAgreement(Statistic):
     def sample(self, query: NDArray[Any]) -> Counted:
         """Hits and misses of each class, with the weight of its rows.
 
-        Given the labels, terms are independent, and the weighted mean of their expectations is the population's value.
+        Given the labels, terms are independent, and the weighted mean of their expectations is the population's value;
+        of the recall of a class that may occur and has no rows nothing is known.
         """
-        hits, least = self._hits(query), min(self._counts)
+        hits, least, missing = self._hits(query), min(self._counts), self._possible - len(self._counts)
         each = [
             ((1.0, least / count, hit), (0.0, least / count, count - hit))
             for count, hit in zip(self._counts, hits, strict=True)
         ]
+        each += [((0.0, 0.0, 0), (0.0, 0.0, 0))] * missing  # how many classes have rows shows in no length
         score = (self._weighted(hits) << GRID_BITS) // self._whole
-        return Counted(score, (ratio(*(row for pair in each for row in pair)),))
+        rows = ratio(*(row for pair in each for row in pair), factor=1.0 - missing / self._possible)
+        return Counted(score, (rows,))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
         """Of recalls that are alike."""

@@ -303,6 +303,14 @@ def test_it_lasts_and_is_verified_and_cannot_be_changed(make_guard, reopen, ledg
     assert any("threshold" in problem for problem in verify(ledger).problems)
 
 
+def test_one_of_several_metrics_is_verified(make_guard, ledger, labels):
+    """Its noise reaches as far as that of all the answers together."""
+    with make_guard(ledger, final_noise=SCALE) as guard:
+        first, second = guard.final_predictions(labels, also=[guard.on("zero_one_loss", tolerance=0.2)])
+        assert first.threshold == second.threshold > 0
+    assert verify(ledger).sound
+
+
 def test_a_rotated_guard_keeps_the_scale_and_draws_anew(make_guard, scoring, labels):
     guard = make_guard(final_noise=SCALE, seed=4)
     first = guard.final_predictions(scoring(0.7))

@@ -269,7 +269,8 @@ def test_a_model_is_not_asked_for_scores(judged):
 def test_ids_are_no_labels(judged, metric):
     guard = judged()
     with pytest.raises(
-        InputError, match=r"must have labels of the rows; got a guard of 'score', whose rows have ids"
+        InputError,
+        match=r"must have (labels|targets) of the rows; got a guard of 'score', whose rows have ids",
     ):
         guard.on(metric)
     assert len(guard.history()) == 0
@@ -279,7 +280,8 @@ def test_ids_are_no_labels(judged, metric):
 def test_labels_are_no_ids(make_guard, metric):
     for guard in (make_guard(), make_guard(y=np.arange(ROWS) / ROWS, metric=MEAN)):
         with pytest.raises(
-            InputError, match=r"must have ids of the rows; got a guard of .*, whose rows have labels"
+            InputError,
+            match=r"must have ids of the rows; got a guard of .*, whose rows have (labels|targets)",
         ):
             guard.on(metric)
         assert len(guard.history()) == 0

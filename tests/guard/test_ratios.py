@@ -1,5 +1,6 @@
 """A guard of a ratio or a ranking: decided by its rows alone, with no class counts told and no noise."""
 
+import math
 import pickle
 
 import numpy as np
@@ -22,7 +23,7 @@ METRICS = {
     "balanced_accuracy": (PREDICTED, sk.balanced_accuracy_score),
     "average_precision": (SCORES, sk.average_precision_score),
 }
-WISH = {"queries": 40, "charges": 3, "estimate": 0.6, "prevalence": 0.3, "seed": 1}
+WISH = {"queries": 40, "charges": 3, "estimate": 0.6, "prevalence": 0.3, "seed": 1, "vacuous": True}
 
 
 def make(metric="f1", ledger=None, y=LABELS, **changes):
@@ -197,6 +198,20 @@ def test_an_exam_that_contradicts_the_rest_is_told_apart():
     assert final.low <= final.value <= final.high
 
 
+@for_each("metric", ["balanced_accuracy", "f1_macro"])
+def test_an_exam_without_a_class_says_nothing_of_its_rows(metric):
+    """All rows of the third class are asked: what the exam has of the others is not what the metric is about."""
+    few = {"exam": 0.2, "prevalence": None, "queries": 2, "charges": 1}
+    kept = make(metric, **few)._holdout.rows.kept
+    labels = LABELS.copy()
+    labels[np.flatnonzero(~kept)[:200]] = 2
+    never = np.where(labels == 2, 0, labels)
+    final = make(metric, y=labels, **few).final_predictions(never)
+    assert final.value < 0.7
+    assert not final.apart
+    assert final.low <= 2 / 3 <= final.high
+
+
 def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
     with ReusableHoldout(
         None, LABELS, queries=60, charges=3, estimate=0.8, ledger=tmp_path / "guard.db", seed=1
@@ -214,15 +229,28 @@ def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
     assert verify(tmp_path / "guard.db").sound
 
 
+def test_its_slices_and_other_policies_are_asked_like_it(tmp_path):
+    inside = np.arange(ROWS) < 2_000
+    value = sk.f1_score(LABELS[inside], PREDICTED[inside])
+    with make(ledger=tmp_path / "guard.db") as guard:
+        part, gate = guard.on(sample_weight=inside), guard.on(policy="gate")
+        assert (part.plan.rows, guard.plan.rows) == (600, 900)  # of the prevalence that was guessed
+        assert not part.evaluate_predictions(PREDICTED, prior=value).charged
+        assert gate.evaluate_predictions(PREDICTED, prior=value - 0.1).charged
+        with pytest.raises(InputError, match="spread is a guess"):
+            guard.on(sample_weight=~inside, spread=0.2)
+    assert verify(tmp_path / "guard.db").sound
+
+
 def test_a_guard_that_promises_privacy_keeps_it_for_other_metrics():
     guard = ReusableHoldout(None, LABELS, queries=5, charges=1, noise_scale=0.002, seed=1)
     assert not guard.plan.privacy_is_vacuous
-    assert guard.on("f1", tolerance=0.9).plan.family == "bounded-difference"
+    assert guard.on("f1", tolerance=0.9, vacuous=True).plan.family == "bounded-difference"
 
 
 def test_what_a_ladder_had_to_be_told_of_the_classes_no_other_policy_is():
     guard = ReusableHoldout(None, LABELS, queries=40, charges=3, reveals=2, policy="ladder", seed=1)
-    ladder = guard.on("f1", policy="ladder", prevalence=0.3)
+    ladder = guard.on("f1", policy="ladder", prevalence=0.3, vacuous=True)
     assert ladder.plan.family == "bounded-difference"
     told = guard.history()["nats"].sum()
     assert told > 0
@@ -240,6 +268,20 @@ def test_the_next_holdout_is_guessed_to_be_like_the_last_one(tmp_path):
         answer = turned.guard.final_predictions(fresh)
         assert answer.value == 1.0
     assert verify(tmp_path / "guard.db").sound
+
+
+@for_each("wrong", [math.nan, [math.nan, 0.5], {0: 0.7, "1": 0.3}, {0: 0.7, 1: 0.3, 2: 0.1}, "a", True, 0, 1])
+def test_class_shares_that_are_none_are_refused(wrong):
+    for metric in ("f1", "accuracy"):
+        with pytest.raises(InputError, match="prevalence= must be the shares"):
+            make(metric, prevalence=wrong)
+
+
+@for_each("share", [1e-9, 1 - 1e-9, np.float32(0.3)])
+@for_each("metric", ["f1", "precision", "jaccard", "balanced_accuracy", "average_precision"])
+def test_any_class_share_may_be_guessed(metric, share):
+    guard = make(metric, prevalence=share, queries=1, charges=1, confidence=0.3)
+    assert guard.plan.rows >= 1
 
 
 def test_another_guess_of_the_class_shares_is_another_guard(tmp_path):

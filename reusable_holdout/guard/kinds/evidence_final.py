@@ -55,7 +55,8 @@ class EvidenceFinal(Final):
             parts = _Told.parse(told)
         except ValueError:
             raise self.unknown(told) from None
-        if not certificate.lower <= parts.low <= parts.value <= parts.high <= certificate.upper:
+        ordered = certificate.lower <= parts.low <= parts.value <= parts.high <= certificate.upper
+        if not ordered or (parts.apart and not certificate.exam_rows):
             raise self.unknown(told)
         return Outcome(parts.text(), parts.value, False, 0.0)
 

@@ -96,18 +96,17 @@ class CountedSample(RatioSample):
         """
         each = [replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one)) for one in self.ratios]
         lows = [one.factor * low for one, (low, _) in zip(self.ratios, each, strict=True)]
-        return min(*lows, 1.0), each[0][1]
+        return min(*lows, 1.0), 1.0 - self.ratios[0].factor * (1.0 - each[0][1])
 
     def certifies(self, evidence: Evidence, nats: float) -> bool:
         """Of the first ratio both sides that are asked for, of others the lower one."""
-        first, *others = self.ratios
-        if evidence.of(_rows(first)) < nats:
-            return False
-        return evidence.sides == "high" or all(
-            Evidence(evidence.named / one.factor, evidence.tolerance / one.factor, "low").of(_rows(one))
-            >= nats
-            for one in others
+        named, tolerance, first = evidence.named, evidence.tolerance, self.ratios[0]
+        low = evidence.sides == "high" or all(
+            Evidence(named / one.factor, tolerance / one.factor, "low").of(_rows(one)) >= nats
+            for one in self.ratios
         )
+        above = Evidence(1.0 - (1.0 - named) / first.factor, tolerance / first.factor, "high")
+        return low and (evidence.sides == "low" or above.of(_rows(first)) >= nats)
 
     def packed(self) -> NDArray[np.int64]:
         """Of each ratio its rows and its factor, bit by bit."""
@@ -150,13 +149,15 @@ class RankedSample(RatioSample):
         )
 
     def packed(self) -> NDArray[np.int64]:
-        """All as it is."""
-        return np.concatenate([[_OF_RANKS, self.score, self.negatives], self.above])
+        """All as it is, and as many numbers as there are rows: how long it is tells nothing of the classes."""
+        rest = np.zeros(self.negatives, dtype=np.int64)
+        return np.concatenate([[_OF_RANKS, self.score, self.negatives], self.above, rest])
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64]) -> Self:
         """From packed numbers."""
-        return cls(int(numbers[1]), numbers[3:], int(numbers[2]))
+        negatives = int(numbers[2])
+        return cls(int(numbers[1]), numbers[3 : len(numbers) - negatives], negatives)
 
 
 @dataclass(frozen=True)

@@ -120,12 +120,14 @@ def test_no_answer_misses_more_often_than_its_node_allows(name, way):
             assert missed <= allowed(kind)
 
 
-@for_each("way", ["policy", "reveal"])
-def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way):
-    """The target is the population's, whatever the counts, which are not told."""
-    kind = getattr(ways(), way)
+@pytest.mark.parametrize("missing", [0, 1, 3])
+@pytest.mark.parametrize("way", ["policy", "reveal"])
+def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way, missing):
+    """The target is the population's, whatever the counts, which are not told; a class may have no rows."""
+    kind, classes = getattr(ways(), way), 2 + missing
     for positives in (1, 2, 5):
-        bound = balanced_accuracy().bind(np.repeat([1, 0], [positives, ROWS - positives]))
+        labels = np.repeat([1, 0], [positives, ROWS - positives])
+        bound = balanced_accuracy().bind(labels, classes=np.arange(classes))
         grid = list(itertools.product(range(positives + 1), range(ROWS - positives + 1)))
         guesses = [
             np.concatenate([np.arange(positives) < hit, np.arange(ROWS - positives) >= right])
@@ -134,13 +136,14 @@ def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way):
         samples = [sample_of(bound, bound.prepare(guess.astype(int))) for guess in guesses]
         for prior in PRIORS:
             found = [told(kind, sample, prior)[1] for sample in samples]
-            for own, other in itertools.product([0.0, 0.2, 0.5, 0.8, 0.97, 1.0], repeat=2):
+            shares = [0.0, 0.2, 0.5, 0.8, 0.97, 1.0]
+            for own, other, rest in itertools.product(shares, shares, [0.0, 0.5, 1.0] if missing else [0.0]):
                 missed = sum(
                     math.comb(positives, hit) * own**hit * (1 - own) ** (positives - hit)
                     * math.comb(ROWS - positives, right) * other**right
                     * (1 - other) ** (ROWS - positives - right)
                     for (hit, right), interval in zip(grid, found, strict=True)
-                    if outside(interval, (own + other) / 2)
+                    if outside(interval, (own + other + missing * rest) / classes)
                 )  # fmt: skip
                 assert missed <= allowed(kind)
 
@@ -259,6 +262,15 @@ def test_a_packed_sample_is_the_same_when_it_is_unpacked(metric):
 
 
 @for_each("metric", [*METRICS.values(), balanced_accuracy(), average_precision()])
+def test_how_long_a_packed_sample_is_tells_nothing_of_the_labels(metric):
+    several = [[0, 1] * 25, [0] * 49 + [1], [0] + [1] * 49]
+    three = metric.name == "balanced_accuracy"
+    several += [[0, 1, 2, 2, 2] * 10] if three else []
+    bound = [metric.bind(labels, classes=[0, 1, 2] if three else [0, 1]) for labels in several]
+    assert len({len(sample_of(one, one.prepare([0, 1] * 25)).packed()) for one in bound}) == 1
+
+
+@for_each("metric", [*METRICS.values(), balanced_accuracy(), average_precision()])
 def test_the_score_of_a_sample_is_the_metrics(metric):
     rng = np.random.default_rng(2)
     bound = metric.bind(rng.integers(0, 2, 50))
@@ -281,6 +293,10 @@ def test_outcomes_of_another_kind_are_unknown():
         with pytest.raises(InputError, match="has no outcome"):
             kind.outcome(name, terms)
     assert check.interval(check.outcome(FAILED, terms), terms, 1.0) == (0.0, 1.0)
+    told = "value 0.5 within 0.4 0.6; apart"
+    assert ways(rows=60, exam=10).final.outcome(told, terms).told == told
+    with pytest.raises(InputError, match="has no outcome"):
+        ways().final.outcome(told, terms)
 
 
 @for_each(

@@ -1,0 +1,151 @@
+"""Views are opened with metrics, slices and bounds of anybody's choice: what that tells of the labels is paid for."""
+
+import numpy as np
+import pytest
+from cases import for_each
+
+from reusable_holdout import InputError, ModelError, PlanError, ReusableHoldout, verify
+from reusable_holdout.queries import mae, mse, negated, quantile_loss, r2, rmse
+
+ROWS = 1_200
+LABELS = (np.random.default_rng(5).random(ROWS) < 0.3).astype(int)
+LABELS[:300] = 0  # a slice of one class
+EVEN = np.where(np.arange(ROWS) < 300, np.arange(ROWS) % 2, LABELS)  # the same, of two
+OF_ONE = np.arange(ROWS) < 300
+PLAN = {
+    "queries": 40,
+    "charges": 3,
+    "estimate": 0.7,
+    "seed": 1,
+    "reveals": 2,
+    "classes": [0, 1],
+    "vacuous": True,
+}
+BY_EVIDENCE = ["f1", "precision", "jaccard", "balanced_accuracy", "average_precision"]
+BY_COUNTS = ["recall", "roc_auc", "f1_macro", "matthews_corrcoef"]
+
+
+def make(y=LABELS, ledger=None, **changes):
+    return ReusableHoldout(None, y, ledger=ledger, **(PLAN | changes))
+
+
+def opened(guard, metric, chosen, **more):
+    """All that is visible of an attempt to open a view."""
+    try:
+        view = guard.on(metric, sample_weight=chosen, vacuous=True, **more)
+    except (InputError, PlanError) as error:
+        return type(error), str(error), len(guard.history())
+    prices = [view.price(kind) for kind in ("evaluate", "reveal", "choose", "final")]
+    return repr(view), view.plan.record(), str(view.plan), prices, view.final_width, len(guard.history())
+
+
+@for_each("metric", [*BY_EVIDENCE, *BY_COUNTS])
+def test_no_pair_of_rows_says_whether_its_labels_are_alike(metric):
+    """A slice of two rows that is refused if they are alike would tell all labels, pair by pair."""
+    ones, zeros = np.flatnonzero(LABELS == 1), np.flatnonzero(LABELS == 0)
+    pairs = [ones[:2], zeros[:2], [zeros[0], ones[0]]]
+    found = [opened(make(), metric, np.isin(np.arange(ROWS), pair)) for pair in pairs]
+    assert found[0] == found[1] == found[2]
+
+
+@for_each(
+    "changes", [{}, {"policy": "gate"}, {"policy": "guess-and-check"}, {"exam": 0.25}, {"tolerance": 1e-3}]
+)
+@for_each("metric", BY_EVIDENCE)
+def test_a_view_by_evidence_looks_the_same_whatever_the_labels_are(metric, changes):
+    made = {"exam": changes["exam"]} if "exam" in changes else {}
+    more = {name: value for name, value in changes.items() if name not in made}
+    assert opened(make(LABELS, **made), metric, OF_ONE, prevalence=0.2, **more) == opened(
+        make(EVEN, **made), metric, OF_ONE, prevalence=0.2, **more
+    )
+
+
+def test_a_guard_of_a_ratio_looks_the_same_whatever_the_labels_are():
+    rare = np.where(np.arange(ROWS) % 40, 0, 1)
+    for metric in BY_EVIDENCE:
+        seen = []
+        for y in (LABELS, rare, 1 - rare):
+            guard = make(y, metric=metric)
+            prices = [guard.price(kind) for kind in ("evaluate", "reveal", "choose", "final")]
+            seen.append((repr(guard), guard.plan.record(), str(guard.plan), prices, guard.final_width))
+        assert seen[0] == seen[1] == seen[2]
+
+
+@for_each("metric", [*BY_EVIDENCE, *BY_COUNTS])
+def test_a_metric_that_is_not_defined_on_a_slice_fails_when_it_is_asked(metric, tmp_path):
+    predictions = np.random.default_rng(2).integers(0, 2, ROWS)
+    with make(ledger=tmp_path / f"{metric}.db") as guard:
+        part = guard.on(metric, sample_weight=OF_ONE, tolerance=1.0, vacuous=True)
+        left = part.charges_left
+        for ask in (
+            lambda: part.evaluate_predictions(predictions, prior=0.6),
+            lambda: part.evaluate_many([predictions, 1 - predictions], [0.5, 0.4]),
+        ):
+            with pytest.raises(ModelError, match="took one charge"):
+                ask()
+        assert part.charges_left == left - 2
+        with pytest.raises(ModelError, match="nats"):
+            part.reveal_predictions(predictions, prior=0.6)
+        with pytest.raises(ModelError, match="1 of 2"):
+            part.final_predictions(predictions, also=[guard])
+    assert verify(tmp_path / f"{metric}.db").sound
+
+
+@for_each(
+    "bounded",
+    [
+        mae,
+        mse,
+        rmse,
+        lambda **given: r2(variance=4, **given),
+        lambda **given: quantile_loss(quantile=0.5, **given),
+        lambda **given: negated(mae(**given)),
+    ],
+)
+def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):
+    """Bisection of the bound at which one row is refused would tell its target to the last digit."""
+    targets = np.linspace(0, 10, ROWS)
+    guard = make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None)
+    metric, low, high = bounded(lower=0, upper=5), np.arange(ROWS) < 300, np.arange(ROWS) >= 900
+    span = metric.upper - metric.lower
+    assert opened(
+        make(targets, metric=mae(lower=0, upper=10), classes=None), metric, low, tolerance=span
+    ) == (opened(make(targets, metric=mae(lower=0, upper=10), classes=None), metric, high, tolerance=span))
+    with pytest.raises(ModelError):
+        guard.on(metric, sample_weight=high, tolerance=span, vacuous=True).reveal_predictions(
+            targets, prior=metric.upper
+        )
+
+
+def test_classes_are_not_made_of_real_targets():
+    """They would be all the values that there are."""
+    guard = make(np.arange(ROWS), metric=mae(lower=0, upper=ROWS), estimate=2, classes=None)
+    with pytest.raises(InputError, match="must have labels of the rows"):
+        guard.on("accuracy")
+
+
+def test_a_plan_that_class_counts_refuse_has_told_them_and_they_are_paid_for(tmp_path):
+    few = (np.arange(ROWS) < 500) | (np.cumsum(LABELS) < 40)
+    few &= (LABELS == 0) | (np.cumsum(LABELS) < 40)
+    with make(ledger=tmp_path / "guard.db") as guard:
+        with pytest.raises(PlanError, match=r"was told, and cost \d\.\d nats") as refused:
+            guard.on("recall", sample_weight=few, tolerance=0.3, prevalence=0.5, vacuous=True)
+        told = guard.history()
+        assert told["kind"].tolist() == ["view"]
+        assert told["nats"].sum() > 1
+        with pytest.raises(PlanError):
+            guard.on("recall", sample_weight=few, tolerance=0.3, prevalence=0.5, vacuous=True)
+        assert len(guard.history()) == 1
+        nearest = refused.value.nearest["tolerance"]
+        again = guard.on("recall", sample_weight=few, tolerance=nearest, vacuous=True)
+        assert guard.history()["nats"].sum() == told["nats"].sum()
+        guard.evaluate_predictions(LABELS, prior=1.0)
+        again.evaluate_predictions(LABELS, prior=1.0)
+    assert verify(tmp_path / "guard.db").sound
+
+
+def test_what_is_guessed_of_the_classes_refuses_without_telling_anything():
+    found = [opened(make(y), "recall", OF_ONE, tolerance=1e-4, prevalence=0.4) for y in (LABELS, EVEN)]
+    assert found[0] == found[1]
+    assert found[0][0] is PlanError
+    assert found[0][2] == 0
