@@ -120,8 +120,7 @@ class Record:
     @property
     def final_width(self) -> float:
         """Half-width that a final of one model would certify now, at the plan's `estimate`."""
-        state = self._state()
-        return self._final_width(state.charges, state.nats)
+        return self._final_width(self._state_of_final())
 
     @sealed
     def price(self, kind: str, *, prior: float | None = None, candidates: int = 1) -> Price:
@@ -145,7 +144,7 @@ class Record:
             If there is no such kind, or the prior is out of bounds.
         """
         choice("kind", kind, ("evaluate", "reveal", "choose", "final"))
-        state, count = self._state(), whole("candidates", candidates)
+        state, count = self._state_of_final(), whole("candidates", candidates)
         if prior is not None:
             self._ways.reveal.check_stated(prior, self.metric.name)
         if kind == "evaluate":
@@ -157,16 +156,18 @@ class Record:
             most = self._ways.choose.worst_nats(count)
         else:
             least = most = 0.0
-        charges = min(self.plan.charges, state.charges + (kind == "evaluate"))
+        after = state._replace(nats=state.nats + most)
+        if kind == "evaluate" and state.charges < self.plan.charges:
+            after = after._replace(charges=state.charges + 1, last_charge=state.asked + 1)
         ended = (self._ways.final if kind == "final" else self._ways.policy).halt_reason(state) is not None
         ended = ended or (kind == "choose" and count > self.plan.queries - state.asked)
         room = self._ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
         allowed = not ended and (kind in {"evaluate", "final"} or most <= room)
-        return Price(least, most, self._final_width(charges, state.nats + most), allowed)
+        return Price(least, most, self._final_width(after), allowed)
 
-    def _final_width(self, charges: int, nats: float) -> float:
-        certificate = self._ways.final.certificate
-        return certificate.final_half_width(charges=charges, nats=nats, estimate=self.plan.estimate)
+    def _final_width(self, state: State) -> float:
+        final = self._ways.final
+        return final.certificate.final_half_width(length=final.length(state), estimate=self.plan.estimate)
 
     @property
     def halted(self) -> bool:
@@ -196,3 +197,7 @@ class Record:
     @sealed
     def _state(self) -> State:
         return self._transcript.state
+
+    @sealed
+    def _state_of_final(self) -> State:
+        return self._transcript.state_of_final

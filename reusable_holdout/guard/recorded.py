@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.kinds import Check, HaltReason, Kind
-    from reusable_holdout.ledger import Ledger, Row, Transaction
+    from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
 
 __all__ = ["Recorded", "answer_of"]
 
@@ -51,8 +51,13 @@ class Recorded:
     @property
     def state(self) -> State:
         """What has been asked and told."""
-        tail = self._ledger.tail()
-        return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final")
+        return _state(self._ledger.tail())
+
+    @property
+    def state_of_final(self) -> State:
+        """What a final depends on, if it were given now."""
+        state = self.state
+        return state._replace(last_charge=self._ledger.last_charge() if state.charges else 0)
 
     def charges_left(self, charges: int) -> int:
         """Charges that are left after so many; a promise, whatever was told."""
@@ -136,9 +141,11 @@ class Recorded:
         return history_frame(self._ledger.rows(), self.charges_left, self._metric)
 
     def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
-        tail = transaction.tail
         value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
-        return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final", value)
+        state = _state(transaction.tail)._replace(value=value)
+        if not kind.looks_back:
+            return state
+        return state._replace(last_charge=transaction.last_charge() if state.charges else 0)
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left.
@@ -163,6 +170,10 @@ class Recorded:
                 f"{self.charges_left(charges)} charges are left; try it on training rows with the same columns"
             )
         return answer_of(row, self.charges_left(charges), replayed=replayed)
+
+
+def _state(tail: Tail) -> State:
+    return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final")
 
 
 def answer_of(row: Row, charges_left: int, *, replayed: bool) -> Answer:

@@ -199,10 +199,11 @@ class _States(NamedTuple):
 
     @classmethod
     def before(cls, rows: Sequence[Row]) -> _States:
-        own = [State()]
-        own += [
-            State(row.query, row.asked, row.charges, row.spent_nats, row.kind == Final.name) for row in rows
-        ]
+        own, last = [State(last_charge=0)], 0
+        for row in rows:
+            last = row.asked if row.charged else last
+            closed = row.kind == Final.name
+            own.append(State(row.query, row.asked, row.charges, row.spent_nats, closed, None, last))
         return cls(own[:-1], [own[row.batch - 1] for row in rows])
 
 

@@ -111,16 +111,15 @@ class Statements:
             sa.select(*row).where(here, answers.query > bind("after")).order_by(answers.query)
         )
 
-        def last_of(*series: Any) -> str:
-            """Value of the last row of one kind and view; rows are looked at from the end."""
-            mine = sa.select(answers.value).where(
-                here, *series, answers.kind == bind("kind"), answers.view == bind("view")
-            )
-            last: Any = mine.order_by(answers.query.desc())
-            return compiled(last.limit(sa.literal_column("1")).offset(sa.literal_column("0")))
+        def last_where(column: Any, *conditions: Any) -> str:
+            """Column of the last row for which all this holds; rows are looked at from the end."""
+            found: Any = sa.select(column).where(here, *conditions).order_by(answers.query.desc())
+            return compiled(found.limit(sa.literal_column("1")).offset(sa.literal_column("0")))
 
-        self.last_value = last_of(~_IN_SERIES)
-        self.last_in_series = last_of(_IN_SERIES, answers.series == bind("series"))
+        way = (answers.kind == bind("kind"), answers.view == bind("view"))
+        self.last_value = last_where(answers.value, ~_IN_SERIES, *way)
+        self.last_in_series = last_where(answers.value, _IN_SERIES, answers.series == bind("series"), *way)
+        self.last_charge = last_where(answers.asked, answers.charged == sa.literal_column("1"))
         self.digests = compiled(sa.select(answers.digest).where(here))
         sealed = sa.select(answers.query, answers.seal).where(here, answers.seal.is_not(None))
         self.seals = compiled(sealed.order_by(answers.query))

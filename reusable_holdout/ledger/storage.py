@@ -117,6 +117,10 @@ class SqlLedger:
         """End of the ledger."""
         return self._read(self._tail)
 
+    def last_charge(self) -> int:
+        """Declared queries that were taken up to the last charge; 0 if there is none."""
+        return self._read(self._last_charge)
+
     def find(self, digest: bytes) -> Row | None:
         """Row of a question, without waiting for writers; None if it was not answered yet."""
 
@@ -286,6 +290,11 @@ class SqlLedger:
                 "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
             )
         return Tail(query, charges, nats, asked, kind, sealed)
+
+    def _last_charge(self, cursor: Any) -> int:
+        cursor.execute(self._sql.last_charge)
+        found = cursor.fetchone()
+        return 0 if found is None else int(found[0])
 
     def _check_is_last(self, latest: int | None) -> None:
         if latest is not None and latest != self.epoch:

@@ -92,6 +92,10 @@ class SqlTransaction:
         """Last value that was released of a view's series, asked in this way; None if there is none."""
         return self._run(self._last_value, kind, view, series)
 
+    def last_charge(self) -> int:
+        """Declared queries that were taken up to the last charge; 0 if there is none."""
+        return self._run(lambda: self._ledger._last_charge(self._cursor))
+
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
         if self._appended or self._rotated:

@@ -101,6 +101,8 @@ class Outlook:
     ) -> float:
         """Half-width that a final will certify after so many charges, each of the dearest, in the metric's unit.
 
+        Where the last of them came early it is narrower: see :attr:`ReusableHoldout.final_width`.
+
         Parameters
         ----------
         charges : int
@@ -118,7 +120,8 @@ class Outlook:
             raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
         certificate = self._certificate
         spent = certificate.charge_nats * charges + nats
-        return certificate.final_half_width(charges=charges, nats=spent, answers=answers, estimate=at)
+        length = certificate.final_length(charges=charges, nats=spent, answers=answers)
+        return certificate.final_half_width(length=length, estimate=at, answers=answers)
 
     @property
     def exam_half_width(self) -> float:

@@ -215,13 +215,14 @@ class Certificate:
         told = nats + self.told_before
         return self.code.length(query=self.queries, charges=min(charges, self.queries - 1), nats=told)
 
-    def final_length(self, *, charges: int, nats: float, answers: int = 1) -> float:
-        """Description length of a final of so many answers, in this state; with an exam, of its interval of all rows.
-
-        An exam takes half of the final's share of the failure probability.
-        """
-        halved = math.log(2.0) if self.exam_rows else 0.0
-        return halved + self.code.final_length(charges=charges, nats=nats + self.told_before, answers=answers)
+    def final_length(
+        self, *, charges: int, nats: float, answers: int = 1, last_charge: int | None = None
+    ) -> float:
+        """Description length of a final of so many answers, in this state; an exam takes half of its share."""
+        length = self.code.final_length(
+            charges=charges, nats=nats + self.told_before, answers=answers, last_charge=last_charge
+        )
+        return length + math.log(2.0) if self.exam_rows else length
 
     def exam_length(self, answers: int = 1) -> float:
         """Description length of the exam of so many answers, whatever was asked of the other rows and told of them."""
@@ -304,12 +305,10 @@ class Certificate:
         low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)
         return float(high - low) / 2.0
 
-    def final_half_width(self, *, charges: int, nats: float, estimate: float, answers: int = 1) -> float:
-        """Half-width of a final's interval around ``estimate``, in the metric's unit."""
-        length = self.final_length(charges=charges, nats=nats, answers=answers)
-        every = self._final_ends(
-            self.bound.rows + self.exam_rows, estimate, length, self.final_reach(answers)
-        )
+    def final_half_width(self, *, length: float, estimate: float, answers: int = 1) -> float:
+        """Half-width of a final's interval around ``estimate`` at a description length, in the metric's unit."""
+        rows, reach = self.bound.rows + self.exam_rows, self.final_reach(answers)
+        every = self._final_ends(rows, estimate, length, reach)
         if not self.exam_rows:
             return float(every.high - every.low) / 2.0
         exam = self._final_ends(self.exam_rows, estimate, self.exam_length(answers))
@@ -378,8 +377,7 @@ class Certificate:
             if isinstance(prior, np.ndarray):
                 return np.array([self._likely_threshold(one, length, limit) for one in prior.tolist()])
             return self._likely_threshold(prior, length, limit)
-        level = self.log_level(length, self.shares.agreed)
-        value = self._unit(prior)
+        level, value = self.log_level(length, self.shares.agreed), self._unit(prior)
         tolerance = (self.tolerance if tolerance is None else tolerance) / self.span
         least = self.least_threshold if least is None else least
         below = value - self.bound.reach_low(value - tolerance, log_level=level)

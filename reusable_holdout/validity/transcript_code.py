@@ -14,10 +14,13 @@ from dataclasses import dataclass
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["FINAL_SHARE", "TranscriptCode"]
+__all__ = ["EARLY_SHARE", "FINAL_SHARE", "TranscriptCode"]
 
 FINAL_SHARE = 0.25
 """Share of the failure probability that is kept for the final."""
+
+EARLY_SHARE = 0.1
+"""Share of it in which the places of the charges are coded by the last of them: cheap where all came early."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +45,23 @@ class TranscriptCode:
     they are asked), when the outcomes so far cost ``nats``::
 
         question   ln C(K, j + 1) + ln(1/p_j) + nats + ln(1/(1 - phi))    p_0 = 1/2, p_j = 1/(2(C - 1)), j = 1 .. C - 1
-        final      ln C(K, j)     + ln(1/p_j) + nats + ln(1/phi) + ln m   p_0 = 1/2, p_j = 1/(2C),       j = 1 .. C
+        final      ln(1/w_S)      + ln(1/p_j) + nats + ln(1/phi) + ln m   p_0 = 1/2, p_j = 1/(2C),       j = 1 .. C
+                   w_S = 0.9 / C(K, j) + 0.1 / ((s + 1) C(s, j)), s the index of the last charge; w_S = 1 at j = 0
 
     *Kraft.* Questions and finals share one: ``1 - phi`` and ``phi``. Fix j. A node of the questions is an index i and
     the set S of the charges' positions below i: together a subset of j + 1 of the K questions, of which i is the last,
     so there are at most C(K, j + 1) of them. Given one, walk the strategy: at an index in S a check is charged with
     some outcome, at any other a check agrees, and a reveal or choice takes some outcome; the weights of what can happen
     at one index sum to at most one, so by induction the nodes of (i, S) weigh at most one together, and those of j at
-    most ``p_j``. A final follows at most C charges; given S and the outcomes the strategy itself fixes when it comes,
-    so its nodes number C(K, j): the last question does not pay for its place. The start of a batch does not appear: an
-    analyst can let it depend on the answers, and ``C(start, j)`` would then overfill the sum. No question follows the
-    last charge, so the questions' p_j keep no share for it (at C = 1, p_0 = 1); the finals' do.
+    most ``p_j``. No question follows the last charge, so the questions' p_j keep no share for it (at C = 1, p_0 = 1);
+    the finals' do. The start of a batch does not appear: an analyst can let it depend on the answers, and
+    ``C(start, j)`` would then overfill the sum.
+
+    A final follows at most C charges; given S and the outcomes the strategy itself fixes when it comes: the last
+    question does not pay for its place. So the sets S of j places may have any weights that sum to at most one. w_S
+    mixes two: one is even; the other has ``j/(s (s + 1))`` for the last place s, which telescopes to one, and is even
+    on the ``C(s - 1, j - 1)`` sets of which it is the last, so that each has ``1/((s + 1) C(s, j))``. It is the dearer
+    the later s is. A question that takes several indices is charged at the last of them.
 
     References
     ----------
@@ -92,7 +101,7 @@ class TranscriptCode:
         return place + self._number_of_charges(charges, followed=False) + nats - math.log1p(-FINAL_SHARE)
 
     def final_length(
-        self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int = 0
+        self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
     ) -> float:
         """Nats of a final of several answers after ``charges`` charges, when all outcomes cost ``nats``.
 
@@ -104,24 +113,28 @@ class TranscriptCode:
             Cost of all outcomes so far.
         answers : int
             Pairs of model and metric that the final is about, at least 1.
-        last_charge : int
-            Index of the last charged question; needed where no number of questions was declared.
+        last_charge : int, optional
+            Index of the last charged question, at least `charges`; by default the last that was declared, the dearest.
         """
-        if answers < 1 or charges < 0 or (self.queries is None and last_charge < charges):
+        last = (self.queries or 0) if last_charge is None else last_charge
+        if answers < 1 or not 0 <= charges <= last:
             raise InputError(
                 f"a final has at least 1 answer and at least 0 charges, the last at an index of at least their number; "
-                f"got {answers} answers, {charges} charges, the last at {last_charge}"
+                f"got {answers} answers, {charges} charges, the last at {last}"
             )
-        if self.queries is not None:
-            place = _log_choose(self.queries, charges)
-        elif charges:
-            place = (
-                math.log(last_charge) + math.log(last_charge + 1) + _log_choose(last_charge - 1, charges - 1)
-            )
-        else:
-            place = 0.0
         number = self._number_of_charges(charges, followed=True)
-        return place + number + nats - math.log(FINAL_SHARE) + math.log(answers)
+        places = self._places(charges, last) if charges else 0.0
+        return places + number + nats - math.log(FINAL_SHARE) + math.log(answers)
+
+    def _places(self, charges: int, last: int) -> float:
+        """Nats of the places of charges, the last of them at this index."""
+        by_last = math.log(last + 1) + _log_choose(last, charges)
+        if self.queries is None:
+            return by_last
+        even = _log_choose(self.queries, charges)
+        cheaper = min(even, by_last)
+        both = (1.0 - EARLY_SHARE) * math.exp(cheaper - even) + EARLY_SHARE * math.exp(cheaper - by_last)
+        return cheaper - math.log(both)
 
     def _check(self, query: int, charges: int) -> None:
         if query < 1 or not 0 <= charges < query:

@@ -79,6 +79,27 @@ class LedgerContract:
         with pytest.raises(LedgerError, match="continue"):
             append(ledger, make_row(3)._replace(asked=29))
 
+    def test_the_last_charge_is_found_by_the_queries_that_were_taken_up_to_it(self, ledger):
+        ledger.create("{}")
+        assert ledger.last_charge() == 0
+        choice = make_row(1, kind="choose", takes=30)
+        append(ledger, choice)
+        assert ledger.last_charge() == 0
+        first = make_row(2, charged=1, before=choice)
+        batch = [make_row(3, batch=3, charged=1, before=first)]
+        batch.append(make_row(4, batch=3, before=batch[0]))
+        append(ledger, first)
+        append(ledger, *batch)
+        assert ledger.last_charge() == 32
+        with ledger.transaction() as transaction:
+            assert transaction.last_charge() == 32
+        append(ledger, make_row(5, before=batch[1]))
+        assert ledger.last_charge() == 32
+        rotate(ledger, "second")
+        now = ledger.latest()
+        assert (now.last_charge(), ledger.last_charge()) == (0, 32)
+        now.close()
+
     def test_each_series_has_a_last_value(self, ledger):
         ledger.create("{}")
         values = [("", 0.1), ("a", 0.2), ("b", 0.3), ("", 0.4), ("a", 0.5)]
@@ -216,6 +237,7 @@ class LedgerContract:
         ledger.create("{}")
         uses = (
             ledger.tail,
+            ledger.last_charge,
             ledger.rows,
             ledger.seals,
             ledger.configuration,
@@ -332,6 +354,7 @@ class LedgerContract:
         ledger.close()
         for use in (
             ledger.tail,
+            ledger.last_charge,
             ledger.rows,
             ledger.seals,
             ledger.configuration,

@@ -44,7 +44,8 @@ _EQUAL = SimpleNamespace(relative_weights=None)
 class Told:
     """One outcome, and which measurements lead to it.
 
-    `missed`: whether an interval of it misses the population value.
+    `missed`: whether an interval of it misses the population value. `last`: index of its last charge, from 1, among
+    those that the question takes.
     """
 
     measured: tuple
@@ -52,6 +53,7 @@ class Told:
     charges: int
     nats: float
     value: float | None
+    last: int = 0
 
 
 @dataclass
@@ -195,6 +197,7 @@ class Game:
                 int(outcome.charged),
                 outcome.nats,
                 outcome.value if kind.climbs else state.value,
+                int(outcome.charged),
             )
             for outcome, scores in found.items()
         )
@@ -249,7 +252,10 @@ class Game:
                 name.append(outcome)
             charged = [outcome for outcome in name if outcome is not None]
             nats = sum(outcome.nats for outcome in charged)
-            key = (tuple(name), missed, len(charged), nats, value if self.ask.climbs else state.value)
+            last = max(
+                (place for place, outcome in enumerate(name, start=1) if outcome is not None), default=0
+            )
+            key = (tuple(name), missed, len(charged), nats, value if self.ask.climbs else state.value, last)
             found.setdefault(key, []).append(scores)
         return tuple(Told(tuple(scores), *key[1:]) for key, scores in found.items())
 
@@ -331,7 +337,10 @@ class Game:
             return False
         lengths = []
         for more in range(self.charges - state.charges + 1):
-            later = state._replace(charges=state.charges + more, nats=state.nats + 0.69 * more)
+            soonest = state.asked + more if more else state.last_charge
+            later = state._replace(
+                charges=state.charges + more, nats=state.nats + 0.69 * more, last_charge=soonest
+            )
             lengths.append(self.final.length(later))
             if self.exam:
                 lengths.append(self.certificate.exam_length())
@@ -343,14 +352,14 @@ class Game:
         """Largest probability that an interval misses."""
         if self.heads == 0.5:  # then any first predictions are alike
             start = (tuple(range(self.rows)),)
-            return self.value(self.everything, start, State(), first=True)
-        return self.value(self.everything, (tuple(range(self.rows)),), State())
+            return self.value(self.everything, start, State(last_charge=0), first=True)
+        return self.value(self.everything, (tuple(range(self.rows)),), State(last_charge=0))
 
     def value(self, holdouts, groups, state, *, first=False):
         """Probability of these holdouts and a miss from here on, at best."""
         if not holdouts or self.hopeless(state):
             return 0.0
-        key = (holdouts, state.asked, state.charges, round(state.nats, 9), state.value)
+        key = (holdouts, state.asked, state.charges, round(state.nats, 9), state.value, state.last_charge)
         if key not in self.known:
             self.nodes += 1
             self.known[key] = max(self.moves(holdouts, groups, state, first), default=0.0)
@@ -392,6 +401,7 @@ class Game:
                 state.nats + told.nats,
                 False,
                 told.value,
+                state.asked + told.last if told.last else state.last_charge,
             )
             total += self.value(some, groups, later)
         return total
@@ -416,7 +426,7 @@ class Game:
         return missed
 
     def questions(self, holdouts, own, state, first):
-        public = state._replace(query=0, asked=0)  # a length depends on neither
+        public = state._replace(query=0, asked=0, last_charge=None)  # a question's length depends on none
         for predicted, left in own:
             truth = self.population(predicted.bit_count())
             agreeing = [holdouts & some for some in self.agreeing(predicted)]
@@ -445,7 +455,7 @@ class Game:
     def failures(self, holdouts, agreeing, others, state, truth):
         """Metrics that raise where some predictions are right often, or seldom."""
         failed = self.ask.fail(self.ask.terms(0.5, state, None), state)
-        outcome = Told((), False, int(failed.charged), failed.nats, state.value)
+        outcome = Told((), False, int(failed.charged), failed.nats, state.value, int(failed.charged))
         for predicted, left in others:
             by_score = self.agreeing(predicted)
             for cut, low in itertools.product((1, self.rows // 2, self.rows), (True, False)):

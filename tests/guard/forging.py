@@ -7,7 +7,7 @@ from reusable_holdout.guard.kinds import Check, State, Terms
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 
-__all__ = ["all_rows", "recompute", "rewrite", "seal_again", "sql"]
+__all__ = ["all_rows", "recompute", "rewrite", "seal_again", "sql", "state_after"]
 
 
 def sql(ledger, *statements):
@@ -54,7 +54,7 @@ def rewrite(ledger, change):
 def recompute(ledger, query, **changes):
     """What a forger does who runs our own source on the row: everything that follows from it is made to fit."""
     text, rows, _ = all_rows(ledger)
-    kinds, states = Configuration.parse(text).kinds(), [State()]
+    kinds, states = Configuration.parse(text).kinds(), [State(last_charge=0)]
     finals = sum(row.kind == "final" for row in rows)
     for row in rows:
         if row.query == query:
@@ -62,10 +62,14 @@ def recompute(ledger, query, **changes):
         fitting = _fitting(kinds[row.kind], row, states[-1], states[row.batch - 1], finals)
         names = ", ".join(f"{name} = ?" for name in Row._fields)
         sql(ledger, (f"UPDATE answers SET {names} WHERE query = ?", *fitting, row.query))
-        states.append(
-            State(row.query, fitting.asked, fitting.charges, fitting.spent_nats, row.kind == "final")
-        )
+        states.append(state_after(fitting, states[-1]))
     seal_again(ledger)
+
+
+def state_after(row, before):
+    """State after a row, from the one before it."""
+    last = row.asked if row.charged else before.last_charge
+    return State(row.query, row.asked, row.charges, row.spent_nats, row.kind == "final", None, last)
 
 
 def _fitting(kind, row, state, began, finals):

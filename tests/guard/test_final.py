@@ -28,6 +28,12 @@ def ends(value, *, places, number, nats=0.0, answers=1, beta=0.05):
     return BOUND.lower(value, log_level=level), BOUND.upper(value, log_level=level)
 
 
+def places_of(charges, last):
+    """Nats of the places of charges among 40 questions, the last at this one."""
+    even, by_last = math.comb(40, charges), (last + 1) * math.comb(last, charges)
+    return -math.log(0.9 / even + 0.1 / by_last)
+
+
 def new_questions(guard, scoring):
     """Every way to ask something new, of predictions."""
     fresh = scoring(0.7, 77)
@@ -65,15 +71,36 @@ def test_no_noise_is_added_whatever_the_plans(make_guard, scoring):
         assert guard.final_predictions(scoring(0.7)).value == 0.7
 
 
-def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(make_guard, scoring, spend):
-    guard = make_guard(**ASKING)
+@pytest.mark.parametrize("before", [0, 30])
+def test_its_interval_pays_for_the_places_of_the_charges_and_for_what_was_told(
+    make_guard, ledger, scoring, spend, before
+):
+    guard = make_guard(ledger, **ASKING)
+    for k in range(before):
+        guard.evaluate_predictions(scoring(0.7, 100 + k), prior=0.7)
     told = sum(answer.nats for answer in spend(guard, 2))
     told += guard.reveal_predictions(scoring(0.6), prior=0.6).nats
     guard.evaluate_predictions(scoring(0.65), prior=0.65)  # what is agreed costs nothing
     answer = guard.final_predictions(scoring(0.7))
-    places = math.log(math.comb(40, 2))  # of two charges among 40 questions
-    low, high = ends(0.7, places=places, number=math.log(2 * 3), nats=told)
+    low, high = ends(0.7, places=places_of(2, before + 2), number=math.log(2 * 3), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
+    assert verify(ledger).problems == []
+
+
+@BOTH
+def test_the_last_charge_of_a_batch_is_at_its_own_index_after_those_that_a_choice_takes(
+    make_guard, place, scoring
+):
+    guard = make_guard(place, **ASKING)
+    told = guard.choose_predictions([scoring(0.7), scoring(0.6)], [0.7, 0.6]).answer.nats
+    batch = guard.evaluate_many([scoring(0.7, k + 1) for k in range(6)], [0.7, 0.85, 0.7, 0.85, 0.7, 0.7])
+    assert [answer.charged for answer in batch] == [False, True, False, True, False, False]
+    told += sum(answer.nats for answer in batch)
+    length = -math.log(0.025) + places_of(2, 6) + math.log(2 * 3) + told + math.log(4)
+    expected = (BOUND.upper(0.7, log_level=-length) - BOUND.lower(0.7, log_level=-length)) / 2
+    assert guard.final_width == pytest.approx(expected, rel=1e-9)
+    answer = guard.final_predictions(scoring(0.7))
+    assert (answer.high - answer.low) / 2 == pytest.approx(expected, abs=1 / ROWS)
 
 
 @pytest.mark.parametrize("rows", [1_000, 5_000, 20_000])
@@ -193,7 +220,7 @@ def test_it_is_allowed_after_the_last_charge(make_guard, place, spend, scoring):
     with pytest.raises(Halted, match=r"guard\.final\(model\) still certifies"):
         guard.evaluate_predictions(scoring(0.6), prior=0.6)
     answer = guard.final_predictions(scoring(0.7))
-    low, high = ends(0.7, places=math.log(math.comb(40, 3)), number=math.log(6), nats=told)
+    low, high = ends(0.7, places=places_of(3, 3), number=math.log(6), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
     assert guard.halt_reason == "final"
     with pytest.raises(Halted):

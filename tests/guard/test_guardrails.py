@@ -53,6 +53,20 @@ def test_yes_needs_every_metric_and_is_one_charge(gate):
     assert own.guardrails[0][2:] == (0.0, 1.0)
 
 
+def test_a_yes_is_charged_at_the_last_of_the_queries_that_it_takes(gate, tmp_path):
+    group = gate.on(sample_weight=GROUP)
+    told = gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.85}).nats
+    told += gate.evaluate_predictions(predictions(0.9), prior=0.89).nats  # the third query
+    told += gate.evaluate_predictions(predictions(0.92), prior=0.85, guardrails={group: 0.85}).nats
+    gate.evaluate_predictions(predictions(0.8), prior=0.85, guardrails={group: 0.85})
+    final = gate._ways.final.certificate
+    length = final.final_length(charges=3, nats=told, last_charge=5)
+    expected = final.final_half_width(length=length, estimate=gate.plan.estimate)
+    assert gate.final_width == pytest.approx(expected, rel=1e-9)
+    gate.final_predictions(predictions(0.9))
+    assert verify(tmp_path / "gate.db").problems == []
+
+
 def test_each_bound_of_a_yes_has_its_part_of_the_questions_failure_probability(gate):
     group = gate.on(sample_weight=GROUP)
     answer = gate.evaluate_predictions(predictions(0.9), prior=0.85, guardrails={group: 0.8})

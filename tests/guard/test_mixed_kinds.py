@@ -7,6 +7,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from guard.forging import state_after
 
 from reusable_holdout import Plan, ReusableHoldout, verify
 from reusable_holdout.guard.configuration import Configuration
@@ -53,7 +54,7 @@ def forged(path, change):
 
 
 def recomputed(kinds, rows):
-    states, found = [State()], []
+    states, found = [State(last_charge=0)], []
     for number, row in enumerate(rows, start=1):
         kind, state = kinds[row.kind], states[-1]
         terms = Terms(row.prior, 0.0) if row.kind == "final" else kind.terms(row.prior, state, None)
@@ -74,8 +75,7 @@ def recomputed(kinds, rows):
                 high=float(high),
             )
         )
-        last = found[-1]
-        states.append(State(number, last.asked, last.charges, last.spent_nats, row.kind == "final"))
+        states.append(state_after(found[-1], state))
     return found
 
 

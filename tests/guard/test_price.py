@@ -14,10 +14,11 @@ DEAREST = {"charge": -math.log(0.1355), "reveal": -math.log(0.025)}
 PLENTY = {"reveals": 4, "choices": [3, 3]}
 
 
-def final_width(*, charges=0, nats=0.0, estimate=0.7):
+def final_width(*, charges=0, last=0, nats=0.0, estimate=0.7):
     """Half-width of a final: places and number of the charges, what was told, a quarter of the level, a half a side."""
     number = math.log(2) + (math.log(CHARGES) if charges else 0.0)
-    length = math.log(math.comb(QUERIES, charges)) + number + nats + math.log(4)
+    places = 0.9 / math.comb(QUERIES, charges) + 0.1 / ((last + 1) * math.comb(last, charges))
+    length = -math.log(places) + number + nats + math.log(4)
     level = math.log(0.05 / 2) - length
     return (BOUND.upper(estimate, log_level=level) - BOUND.lower(estimate, log_level=level)) / 2
 
@@ -45,7 +46,7 @@ def test_a_price_is_the_least_the_most_and_what_a_final_certifies_after_the_dear
     asked, least, most, charges, nats = PRICES[name]
     price = make_guard(**PLENTY).price(**asked)
     assert (price.least, price.most) == (pytest.approx(least), pytest.approx(most))
-    assert price.final_width == pytest.approx(final_width(charges=charges, nats=nats), rel=1e-9)
+    assert price.final_width == pytest.approx(final_width(charges=charges, last=charges, nats=nats), rel=1e-9)
     assert price.allowed is True
 
 
@@ -57,9 +58,16 @@ def test_the_final_width_follows_what_was_told(make_guard, scoring):
     nats = guard.reveal_predictions(scoring(0.7), prior=0.68).nats
     assert guard.final_width == pytest.approx(final_width(nats=nats))
     nats += guard.evaluate_predictions(scoring(0.7), prior=0.85).nats
-    assert guard.final_width == pytest.approx(final_width(charges=1, nats=nats))
+    expected = final_width(charges=1, last=3, nats=nats)
+    assert guard.final_width == pytest.approx(expected)
+    for k in range(10):
+        guard.evaluate_predictions(scoring(0.7, k + 1), prior=0.7)
+    assert guard.final_width == pytest.approx(
+        expected
+    )  # what agrees after the last charge costs nothing either
+    assert expected < final_width(charges=1, last=13, nats=nats)
     answer = guard.final_predictions(scoring(0.7))
-    assert (answer.high - answer.low) / 2 == pytest.approx(final_width(charges=1, nats=nats), abs=2 / ROWS)
+    assert (answer.high - answer.low) / 2 == pytest.approx(expected, abs=2 / ROWS)
 
 
 def test_asking_for_a_price_costs_nothing_and_leaves_no_trace(make_guard, ledger):

@@ -26,6 +26,7 @@ from reusable_holdout.validity import (
     fixed_queries_half_width,
 )
 from reusable_holdout.validity.certificate import GRID_SLACK
+from reusable_holdout.validity.transcript_code import EARLY_SHARE
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 SHARES = (Shares(0.8, 0.2), Shares(0.5, 0.5), Shares(1.0, 1.0))
@@ -91,10 +92,15 @@ def test_half_widths_are_those_of_the_definition(rows, queries, charges):
 def test_half_widths_of_finals_are_those_of_the_definition(charges, answers):
     guard, nats = certificate(rows=1000, queries=100), 2.0 * charges
     number = 2.0 * guard.charges if charges else 2.0
-    weight = 0.25 * math.exp(-nats) / (number * math.comb(100, charges) * answers)
-    expected = exact_half_width(870, 1000, 0.5 * 0.95 * 0.05 * weight)
-    width = guard.final_half_width(charges=charges, nats=nats, estimate=0.87, answers=answers)
-    assert width == pytest.approx(expected, rel=1e-8)
+    for last in (charges, 50, 100):
+        even, early = math.comb(100, charges), (last + 1) * math.comb(last, charges)
+        places = 0.9 / even + 0.1 / early if charges else 1.0
+        weight = 0.25 * math.exp(-nats) * places / (number * answers)
+        expected = exact_half_width(870, 1000, 0.5 * 0.95 * 0.05 * weight)
+        length = guard.final_length(charges=charges, nats=nats, answers=answers, last_charge=last)
+        width = guard.final_half_width(length=length, estimate=0.87, answers=answers)
+        assert width == pytest.approx(expected, rel=1e-8)
+    assert length == guard.final_length(charges=charges, nats=nats, answers=answers)
 
 
 @for_each(
@@ -106,8 +112,9 @@ def test_finals_are_as_narrow_as_the_theory_has_them(rows, none, one, reveals):
     guard = certificate(rows=rows, queries=100, charges=5, noise_scale=0.0)
     cases = ((0, 0.0, none), (1, CHARGE.nats[CHARGE.place(1.5)], one), (0, 20.0, reveals))
     for charges, nats, expected in cases:
-        width = guard.final_half_width(charges=charges, nats=nats, estimate=0.87)
-        assert width == pytest.approx(expected, rel=0.035)
+        length = guard.final_length(charges=charges, nats=nats)
+        width = guard.final_half_width(length=length, estimate=0.87)
+        assert width == pytest.approx(expected, rel=0.04)
 
 
 @given(guard=certificates, unit=units, reach=st.floats(0.0, 0.3), length=lengths, share=shares)
@@ -407,14 +414,17 @@ def test_all_levels_of_one_question_at_a_time_of_finals_and_of_the_noise_sum_to_
         if j < i
     )
     # the last question's agreement or charge is followed by a final, as is every charge of the last
-    finals = sum(
-        math.comb(queries, j) * math.exp(guard.log_level(guard.code.final_length(charges=j), 1.0))
-        for j in range(most + 1)
+    finals = math.exp(guard.log_level(guard.code.final_length(charges=0), 1.0)) + sum(
+        math.comb(last - 1, j - 1)
+        * math.exp(guard.log_level(guard.code.final_length(charges=j, last_charge=last), 1.0))
+        for j in range(1, most + 1)
+        for last in range(j, queries + 1)
     )
     mechanism = 0.05 * guard.beta if noise_scale else 0.0
     assert 0.5 * guard.beta <= questions + finals + mechanism <= guard.beta * (1 + 1e-9)
-    if queries >= guard.charges:
-        assert questions + finals + mechanism == pytest.approx(guard.beta, rel=1e-9)
+    if queries >= guard.charges:  # a last charge after the last question is what the finals leave over
+        left = 0.25 * EARLY_SHARE * (guard.charges + 1) / (4 * (queries + 1)) * (guard.beta - mechanism)
+        assert questions + finals + mechanism == pytest.approx(guard.beta - left, rel=1e-9)
 
 
 def test_without_charges_the_certificate_costs_less_than_a_bit_more_than_fixed_questions():
@@ -431,7 +441,8 @@ def test_half_widths_rise_with_charges_and_with_what_they_tell():
     assert all(a < b for a, b in pairwise(widths))
     told = [guard.half_width(charges=3, nats=nats, estimate=0.8) for nats in (0.0, 3.0, 6.0, 60.0)]
     assert all(a < b for a, b in pairwise(told))
-    finals = [guard.final_half_width(charges=j, nats=0.0, estimate=0.8) for j in range(11)]
+    lengths = [guard.final_length(charges=j, nats=0.0) for j in range(11)]
+    finals = [guard.final_half_width(length=length, estimate=0.8) for length in lengths]
     assert all(a < b for a, b in pairwise(finals))
     assert all(final < width for final, width in zip(finals, widths, strict=False))
 
@@ -454,9 +465,7 @@ def test_what_was_told_before_the_first_question_widens_like_what_was_told_since
         assert before.half_width(charges=1, nats=one, estimate=0.8) == since.half_width(
             charges=1, nats=other, estimate=0.8
         )
-        assert before.final_half_width(charges=1, nats=one, estimate=0.8) == since.final_half_width(
-            charges=1, nats=other, estimate=0.8
-        )
+        assert before.final_length(charges=1, nats=one) == since.final_length(charges=1, nats=other)
     assert before.half_width(charges=0, nats=0.0, estimate=0.8) > since.half_width(
         charges=0, nats=0.0, estimate=0.8
     )

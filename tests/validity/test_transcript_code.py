@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity import TranscriptCode
-from reusable_holdout.validity.transcript_code import FINAL_SHARE
+from reusable_holdout.validity.transcript_code import EARLY_SHARE, FINAL_SHARE
 
 FINALS, QUESTIONS = Fraction(FINAL_SHARE), 1 - Fraction(FINAL_SHARE)
+EARLY = Fraction(str(EARLY_SHARE))
 
 # A weight of one node, without the outcomes' part and the questions' share: of question `query` of K, asked in a batch
 # that starts after `before` questions, `charges` of at most `most` of which were charged.
@@ -204,40 +205,71 @@ def test_more_charges_than_were_declared_cost_as_if_so_many_had_been():
 # ---- the final
 
 
+def places(queries, charges, last):
+    """Weight of the places of charges, the last of them at this index."""
+    if not charges:
+        return Fraction(1)
+    return (1 - EARLY) / math.comb(queries, charges) + EARLY * by_last(charges, last)
+
+
+def by_last(charges, last):
+    """The same if the last one is coded first, and then the others below it."""
+    return Fraction(1, (last + 1) * math.comb(last, charges)) if charges else Fraction(1)
+
+
+def left_over(queries, most):
+    """What the finals of a guard leave of their share: the last charge would have to come after the last question."""
+    return EARLY * sum(Fraction(charges, 2 * most * (queries + 1)) for charges in range(1, most + 1))
+
+
 def worst_kraft_sum_of_finals(queries, weight, *, most, values=Fraction(1)):
     """Largest sum of the finals' weights: after every history the strategy gives its final, or asks one more first.
 
-    `weight` is that of a final after so many charges and questions. Between two questions is all there is of freedom: a
-    final depends on a batch's answers as on those of single questions.
+    `weight` is that of a final after so many questions and charges, the last of them at this index. Between two
+    questions is all there is of freedom: a final depends on a batch's answers as on those of single questions.
     """
 
     @cache
-    def worst(asked, charges):
-        now = weight(asked, charges)
+    def worst(asked, charges, last):
+        now = weight(asked, charges, last)
         if asked == queries or charges == most:
             return now
-        return max(now, worst(asked + 1, charges) + values * worst(asked + 1, charges + 1))
+        return max(now, worst(asked + 1, charges, last) + values * worst(asked + 1, charges + 1, asked + 1))
 
-    return worst(0, 0)
+    return worst(0, 0, 0)
 
 
 @for_each("most", [1, 2, 3, 5, 25])
 @for_each("queries", [1, 2, 3, 5, 9, 16, 25])
 def test_no_strategy_overfills_the_kraft_sum_of_finals(queries, most):
-    def weight(asked, charges):
-        return number_before_a_final(charges, most) / math.comb(queries, charges)
+    def weight(asked, charges, last):
+        return number_before_a_final(charges, most) * places(queries, charges, last)
 
     total = worst_kraft_sum_of_finals(queries, weight, most=most)
     assert Fraction(1, 2) <= total <= 1
     if most <= queries:
-        assert total == 1  # asking on to the end, or to the last charge, wastes nothing
+        assert total == 1 - left_over(queries, most)  # asking on to the end, or to the last charge
 
 
-def test_finals_that_pay_for_the_questions_asked_alone_would_overfill_the_kraft_sum():
-    """The twin: a strategy stops where stopping is cheap."""
+WRONG_PLACES = {
+    "among the questions asked alone": lambda asked, charges, last: Fraction(
+        1, math.comb(max(asked, charges), charges)
+    ),
+    "among those up to the last charge alone": lambda asked, charges, last: Fraction(
+        1, math.comb(last, charges)
+    ),
+    "the cheaper code for nothing": lambda asked, charges, last: max(
+        Fraction(1, math.comb(12, charges)), by_last(charges, last)
+    ),
+}
 
-    def weight(asked, charges):
-        return number_before_a_final(charges, 4) / math.comb(max(asked, charges), charges)
+
+@for_each("wrong", WRONG_PLACES)
+def test_finals_that_pay_less_for_the_places_would_overfill_the_kraft_sum(wrong):
+    """The twins: a strategy stops where stopping is cheap."""
+
+    def weight(asked, charges, last):
+        return number_before_a_final(charges, 4) * WRONG_PLACES[wrong](asked, charges, last)
 
     assert worst_kraft_sum_of_finals(12, weight, most=4) > 1
 
@@ -246,19 +278,24 @@ def test_finals_that_pay_for_the_questions_asked_alone_would_overfill_the_kraft_
 def test_a_finals_length_is_minus_the_log_of_its_weight(queries, most):
     code = TranscriptCode(queries=queries, charges=most)
     for charges in range(min(queries, most) + 1):
-        weight = FINALS * number_before_a_final(charges, most) / math.comb(queries, charges)
-        length = code.final_length(charges=charges, nats=1.5)
-        assert length == pytest.approx(1.5 - math.log(weight), abs=1e-11)
+        for last in range(charges, queries + 1):
+            weight = FINALS * number_before_a_final(charges, most) * places(queries, charges, last)
+            length = code.final_length(charges=charges, nats=1.5, last_charge=last)
+            assert length == pytest.approx(1.5 - math.log(weight), abs=1e-11)
+        dearest = code.final_length(charges=charges, nats=1.5)
+        assert dearest == length  # the last charge at the last question
         for answers in (1, 2, 30):
             several = code.final_length(charges=charges, nats=1.5, answers=answers)
-            assert several == pytest.approx(length + math.log(answers), abs=1e-12)
+            assert several == pytest.approx(dearest + math.log(answers), abs=1e-12)
 
 
 def test_questions_and_finals_share_one():
     code = TranscriptCode(queries=50, charges=1)
     questions = sum(math.exp(-code.length(query=i, charges=0)) for i in range(1, 51))
-    finals = math.exp(-code.final_length(charges=0)) + 50 * math.exp(-code.final_length(charges=1))
-    assert (questions, finals) == pytest.approx((float(QUESTIONS), float(FINALS)), rel=1e-9)
+    charged = sum(math.exp(-code.final_length(charges=1, last_charge=i)) for i in range(1, 51))
+    finals = math.exp(-code.final_length(charges=0)) + charged
+    assert questions == pytest.approx(float(QUESTIONS), rel=1e-9)
+    assert finals == pytest.approx(float(FINALS * (1 - left_over(50, 1))), rel=1e-9)
 
 
 def test_a_final_does_not_pay_for_its_place():
@@ -268,29 +305,49 @@ def test_a_final_does_not_pay_for_its_place():
         shares = math.log(QUESTIONS / FINALS)
         place = math.log((1000 - charges) / (charges + 1))  # C(K, j + 1) / C(K, j)
         number = math.log(9 / 10) if charges else 0.0
-        assert question - final == pytest.approx(place + number - shares, abs=1e-9)
+        late = -math.log(1 - EARLY + EARLY / 1001) if charges else 0.0
+        assert question - final == pytest.approx(place + number - shares - late, abs=1e-9)
+
+
+@for_each(("queries", "charges"), [(100, 1), (100, 5), (1000, 9), (10**6, 50)])
+def test_the_earlier_the_last_charge_the_less_a_final_costs_and_a_late_one_costs_little_more(
+    queries, charges
+):
+    code = TranscriptCode(queries=queries, charges=charges)
+    lasts = [charges, charges + 1, 2 * charges + 1, queries // 10, queries // 2, queries]
+    lengths = [code.final_length(charges=charges, last_charge=last) for last in sorted(lasts)]
+    assert all(a < b for a, b in itertools.pairwise(lengths))
+    even = math.log(2 * charges) + math.log(math.comb(queries, charges)) - math.log(FINALS)
+    assert lengths[-1] <= even + 0.106
+    at_once = math.log(2 * charges) + math.log(charges + 1) - math.log(FINALS * EARLY)
+    assert lengths[0] <= at_once + 1e-9
 
 
 def test_undeclared_finals_weigh_their_share_together():
-    """Those of two or more charges telescope in the index of the last one."""
+    """Those of as many charges telescope in the index of the last one."""
     code, most = TranscriptCode(), 400
     none = math.exp(-code.final_length(charges=0))
     assert none == pytest.approx(float(FINALS) / 2)
-    for last in (1, 2, 7, 30):
+    for charges in (1, 2, 7, 30):
         together = sum(
-            math.comb(last - 1, j - 1) * math.exp(-code.final_length(charges=j, last_charge=last))
-            for j in range(1, last + 1)
+            math.comb(last - 1, charges - 1) * math.exp(-code.final_length(charges=charges, last_charge=last))
+            for last in range(charges, most + 1)
         )
         assert together == pytest.approx(
-            float(FINALS) * (0.5 - 2.0 ** -(last + 1)) / (last * (last + 1)), rel=1e-9
+            float(FINALS) * 2.0 ** -(charges + 1) * (1 - charges / (most + 1)), rel=1e-9
         )
-    one = sum(math.exp(-code.final_length(charges=1, last_charge=last)) for last in range(1, most + 1))
-    assert one == pytest.approx(float(FINALS) / 4 * (1 - 1 / (most + 1)), rel=1e-9)
 
 
 @for_each(
     "wrong",
-    [{"answers": 0}, {"charges": -1}, {"queries": None, "charges": 3, "last_charge": 2}],
+    [
+        {"answers": 0},
+        {"charges": -1},
+        {"charges": 3, "last_charge": 2},
+        {"charges": 1, "last_charge": 0},
+        {"queries": None, "charges": 3, "last_charge": 2},
+        {"queries": None, "charges": 1},
+    ],
 )
 def test_a_final_of_nothing_or_of_impossible_charges_is_refused(wrong):
     asked = {"queries": 10, "charges": 0} | wrong

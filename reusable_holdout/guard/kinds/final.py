@@ -29,7 +29,8 @@ class Final(Kind):
     Notes
     -----
     A final has a share of the failure probability of its own, and no place to pay for: given the places of the charges
-    and what was told, the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything.
+    and what was told, the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything. The
+    earlier the last charge was, the less the places cost.
 
     It has no noise, and the plan's epsilon excludes it, unless the plan names `final_noise`: then each value carries
     Laplace noise of its own, on the integer grid, and the interval its reach.
@@ -44,6 +45,7 @@ class Final(Kind):
 
     name: ClassVar[str] = "final"
     voluntary: ClassVar[bool] = True
+    looks_back: ClassVar[bool] = True
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate)
@@ -56,7 +58,9 @@ class Final(Kind):
 
     def length(self, state: State, answers: int = 1) -> float:
         """Description length of a final of so many answers."""
-        return self.certificate.final_length(charges=state.charges, nats=state.nats, answers=answers)
+        return self.certificate.final_length(
+            charges=state.charges, nats=state.nats, answers=answers, last_charge=state.last_charge
+        )
 
     def takes(self, told: str) -> int:
         """None."""

@@ -39,6 +39,8 @@ class State(NamedTuple):
         Whether a final was given: nothing new is answered any more.
     value : float or None
         The last one told in the question's series.
+    last_charge : int or None
+        Declared queries that were asked up to the last charge; None where no kind needs it.
     """
 
     query: int = 0
@@ -47,6 +49,7 @@ class State(NamedTuple):
     nats: float = 0.0
     closed: bool = False
     value: float | None = None
+    last_charge: int | None = None
 
 
 class Terms(NamedTuple):
@@ -103,6 +106,9 @@ class Kind(ABC):
 
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
+
+    #: Whether its length depends on when the last charge was.
+    looks_back: ClassVar[bool] = False
 
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
