@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +48,8 @@ from reusable_holdout.plotting import INK, pyplot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
 TREE = DecisionTreeClassifier(splitter="random")
 HOLDOUT_ROWS = 1_000

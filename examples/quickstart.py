@@ -5,6 +5,7 @@ python examples/quickstart.py
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from reusable_holdout import Plan, ReusableHoldout, verify
 from reusable_holdout.datasets import load_adult
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
 
 def main() -> None:

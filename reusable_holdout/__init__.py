@@ -15,6 +15,7 @@ from reusable_holdout.errors import (
     ModelError,
     PlanError,
     RotatedError,
+    SecondBudgetError,
     TamperedLedgerError,
 )
 
@@ -73,6 +74,7 @@ __all__ = [
     "ReusableHoldout",
     "RotatedError",
     "Rotation",
+    "SecondBudgetError",
     "TamperedLedgerError",
     "Verification",
     "verify",

@@ -11,6 +11,7 @@
     └── LedgerError                the ledger cannot be used
         ├── LedgerKeyError         the noise key is missing, readable by others, or wrong
         ├── LedgerMismatchError    the ledger belongs to another holdout or configuration
+        ├── SecondBudgetError      these rows have a budget in another ledger
         ├── RotatedError           the ledger has gone on to another holdout
         └── TamperedLedgerError    a row was changed, removed or added
     Halted(BaseException)          the budget is spent
@@ -45,6 +46,7 @@ __all__ = [
     "ModelError",
     "PlanError",
     "RotatedError",
+    "SecondBudgetError",
     "TamperedLedgerError",
 ]
 
@@ -96,6 +98,10 @@ class LedgerKeyError(LedgerError):
 
 class LedgerMismatchError(LedgerError):
     """The ledger belongs to another holdout or another configuration."""
+
+
+class SecondBudgetError(LedgerError):
+    """These rows have a budget in another ledger; nothing was made."""
 
 
 class RotatedError(LedgerError):

@@ -12,6 +12,7 @@ from servers import new_database, run_folder, shared, start_postgresql, stop_pos
 # test processes share few cores: threads that spin for each other make fits twenty times slower
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "agg")
+os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"  # tests of it have one of their own
 
 # thousands of small ledgers wait for the disk longer than for anything else; no test is about a loss of power
 _MEMORY, _ROOM_BYTES = "/dev/shm", 4 << 30

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sqlite3
 import statistics
 import tempfile
@@ -24,6 +25,8 @@ from reusable_holdout.queries import resolve_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
 _ROWS = 10_000
 _MANY = 10_000

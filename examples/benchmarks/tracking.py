@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     Ask = Callable[[ReusableHoldout, int], object]
 
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
+
 _ROWS, _FEATURES, _TRAINING = 10_000, 20, 2_000
 _PATIENCE = 120  # seconds for the server to start
 

@@ -1,4 +1,4 @@
-"""The command line: ``reusable-holdout demo|plan|gate-init|gate|history|plot|verify``."""
+"""The command line: ``reusable-holdout demo|plan|gate-init|gate|history|plot|verify|registry``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from reusable_holdout.cli.demo import add_demo
 from reusable_holdout.cli.gates import add_gate, add_gate_init
 from reusable_holdout.cli.ledgers import add_history, add_plot, add_verify
 from reusable_holdout.cli.planning import add_plan
+from reusable_holdout.cli.registry import add_registry
 from reusable_holdout.errors import HoldoutError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     add_history(commands)
     add_plot(commands)
     add_verify(commands)
+    add_registry(commands)
     from reusable_holdout_leaderboard.commands import add_commands
 
     add_commands(commands)

@@ -99,10 +99,13 @@ def _verify(options: argparse.Namespace) -> int:
                 "charges": found.charges,
                 "head": found.head,
                 "problems": found.problems,
+                "another_budget": found.another_budget,
             },
             as_json=True,
         )
     else:
         print("\n".join(found.problems) or f"sound: {found.queries} answers, {found.charges} charged")
+        if found.another_budget:
+            print("marked: its rows had another budget, and nothing is promised of both together")
         print(f"head {found.head}")
     return 0 if found.sound else 1

@@ -13,6 +13,7 @@ from reusable_holdout.demo.picture import draw
 from reusable_holdout.demo.search import Part, guarded_search, plain_search, propose
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ReusableHoldout, verify
+from reusable_holdout.registry import registry_of_its_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,16 +121,17 @@ def run_demo(
     ledger = _fresh_ledger(folder)
     train, holdout, fresh, private = _prepare(seed)
     edits = propose(_QUERIES - 1, features=train.ranks.shape[1], seed=seed)
-    guard = ReusableHoldout(
-        None,
-        private,
-        metric="accuracy",
-        tolerance=_TOLERANCE,
-        queries=_QUERIES,
-        estimate=0.87,
-        ledger=ledger,
-        seed=seed,
-    )
+    with registry_of_its_own():
+        guard = ReusableHoldout(
+            None,
+            private,
+            metric="accuracy",
+            tolerance=_TOLERANCE,
+            queries=_QUERIES,
+            estimate=0.87,
+            ledger=ledger,
+            seed=seed,
+        )
     with tqdm(total=2 * len(edits), disable=not progress, desc="searching", leave=False) as bar:
         plain = plain_search(edits, holdout=holdout, fresh=fresh, tick=bar.update)
         with guard, nullcontext() if watch is None else watch(guard):

@@ -65,6 +65,8 @@ class Answer(NamedTuple):
         Name of the outcome: "agreed", "cell 3" ...
     guardrails : tuple of Guardrail
         Of a gate that was asked with some.
+    another_budget : bool
+        Whether the rows had another budget besides: then nothing is promised of both together.
     """
 
     value: float
@@ -81,6 +83,7 @@ class Answer(NamedTuple):
     nats: float = 0.0
     told: str = "agreed"
     guardrails: tuple[Guardrail, ...] = ()
+    another_budget: bool = False
 
     @property
     def paired(self) -> bool:
@@ -96,6 +99,7 @@ class Answer(NamedTuple):
         how = "charged" if self.charged else "agreed" if self.told == "agreed" else self.kind
         how += ", its exam contradicts it" if self.apart else ""
         again = ", replayed" if self.replayed else ""
+        again += ", of rows with another budget" if self.another_budget else ""
         return (
             f"{self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({how}{again}; "
             f"query {self.query}, {self.charges_left} charges left)"

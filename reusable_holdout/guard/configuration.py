@@ -56,6 +56,8 @@ class Configuration(Facts):
         Edition of the theory.
     exam : int
         Rows, or groups, that are kept for the final.
+    another_budget : bool
+        Whether the rows had another budget when this one was made.
     """
 
     what: ClassVar[str] = "the ledger's configuration"
@@ -69,9 +71,18 @@ class Configuration(Facts):
     previous: str = ""
     theory: int = THEORY
     exam: int = 0
+    another_budget: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None = None) -> Self:
+    def of(
+        cls,
+        plan: Plan,
+        holdout: PrivateData,
+        key: bytes,
+        counts: Counts | None = None,
+        *,
+        another_budget: bool = False,
+    ) -> Self:
         """Facts of a guard that is made."""
         every = holdout.rows.every
         return cls(
@@ -82,6 +93,7 @@ class Configuration(Facts):
             classes=None if every.classes is None else every.classes.tolist(),
             counts=counts,
             exam=holdout.rows.exam_units,
+            another_budget=another_budget,
         )
 
     @classmethod

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import HoldoutError, LedgerError
+from reusable_holdout.errors import HoldoutError, LedgerError, SecondBudgetError
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.handle import Handle, make_handle
@@ -22,12 +24,12 @@ from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.ledger import SqlLedger
+    from reusable_holdout.ledger import Ledger, SqlLedger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
 
@@ -96,6 +98,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         priced, where a metric's interval rests on them: the nearer, the cheaper.
     vacuous : bool
         Whether to make a guard whose plan says nothing: its tolerance is more than a quarter of the metric's range.
+    another_budget : bool
+        Make a guard though the rows have a budget in another ledger: no promise holds of both together, and every
+        answer, the ledger and its verification say so. Which rows have one is known to a registry in your state folder.
 
     Attributes
     ----------
@@ -114,6 +119,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         If no plan keeps the wish, or the plan is vacuous.
     InputError
         If data and metric do not fit.
+    SecondBudgetError
+        If the rows, or some of them, have a budget in another ledger; nothing was made.
     LedgerMismatchError, LedgerKeyError, LedgerError
         If the ledger belongs to something else, its key is missing, or it cannot be used.
 
@@ -172,6 +179,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         groups: ArrayLike | None = None,
         prevalence: Any = None,
         vacuous: bool = False,
+        another_budget: bool = False,
     ) -> None:
         data = PrivateData(
             X,
@@ -212,8 +220,10 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         )
         POLICIES[plan.policy].check(data.bound, ledger)
         plan.check_says_something(vacuous=vacuous)
-        store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
-        self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
+        with _new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
+            self._begin(
+                data, plan, counts, store, find_key(store, key=key, seed=seed), another_budget=another
+            )
 
     @classmethod
     @sealed
@@ -321,3 +331,18 @@ def _sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
     from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
 
     return SqlLedger(location, must_exist=must_exist)
+
+
+@contextmanager
+def _new_or_kept(location: str | Path | None) -> Iterator[Ledger]:
+    """A guard's ledger; a file that is made for rows which have a budget elsewhere is taken away again."""
+    ledger = MemoryLedger() if location is None else _sql_ledger(location)
+    try:
+        yield ledger
+    except SecondBudgetError:
+        path = ledger.path
+        empty = path is not None and ledger.configuration() is None
+        ledger.close()
+        if empty and path is not None:
+            path.unlink(missing_ok=True)
+        raise

@@ -40,10 +40,15 @@ class Recorded:
         The plan's.
     metric : str
         Name of the guard's own.
+    another_budget : bool
+        Whether the rows have another one, too: every answer says so.
     """
 
-    def __init__(self, ledger: Ledger, *, charges: int, queries: int, metric: str) -> None:
+    def __init__(
+        self, ledger: Ledger, *, charges: int, queries: int, metric: str, another_budget: bool = False
+    ) -> None:
         self._ledger = ledger
+        self.another_budget = another_budget
         self._metric = metric
         self._charges = charges
         self._queries = queries
@@ -169,14 +174,16 @@ class Recorded:
                 f"that it failed is a fact about the holdout and took {took} (query {row.query}), "
                 f"{self.charges_left(charges)} charges are left; try it on training rows with the same columns"
             )
-        return answer_of(row, self.charges_left(charges), replayed=replayed)
+        return answer_of(
+            row, self.charges_left(charges), replayed=replayed, another_budget=self.another_budget
+        )
 
 
 def _state(tail: Tail) -> State:
     return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final")
 
 
-def answer_of(row: Row, charges_left: int, *, replayed: bool) -> Answer:
+def answer_of(row: Row, charges_left: int, *, replayed: bool, another_budget: bool = False) -> Answer:
     """Answer of a row."""
     return Answer(
         row.value,
@@ -192,4 +199,5 @@ def answer_of(row: Row, charges_left: int, *, replayed: bool) -> Answer:
         row.kind,
         row.nats,
         row.told,
+        another_budget=another_budget,
     )

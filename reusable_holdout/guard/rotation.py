@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds import POLICIES
@@ -96,6 +97,7 @@ class Rotating(Standing, Record):
         groups: ArrayLike | None = None,
         prevalence: Any = None,
         vacuous: bool = False,
+        another_budget: bool = False,
         early: bool = False,
     ) -> Rotation[Self]:
         """Go on with a fresh holdout in the same ledger, and release this one for training.
@@ -119,6 +121,8 @@ class Rotating(Standing, Record):
             By default the same guess as before.
         vacuous : bool
             Whether to go on with a plan that says nothing.
+        another_budget : bool
+            Whether to go on though some of the new rows have a budget: then every answer says so.
         early : bool
             Whether to rotate though the guard has not halted: what is left of its budget is lost.
 
@@ -181,7 +185,10 @@ class Rotating(Standing, Record):
         )
         POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
         plan.check_says_something(vacuous=vacuous)
-        _begin_epoch(self._ledger, Configuration.of(plan, holdout, self._key[0], counts))
+        with claimed(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
+            _begin_epoch(
+                self._ledger, Configuration.of(plan, holdout, self._key[0], counts, another_budget=another)
+            )
         guard = type(self).__new__(type(self))
-        guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)
+        guard._begin(holdout, plan, counts, self._ledger.latest(), self._key, another_budget=another)
         return Rotation(guard, self._holdout.X, self._holdout.y)

@@ -40,14 +40,20 @@ class Standing(Asking):
         counts: Counts | None,
         ledger: Ledger,
         key: tuple[bytes, Path | None],
+        *,
+        another_budget: bool = False,
     ) -> None:
         """Take the place of the guard's own metric, on a ledger that is new or its own."""
-        configuration = Configuration.of(plan, holdout, key[0], counts)
+        configuration = Configuration.of(plan, holdout, key[0], counts, another_budget=another_budget)
         stored = Configuration.parse(ledger.create(configuration.text()))
         configuration.check_same(stored, past=past_epochs(ledger))
         self.digest = configuration.holdout
         self._transcript = Transcript(
-            ledger, charges=plan.charges, queries=plan.queries, metric=holdout.bound.metric.name
+            ledger,
+            charges=plan.charges,
+            queries=plan.queries,
+            metric=holdout.bound.metric.name,
+            another_budget=stored.another_budget,
         )
         self._stand(holdout, configuration.view, plan, ledger, key)
 

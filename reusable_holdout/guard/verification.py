@@ -53,12 +53,15 @@ class Verification:
         Seal of the last commit, hex. Written down elsewhere, it lets a later verification find rows cut off the end.
     problems : list of str
         One sentence for each thing that is wrong; empty for a sound ledger.
+    another_budget : bool
+        Whether rows of it had another budget when they came into it: then nothing is promised of both together.
     """
 
     queries: int
     charges: int
     head: str
     problems: list[str]
+    another_budget: bool = False
 
     @property
     def sound(self) -> bool:
@@ -119,7 +122,15 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
     if more > 0:
         problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
     rows = [row for epoch in epochs for row in epoch.rows]
-    return Verification(len(rows), sum(row.charged == 1 for row in rows), chain[-1], problems)
+    charges = sum(row.charged == 1 for row in rows)
+    return Verification(len(rows), charges, chain[-1], problems, any(map(_has_another, epochs)))
+
+
+def _has_another(epoch: _Epoch) -> bool:
+    try:
+        return Configuration.parse(epoch.text).another_budget
+    except HoldoutError:
+        return False
 
 
 class _Epoch(NamedTuple):

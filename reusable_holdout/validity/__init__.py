@@ -6,9 +6,10 @@ from reusable_holdout.validity.alternatives.fixed_queries import (
 )
 from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
 from reusable_holdout.validity.bound import ConfidenceBound
-from reusable_holdout.validity.certificate import BY_EVIDENCE, Certificate, Interval, Shares
+from reusable_holdout.validity.certificate import Certificate
 from reusable_holdout.validity.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet
+from reusable_holdout.validity.intervals import BY_EVIDENCE, Interval, Shares
 from reusable_holdout.validity.noise_tails import NoiseTails
 from reusable_holdout.validity.outcome_code import (
     CHARGE,

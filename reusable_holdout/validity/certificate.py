@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reusable_holdout.mechanisms.calibration import Calibration
 from reusable_holdout.validity.evidence import Evidence, likely_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet
+from reusable_holdout.validity.intervals import TWO_SIDED, Interval, Numbers, Shares
 from reusable_holdout.validity.noise_tails import NOISE_BETA, NoiseTails
 from reusable_holdout.validity.transcript_code import FINAL_SHARE, TranscriptCode
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reusable_holdout.validity.bound import ConfidenceBound
     from reusable_holdout.validity.evidence import EvidenceRows
 
-__all__ = ["BY_EVIDENCE", "GRID_SLACK", "TWO_SIDED", "Certificate", "Interval", "Shares"]
+__all__ = ["GRID_SLACK", "Certificate"]
 
 FINAL_NOISE_SHARE = 0.02
 """Share of a final's own failure probability that pays for its noise, if it has any."""
@@ -36,31 +36,6 @@ GRID_SLACK = 8.0 * 2.0**-32
 _LOG_HALF = math.log(0.5)  # no side of an interval is certified at less
 
 _AFFORDED = 1e-9  # nats: rounding of sums that were added up in another order
-
-Numbers = float | NDArray[np.float64]
-
-
-class Interval(NamedTuple):
-    """Lower and upper end, in the metric's unit."""
-
-    low: Numbers
-    high: Numbers
-
-
-class Shares(NamedTuple):
-    """Share of a question's failure probability that each side of an interval may spend; see `Certificate`.
-
-    Attributes
-    ----------
-    agreed, charged : float
-        Of the interval of a question that was not charged, and of one that was.
-    """
-
-    agreed: float
-    charged: float
-
-
-TWO_SIDED, BY_EVIDENCE = Shares(0.8, 0.2), Shares(0.8, 0.1)
 
 
 @dataclass(frozen=True)

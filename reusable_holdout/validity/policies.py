@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
-from reusable_holdout.validity.certificate import BY_EVIDENCE, TWO_SIDED, Shares
+from reusable_holdout.validity.intervals import BY_EVIDENCE, TWO_SIDED, Shares
 from reusable_holdout.validity.outcome_code import CHARGE, GATE, StepCode
 
 __all__ = ["LADDERS", "Policy", "PolicyCode", "parameter_free_step", "policy_code"]

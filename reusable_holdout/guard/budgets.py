@@ -1,0 +1,157 @@
+"""Whether rows have a budget already: the promise belongs to them, whatever ledger they are asked in."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import LedgerError, SecondBudgetError
+from reusable_holdout.guard.chunks import ChunkedRows
+from reusable_holdout.guard.digests import holdout_digest
+from reusable_holdout.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.registry import Budget, Sketch, Sketcher
+
+__all__ = ["claimed", "sketch_of"]
+
+
+@contextmanager
+def claimed(
+    holdout: PrivateData, ledger: Ledger, *, another_budget: bool, next_epoch: bool = False
+) -> Iterator[bool]:
+    """Give rows a budget in a ledger that is new, or goes on to them; whether they have another one.
+
+    Raises
+    ------
+    SecondBudgetError
+        If they have one, and nobody insists.
+    """
+    if not next_epoch and ledger.configuration() is not None:  # a guard that is resumed
+        yield False
+        return
+    claim = _Claim(holdout, ledger, another_budget=another_budget, next_epoch=next_epoch)
+    try:
+        yield claim.another
+    except BaseException:
+        claim.release()
+        raise
+
+
+class _Claim:
+    """Budget that rows are given in a ledger, and that can be taken back while nothing was asked.
+
+    Parameters
+    ----------
+    holdout : PrivateData
+    ledger : Ledger
+        In memory it is for this process alone, and rows are not registered.
+    another_budget : bool
+        Whether the owner insists, should they have one.
+    next_epoch : bool
+        Whether the ledger has an epoch before.
+
+    Attributes
+    ----------
+    another : bool
+        Whether they have another one.
+    """
+
+    def __init__(
+        self, holdout: PrivateData, ledger: Ledger, *, another_budget: bool, next_epoch: bool
+    ) -> None:
+        self.another = False
+        self._registry = None if ledger.url is None else _registry()
+        if self._registry is None:
+            return
+        self._place = _place(ledger)
+        self._sketch = sketch_of(self._registry.sketcher(), holdout)
+        found = self._registry.claim(self._sketch, self._place, insist=another_budget)
+        kept = [budget for budget in found if not budget.forgotten]
+        if kept and not another_budget:
+            raise SecondBudgetError(_words(kept[0], self._place, next_epoch=next_epoch))
+        self.another = bool(found)
+
+    def release(self) -> None:
+        """Take it back: no guard was made."""
+        if self._registry is not None:
+            self._registry.release(self._sketch, self._place)
+
+
+def _registry() -> Registry | None:
+    try:
+        return Registry.of_user()
+    except LedgerError as error:
+        if Registry.is_named():
+            raise
+        warnings.warn(
+            f"whether these rows have a budget already is not known: {error}", RuntimeWarning, stacklevel=2
+        )
+        return None
+
+
+def _place(ledger: Ledger) -> str:
+    return (
+        str(ledger.path) if ledger.path is not None else repr(ledger).removeprefix("<SqlLedger: ").rstrip(">")
+    )
+
+
+def _words(budget: Budget, here: str, *, next_epoch: bool) -> str:
+    which = (
+        "these rows have"
+        if budget.share > 0.99
+        else f"about {max(budget.share, 0.01):.0%} of these rows have"
+    )
+    where = budget.ledger
+    if where == here:
+        where += ", in an epoch before" if next_epoch else ", which holds no guard any more"
+    return (
+        f"rows must have one budget, for a second one voids the promises of both; {which} one in {where} (of "
+        f"{budget.made}); nothing was made; resume that ledger with ReusableHoldout.open, ask about other metrics and "
+        "slices with guard.on, guard fresh rows, or pass another_budget=True to insist: every answer will say so"
+    )
+
+
+def sketch_of(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
+    """Sketch of the features, of the names of judged rows, or of labels alone."""
+    if holdout.X is not None:
+        for columns in _pieces(holdout.X):
+            sketcher.add(columns)
+        return sketcher.sketch()
+    if holdout.bound.metric.response == "judged":
+        sketcher.add([np.asarray(holdout.y, dtype=object).ravel()])
+        return sketcher.sketch()
+    return sketcher.of_whole(holdout.rows.every.rows, holdout_digest(hashlib.blake2b, None, holdout.y))
+
+
+def _pieces(X: Any) -> Iterator[list[NDArray[Any]]]:
+    """Columns of each chunk of rows."""
+    if isinstance(X, ChunkedRows):
+        for chunk in X.chunks():
+            yield from _pieces(chunk)
+    elif hasattr(X, "tocsr"):
+        matrix = X.tocsr(copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        ends = matrix.indptr.tolist()
+        words = [
+            matrix.indices[start:end].tobytes() + matrix.data[start:end].tobytes()
+            for start, end in pairwise(ends)
+        ]
+        yield [np.array(words, dtype=object)]
+    elif hasattr(X, "columns"):
+        yield [np.asarray(X[name].to_numpy()) for name in X.columns]
+    else:
+        array = np.asarray(X)
+        yield list(array.reshape(len(array), -1).T)

@@ -1,0 +1,220 @@
+"""The registry: which rows of this user have a budget, and in which ledger."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from reusable_holdout.errors import LedgerError
+from reusable_holdout.ledger import create_key_file, read_key_file
+from reusable_holdout.registry.sketch import Part, Sketch, Sketcher, overlap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["VARIABLE", "Budget", "Registry", "registry_of_its_own"]
+
+VARIABLE = "REUSABLE_HOLDOUT_REGISTRY"
+"""Environment variable: the registry's folder; "off" for none."""
+
+_OFF = "off"
+_FILE, _KEY = "registry.db", "registry.key"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS budgets (
+    id INTEGER PRIMARY KEY, ledger TEXT NOT NULL, made TEXT NOT NULL, row_count INTEGER NOT NULL, total TEXT NOT NULL,
+    forgotten INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS parts (
+    budget INTEGER NOT NULL REFERENCES budgets (id), kind TEXT NOT NULL, rate REAL NOT NULL,
+    distinct_values REAL NOT NULL, repeated REAL NOT NULL, numbers BLOB NOT NULL
+);
+"""
+_WAIT = 60.0  # seconds, for another process
+
+
+class Budget(NamedTuple):
+    """A budget that rows have.
+
+    Attributes
+    ----------
+    ledger : str
+        Its file or URL, without a password.
+    made : str
+        When, in UTC.
+    rows : int
+    forgotten : bool
+        Whether its owner had it forgotten.
+    share : float
+        Share of the rows asked about that it has, about.
+    """
+
+    ledger: str
+    made: str
+    rows: int
+    forgotten: bool
+    share: float = 1.0
+
+
+class Registry:
+    """Budgets of the rows of one user, in a folder only she can read.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is missing.
+
+    Raises
+    ------
+    LedgerError, LedgerKeyError
+        If it cannot be written, or others can read its key.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / _FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self._file, os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise LedgerError(
+                f"the registry of rows must be writable at {folder}; it is not ({error.strerror}); set {VARIABLE} to a "
+                f'folder that is, or to "{_OFF}"'
+            ) from None
+        key = folder / _KEY
+        self._key = read_key_file(key) if key.exists() else create_key_file(key)
+
+    @classmethod
+    def of_user(cls) -> Self | None:
+        """The user's own: where the environment says, else in the state folder of this system; None if it is off."""
+        named = os.environ.get(VARIABLE, "")
+        if named == _OFF:
+            return None
+        return cls(Path(named) if named else _state_folder())
+
+    @staticmethod
+    def is_named() -> bool:
+        """Whether the environment names its folder."""
+        return bool(os.environ.get(VARIABLE))
+
+    def sketcher(self) -> Sketcher:
+        """Makes sketches under this registry's key."""
+        return Sketcher(self._key)
+
+    def claim(self, sketch: Sketch, ledger: str, *, insist: bool = False) -> list[Budget]:
+        """Give rows a budget in a ledger, unless they have one: of two processes that race one does.
+
+        Parameters
+        ----------
+        sketch : Sketch
+        ledger : str
+        insist : bool
+            Give them another one.
+
+        Returns
+        -------
+        list of Budget
+            What these rows, or some of them, have already, the largest share first. If it is not empty, and all of it
+            was not forgotten, nothing was given unless `insist`.
+        """
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            found = self._budgets_of(connection, sketch)
+            if insist or all(budget.forgotten for budget in found):
+                self._give(connection, sketch, ledger)
+            connection.commit()
+        return found
+
+    def release(self, sketch: Sketch, ledger: str) -> None:
+        """Take back a claim that came to nothing."""
+        with self._connected() as connection:
+            found = connection.execute(
+                "SELECT id FROM budgets WHERE total = ? AND ledger = ?", (sketch.total, ledger)
+            ).fetchall()
+            connection.executemany("DELETE FROM parts WHERE budget = ?", found)
+            connection.executemany("DELETE FROM budgets WHERE id = ?", found)
+            connection.commit()
+
+    def budgets(self) -> list[Budget]:
+        """All that are known, in the order in which they were made."""
+        with self._connected() as connection:
+            rows = connection.execute(
+                "SELECT ledger, made, row_count, forgotten FROM budgets ORDER BY id"
+            ).fetchall()
+        return [Budget(ledger, made, count, bool(forgotten)) for ledger, made, count, forgotten in rows]
+
+    def forget(self, ledger: str) -> int:
+        """Let rows of a ledger have another budget, whose answers will say so; how many budgets these were."""
+        with self._connected() as connection:
+            found = connection.execute(
+                "UPDATE budgets SET forgotten = 1 WHERE ledger = ? AND NOT forgotten", (ledger,)
+            ).rowcount
+            connection.commit()
+        return found
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)) as connection:
+                connection.executescript(_SCHEMA)
+                yield connection
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"the registry of rows must be a file that can be read and written; {self._file} is not ({error}); set "
+                f'{VARIABLE} to another folder, or to "{_OFF}"'
+            ) from None
+
+    def _budgets_of(self, connection: sqlite3.Connection, sketch: Sketch) -> list[Budget]:
+        found = []
+        for number, ledger, made, count, total, forgotten in connection.execute(
+            "SELECT id, ledger, made, row_count, total, forgotten FROM budgets"
+        ).fetchall():
+            parts = connection.execute(
+                "SELECT kind, rate, distinct_values, repeated, numbers FROM parts WHERE budget = ?", (number,)
+            )
+            known = tuple(
+                Part(kind, rate, distinct, repeated, np.frombuffer(least, dtype="<u8"))
+                for kind, rate, distinct, repeated, least in parts
+            )
+            share = overlap(sketch, Sketch(count, total, known))
+            if share:
+                found.append(Budget(ledger, made, count, bool(forgotten), share))
+        return sorted(found, key=lambda budget: -budget.share)
+
+    def _give(self, connection: sqlite3.Connection, sketch: Sketch, ledger: str) -> None:
+        made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        number = connection.execute(
+            "INSERT INTO budgets (ledger, made, row_count, total) VALUES (?, ?, ?, ?)",
+            (ledger, made, sketch.rows, sketch.total),
+        ).lastrowid
+        connection.executemany(
+            "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)",
+            [(number, *part[:-1], part.numbers.astype("<u8").tobytes()) for part in sketch.parts],
+        )
+
+
+@contextmanager
+def registry_of_its_own() -> Iterator[None]:
+    """For a demonstration: until it ends no other registry is known, and nothing is left of this one."""
+    before = os.environ.get(VARIABLE)
+    with TemporaryDirectory() as folder:
+        os.environ[VARIABLE] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(VARIABLE)
+            if before is not None:
+                os.environ[VARIABLE] = before
+
+
+def _state_folder() -> Path:
+    from platformdirs import user_state_path  # noqa: PLC0415 - guards in memory do not need it
+
+    return user_state_path("reusable-holdout", appauthor=False)

@@ -1,0 +1,224 @@
+"""Rows have one budget: a second one is refused, or marked wherever an answer goes."""
+
+import multiprocessing
+import os
+import pickle
+import stat
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.linear_model import LogisticRegression
+
+from reusable_holdout import InputError, LedgerError, PlanError, ReusableHoldout, SecondBudgetError, verify
+from reusable_holdout.cli import main
+from reusable_holdout.registry import VARIABLE, Registry
+
+ROWS = 600
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(ROWS, 4))
+Y = (X[:, 0] + RNG.normal(size=ROWS) > 0).astype(int)
+FRESH = np.random.default_rng(1).normal(size=(ROWS, 4))
+WISH = {"queries": 20, "charges": 2, "estimate": 0.7}
+
+
+@pytest.fixture(autouse=True)
+def registry(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "registry"))
+    return tmp_path / "registry"
+
+
+def make(ledger, x=X, y=Y, **changes):
+    with ReusableHoldout(x, y, ledger=ledger, **(WISH | changes)) as guard:
+        return guard.digest
+
+
+def made_elsewhere(ledger):
+    try:
+        make(ledger)
+    except SecondBudgetError:
+        return "refused"
+    return "made"
+
+
+def test_a_second_budget_is_refused_in_another_file_or_folder_and_nothing_is_made(tmp_path):
+    make(tmp_path / "guard.db")
+    (tmp_path / "folder").mkdir()
+    for ledger in (tmp_path / "other.db", tmp_path / "folder" / "guard.db"):
+        with pytest.raises(SecondBudgetError, match=r"have one in .*guard\.db.* nothing was made") as caught:
+            make(ledger)
+        assert "guard.on" in str(caught.value)
+        assert not list(ledger.parent.glob(f"{ledger.name}*")) or ledger.name == "guard.db"
+    assert not (tmp_path / "other.db").exists()
+    assert not (tmp_path / "folder" / "guard.db").exists()
+    assert not (tmp_path / "folder" / "guard.db.key").exists()
+
+
+def test_the_same_file_is_resumed_and_one_that_was_removed_is_not_refilled(tmp_path):
+    ledger = tmp_path / "guard.db"
+    assert make(ledger) == make(ledger)
+    for file in tmp_path.glob("guard.db*"):
+        file.unlink()
+    with pytest.raises(SecondBudgetError, match="which holds no guard any more"):
+        make(ledger)
+
+
+def test_another_process_is_refused(tmp_path):
+    make(tmp_path / "guard.db")
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(made_elsewhere, tmp_path / "other.db").result() == "refused"
+
+
+def test_of_processes_that_race_one_gets_a_budget(tmp_path):
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(made_elsewhere, [tmp_path / f"{place}.db" for place in range(4)]))
+    assert sorted(found) == ["made", "refused", "refused", "refused"]
+
+
+def test_a_ledger_on_a_server_is_refused_and_named_without_its_password(tmp_path, server_url):
+    make(tmp_path / "guard.db")
+    with pytest.raises(SecondBudgetError, match=r"guard\.db"):
+        make(server_url, seed=1)
+    make(server_url, x=FRESH, seed=1)
+    with pytest.raises(SecondBudgetError, match="postgresql") as caught:
+        make(tmp_path / "third.db", x=FRESH)
+    assert "password" not in str(caught.value)
+
+
+OTHERS = {
+    "nine in ten rows": (slice(0, ROWS * 9 // 10), lambda x: x),
+    "rows in another order": (np.random.default_rng(2).permutation(ROWS), lambda x: x),
+    "one more column": (slice(None), lambda x: np.c_[x, np.arange(len(x))]),
+    "a data frame": (slice(None), lambda x: pd.DataFrame(x, columns=list("abcd"))),
+}
+
+
+@pytest.mark.parametrize("how", OTHERS)
+def test_the_same_rows_under_another_form_are_refused(how, tmp_path):
+    make(tmp_path / "guard.db")
+    rows, form = OTHERS[how]
+    with pytest.raises(SecondBudgetError, match="these rows have one in"):
+        make(tmp_path / "other.db", x=form(X[rows]), y=Y[rows])
+
+
+def test_labels_alone_are_known_as_a_whole_and_judged_rows_by_their_names(tmp_path):
+    make(tmp_path / "labels.db", x=None)
+    with pytest.raises(SecondBudgetError):
+        make(tmp_path / "again.db", x=None)
+    make(tmp_path / "others.db", x=None, y=1 - Y)
+    ids = [f"task {place}" for place in range(ROWS)]
+    judged = {"x": None, "metric": "score", "spread": 0.3}
+    make(tmp_path / "judged.db", y=ids, **judged)
+    with pytest.raises(SecondBudgetError):
+        make(tmp_path / "more.db", y=ids[: ROWS // 2], **judged)
+
+
+def test_sparse_rows_are_known(tmp_path):
+    sparse = scipy.sparse.random(ROWS, 30, density=0.2, format="csr", rng=np.random.default_rng(3))
+    make(tmp_path / "guard.db", x=sparse)
+    with pytest.raises(SecondBudgetError):
+        make(tmp_path / "other.db", x=sparse[::-1])
+
+
+def test_fresh_rows_have_a_budget_of_their_own(tmp_path):
+    make(tmp_path / "guard.db")
+    make(tmp_path / "other.db", x=FRESH)
+    assert len(Registry(tmp_path / "registry").budgets()) == 2
+
+
+def test_who_insists_is_told_so_by_every_answer_the_ledger_and_its_verification(tmp_path):
+    make(tmp_path / "guard.db")
+    ledger = tmp_path / "other.db"
+    with ReusableHoldout(X, Y, ledger=ledger, another_budget=True, **WISH) as guard:
+        answer = guard.evaluate_predictions(Y, prior=1.0)
+        assert answer.another_budget
+        assert "of rows with another budget" in str(answer)
+        assert (
+            guard.on("brier", tolerance=0.4, vacuous=True).evaluate_predictions(Y, prior=0.0).another_budget
+        )
+        copy = pickle.loads(pickle.dumps(guard))
+        assert copy.evaluate_predictions(Y, prior=1.0).another_budget
+    with ReusableHoldout.open(ledger, X, Y) as again:
+        assert again.evaluate_predictions(Y, prior=1.0).another_budget
+        assert again.final_predictions(Y).another_budget
+    found = verify(ledger)
+    assert found.sound
+    assert found.another_budget
+    assert not verify(tmp_path / "guard.db").another_budget
+
+
+def test_forgetting_marks_later_answers(tmp_path, capsys):
+    make(tmp_path / "guard.db")
+    assert main(["registry", "forget", str(tmp_path / "guard.db")]) == 0
+    with ReusableHoldout(X, Y, ledger=tmp_path / "other.db", **WISH) as guard:
+        assert guard.evaluate_predictions(Y, prior=1.0).another_budget
+    assert main(["registry", "list"]) == 0
+    printed = capsys.readouterr().out
+    assert "(forgotten)" in printed
+    assert str(tmp_path / "other.db") in printed
+    assert main(["registry", "forget", "nowhere.db"]) == 1
+    assert "must be one that rows have a budget in" in capsys.readouterr().err
+
+
+def test_what_was_not_made_takes_no_budget(tmp_path):
+    with pytest.raises(PlanError):
+        make(tmp_path / "guard.db", tolerance=1e-4)
+    with pytest.raises(InputError):
+        make(tmp_path / "guard.db", seed=1, key=bytes(32))
+    make(tmp_path / "other.db")
+
+
+def test_guards_in_memory_are_not_registered(tmp_path, registry):
+    make(None)
+    make(None)
+    assert not registry.exists()
+
+
+def test_the_next_holdout_must_be_of_rows_that_have_no_budget(tmp_path):
+    with ReusableHoldout(X, Y, ledger=tmp_path / "guard.db", **WISH) as guard:
+        with pytest.raises(SecondBudgetError, match="in an epoch before"):
+            guard.rotate(np.r_[X[1:], FRESH[:1]], np.r_[Y[1:], Y[:1]], early=True)
+        assert guard.evaluate_predictions(Y, prior=1.0).query == 1
+        turned = guard.rotate(FRESH, Y, early=True)
+        assert not turned.guard.evaluate_predictions(Y, prior=1.0).another_budget
+    with pytest.raises(SecondBudgetError):
+        make(tmp_path / "other.db", x=FRESH)
+
+
+def test_only_its_owner_can_read_it_and_it_holds_no_value_of_a_row(tmp_path, registry):
+    make(tmp_path / "guard.db")
+    for file in registry.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    content = (registry / "registry.db").read_bytes()
+    assert not any(X[row].tobytes() in content or X[row, :1].tobytes() in content for row in range(ROWS))
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_if_it_was_named_and_a_warning_if_not(
+    tmp_path, monkeypatch
+):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv(VARIABLE, str(blocked))
+    with pytest.raises(LedgerError, match="registry of rows must be writable"):
+        make(tmp_path / "guard.db")
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_STATE_HOME", str(blocked))
+    with pytest.warns(RuntimeWarning, match="is not known"):
+        make(tmp_path / "guard.db")
+
+
+def test_it_can_be_turned_off(tmp_path, monkeypatch, registry):
+    monkeypatch.setenv(VARIABLE, "off")
+    make(tmp_path / "guard.db")
+    make(tmp_path / "other.db")
+    assert not registry.exists()
+    assert main(["registry", "list"]) == 1
+
+
+def test_a_fitted_model_is_asked_as_before(tmp_path):
+    with ReusableHoldout(X, Y, ledger=tmp_path / "guard.db", **WISH) as guard:
+        model = LogisticRegression().fit(FRESH, (FRESH[:, 0] > 0).astype(int))
+        assert guard.evaluate(model, prior=0.7).query == 1
+    assert os.environ[VARIABLE]
