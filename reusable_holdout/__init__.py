@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import (
         Answer,
         Choice,
+        CopiedRowsWarning,
         ParameterFreeLadderWarning,
         ParquetRows,
         Price,
@@ -39,6 +40,7 @@ else:  # the errors alone are here at once: processes that ask nothing need no m
             ".guard": [
                 "Answer",
                 "Choice",
+                "CopiedRowsWarning",
                 "ParameterFreeLadderWarning",
                 "ParquetRows",
                 "Price",
@@ -56,6 +58,7 @@ __all__ = [
     "Answer",
     "BudgetError",
     "Choice",
+    "CopiedRowsWarning",
     "Halted",
     "HandleError",
     "HoldoutError",

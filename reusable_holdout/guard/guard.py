@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, metric_of
+from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
@@ -117,6 +118,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
     LedgerMismatchError, LedgerKeyError, LedgerError
         If the ledger belongs to something else, its key is missing, or it cannot be used.
 
+    Warns
+    -----
+    CopiedRowsWarning
+        If rows with features are exact copies of others, and chance does not explain it; see `groups`.
+
     Notes
     -----
     Making a guard on a ledger that has one resumes it: the same holdout and settings continue the same budget, others
@@ -205,6 +211,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         )
         POLICIES[plan.policy].check(data.bound, ledger)
         plan.check_says_something(vacuous=vacuous)
+        warn_of_copies(data)
         store = MemoryLedger() if ledger is None else _sql_ledger(ledger)
         self._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
 

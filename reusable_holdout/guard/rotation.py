@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds import POLICIES
 from reusable_holdout.guard.record import Record
@@ -174,6 +175,7 @@ class Rotating(Standing, Record):
         )
         POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
         plan.check_says_something(vacuous=vacuous)
+        warn_of_copies(holdout)
         _begin_epoch(self._ledger, Configuration.of(plan, holdout, self._key[0], counts))
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, counts, self._ledger.latest(), self._key)
