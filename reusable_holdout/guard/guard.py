@@ -91,6 +91,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
     groups : array-like of shape (rows,), optional
         Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
         and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
+    largest_group : int, optional
+        With `groups`: each row counts, of a group that is larger as many as this, a fixed choice. The population's mean
+        over rows, of larger groups so many each, is what answers are about then. Name it before you look at the sizes:
+        the plan's rows are as many groups of this size as the rows would fill, a number that is told, rounded, and
+        priced. Not with an exam.
     prevalence : float, sequence of float or dict, optional
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
@@ -176,6 +181,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_group: int | None = None,
         prevalence: Any = None,
         vacuous: bool = False,
     ) -> None:
@@ -186,6 +192,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
+            largest_group=largest_group,
             exam=exam,
         )
         counts = priced(data.bound, prevalence)
@@ -258,7 +265,16 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
         known = configuration.classes if classes is None else classes
         exam = configuration.exam or None
-        data = PrivateData(X, y, chosen, classes=known, sample_weight=sample_weight, groups=groups, exam=exam)
+        data = PrivateData(
+            X,
+            y,
+            chosen,
+            classes=known,
+            sample_weight=sample_weight,
+            groups=groups,
+            largest_group=None if groups is None else configuration.metric.get("largest_group"),
+            exam=exam,
+        )
         counts = priced(data.bound, None if configuration.counts is None else configuration.counts.prevalence)
         plan = Plan.from_record(configuration.plan)
         guard = cls.__new__(cls)
@@ -278,7 +294,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         self.close()
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._holdout.rows.every.counted_rows:,} rows"
+        every = self._holdout.rows.every
+        units = f"{every.counted_rows:,} rows" if every.groups is None else f"{len(every.groups):,} groups"
+        about = f"{self.metric.name}, {units}"
         try:
             state = self._state()
         except HoldoutError:

@@ -40,6 +40,7 @@ class PrivateData:
         Labels; of judged scores ids.
     metric : Metric
     classes, sample_weight, groups : array-like or None
+    largest_group : int or None
         As for :meth:`Metric.bind`.
     exam : float, int, numpy.ndarray of bool or None
         Of the rows, those that are kept for the final; see :func:`bind_rows`.
@@ -66,6 +67,7 @@ class PrivateData:
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_group: int | None = None,
         exam: float | NDArray[np.bool_] | None = None,
     ) -> None:
         X, y = rows_and_labels(X, y)
@@ -75,9 +77,16 @@ class PrivateData:
                 f"{type(X).__name__}; ask with evaluate_predictions; nothing was made"
             )
         self.rows = bind_rows(
-            metric, y, classes=classes, sample_weight=sample_weight, groups=groups, exam=exam
+            metric,
+            y,
+            classes=classes,
+            sample_weight=sample_weight,
+            groups=groups,
+            largest_group=largest_group,
+            exam=exam,
         )
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
+        self.largest_group = largest_group
         self.bound = self.rows.asked
         if X is None:
             return

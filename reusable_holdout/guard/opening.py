@@ -86,6 +86,7 @@ class Opening(NamedTuple):
             classes=known,
             sample_weight=self.sample_weight,
             groups=rows.groups,
+            largest_group=rows.largest_group,
             exam=rows.rows.kept,
         )
         own, bound = data.rows, data.bound
@@ -125,7 +126,7 @@ class Opening(NamedTuple):
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [first, *transcript.views()]
             number = len(before)
-            known = next((one for one in before if one.metric == metric), None)
+            known = next((one for one in before if one.knows_of(metric)), None)
             plan, counts = self._planned(rows, exact, number, None if known is None else known.counts)
             view = View(
                 number=number,

@@ -95,6 +95,7 @@ class Rotating(Standing, Record):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_group: int | None = None,
         prevalence: Any = None,
         vacuous: bool = False,
         early: bool = False,
@@ -116,6 +117,8 @@ class Rotating(Standing, Record):
             Weights of the new rows.
         groups : array-like of shape (rows,), optional
             Groups of the new rows; needed if those of the old ones had some.
+        largest_group : int, optional
+            By default the same as before.
         prevalence : float, sequence of float or dict, optional
             By default the same guess as before.
         vacuous : bool
@@ -160,6 +163,7 @@ class Rotating(Standing, Record):
             classes=known,
             sample_weight=sample_weight,
             groups=groups,
+            largest_group=self._holdout.largest_group if largest_group is None else largest_group,
             exam=self._holdout.rows.exam_share,
         )
         guessed = None if self._view.counts is None else self._view.counts.prevalence

@@ -36,19 +36,20 @@ __all__ = ["VIEW", "Counts", "Facts", "View", "as_guessed", "plan_numbers", "pri
 VIEW = "view"
 """Kind of the rows that open a view."""
 
+_SIZES = ("largest_group", "groups", "weights")  # in a metric's description: what sizes of groups follow from
 _EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was told of the class counts.
+    """What was told of the class counts, or of the sizes of groups.
 
     Attributes
     ----------
     prevalence : list of float
-        Class shares that were guessed.
+        Class shares that were guessed; none are of the sizes of groups.
     place : int
-        Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the rows of such classes they are worth.
+        Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the guessed rows they are worth.
     """
 
     prevalence: list[float]
@@ -122,6 +123,18 @@ class View(Facts):
     kind: ClassVar[str] = VIEW
 
     @property
+    def tells_of(self) -> str:
+        """Facts about the rows that it may tell, in words."""
+        return "group sizes" if _SIZES[0] in self.metric else "class counts"
+
+    def knows_of(self, metric: dict[str, Any]) -> bool:
+        """Whether what it knows of the counts is what another metric rests on: one of the same groups, or itself."""
+        same_groups = _SIZES[0] in metric and all(
+            self.metric.get(name) == metric.get(name) for name in _SIZES
+        )
+        return same_groups or self.metric == metric
+
+    @property
     def nats(self) -> float:
         """What opening it cost."""
         return self.counts.nats if self.tells else 0.0  # type: ignore[union-attr]
@@ -167,7 +180,7 @@ class View(Facts):
 
 
 def priced(bound: BoundMetric, prevalence: object = None, told: Counts | None = None) -> Counts | None:
-    """Let a metric that is conditional on class counts rest on what is told of them; None for others.
+    """Let a metric that is conditional on class counts or group sizes rest on what is told; None for others.
 
     Parameters
     ----------
@@ -190,7 +203,7 @@ def priced(bound: BoundMetric, prevalence: object = None, told: Counts | None = 
                 f"prevalence= is about classes, and metric {bound.metric.name!r} has none; leave it out"
             )
         return None
-    guessed = checked_prevalence(prevalence, bound.classes) if told is None else told.prevalence
+    guessed = _guessed(bound, prevalence) if told is None else told.prevalence
     numbers = numbers_at(bound, guessed)
     if told is None:
         told = Counts(guessed, COUNTS.place(factor_to_tell(bound, numbers, rests) * _EXACT))
@@ -203,7 +216,12 @@ def as_guessed(bound: BoundMetric, prevalence: object, told: Counts | None) -> N
     if told is not None:
         priced(bound, told=told)
     elif any(rests_on_counts(bound)):
-        bound.told(numbers_at(bound, checked_prevalence(prevalence, bound.classes)))
+        bound.told(numbers_at(bound, _guessed(bound, prevalence)))
+
+
+def _guessed(bound: BoundMetric, prevalence: object) -> list[float]:
+    """Class shares that are guessed; none where it is sizes of groups that are told."""
+    return [] if bound.groups is not None else checked_prevalence(prevalence, bound.classes)
 
 
 def plan_numbers(rows: BoundRows) -> dict[str, Any]:
