@@ -1,12 +1,14 @@
 """Rows that belong together: whether the promise holds, and how wide the intervals are.
 
 Every user of a product leaves ten rows, and a model is right about most of a user's rows or wrong about most of them:
-the correlation within a user is .63. Or each row is there twenty times. Fifty questions are fixed beforehand, each
-about another model. A guard that takes the rows for independent draws is narrow, and often wrong; with `groups=` a
-user, or a row with its copies, is one draw.
+the correlation within a user is .63. Or each row is there twenty times. Or users leave one row to twenty, and models
+are the better the more rows a user has: there the mean over all rows is asked for. Fifty questions are fixed
+beforehand, each about another model. A guard that takes the rows for independent draws is narrow, and often wrong; with
+`groups=` a user, or a row with its copies, is one draw, and with `largest_group=` each of its rows counts.
 
     python examples/groups.py             # 1,000 runs of each
     python examples/groups.py --quick
+    python examples/groups.py --rows unequal --runs 200
 """
 
 from __future__ import annotations
@@ -30,45 +32,86 @@ CORRELATION = 0.63
 
 
 class Rows(NamedTuple):
-    """How the rows of a holdout come."""
+    """How the rows of a holdout come.
+
+    Attributes
+    ----------
+    name : str
+    least, most : int
+        Rows of a group, all numbers between them equally often.
+    correlation : float
+        Of a model's mistakes within a group.
+    slope : float
+        By how much models are the better for each row of a group.
+    """
 
     name: str
-    size: int  # of a group
-    correlation: float  # of a model's mistakes within it
+    least: int
+    most: int
+    correlation: float
+    slope: float = 0.0
+
+    @property
+    def largest(self) -> int | None:
+        """Largest size that is declared, where each row counts."""
+        return None if self.least == self.most else self.most
+
+    @property
+    def accuracy(self) -> float:
+        """Of each model, over all rows of the population."""
+        sizes = np.arange(self.least, self.most + 1)
+        return float(np.average(self.accuracies(sizes), weights=sizes))
+
+    def accuracies(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of each model, on groups of these sizes."""
+        return ACCURACY + self.slope * (sizes - (self.least + self.most) / 2.0)
+
+    def sizes(self, seed: int) -> NDArray[np.int64]:
+        """Rows of each group of a holdout."""
+        return np.random.default_rng([1, seed]).integers(self.least, self.most, GROUPS, endpoint=True)
 
     @property
     def spread(self) -> float:
         """Standard deviation of a group's mean."""
+        size = (self.least + self.most) / 2.0
         return math.sqrt(
-            ACCURACY * (1.0 - ACCURACY) * (self.correlation + (1.0 - self.correlation) / self.size)
+            self.accuracy * (1.0 - self.accuracy) * (self.correlation + (1.0 - self.correlation) / size)
         )
 
 
-KINDS = (Rows("10 rows of each user", 10, CORRELATION), Rows("each row 20 times", 20, 1.0))
+KINDS = {
+    "users": Rows("10 rows of each user", 10, 10, CORRELATION),
+    "copies": Rows("each row 20 times", 20, 20, 1.0),
+    "unequal": Rows("1 to 20 rows of a user", 1, 20, CORRELATION, slope=0.01),
+}
 
 
-def mistakes(rng: np.random.Generator, rows: Rows) -> NDArray[np.int64]:
-    """Predictions of each model about labels that are all 1, the question first: right with probability `ACCURACY`.
+def mistakes(rng: np.random.Generator, rows: Rows, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Predictions of each model about labels that are all 1, the question first: right as often as its accuracy says.
 
     A row takes its user's coin with a probability whose square is the correlation, else one of its own.
     """
-    users = rng.random((QUESTIONS, GROUPS)) < ACCURACY
-    own = rng.random((QUESTIONS, GROUPS, rows.size)) < ACCURACY
-    theirs = rng.random((QUESTIONS, GROUPS, rows.size)) < np.sqrt(rows.correlation)
-    return np.where(theirs, users[:, :, None], own).reshape(QUESTIONS, -1).astype(np.int64)
+    groups, chances = np.repeat(np.arange(GROUPS), sizes), rows.accuracies(sizes)
+    users = rng.random((QUESTIONS, GROUPS)) < chances
+    own = rng.random((QUESTIONS, len(groups))) < chances[groups]
+    theirs = rng.random((QUESTIONS, len(groups))) < np.sqrt(rows.correlation)
+    return np.where(theirs, users[:, groups], own).astype(np.int64)
 
 
-def guard_of(rows: Rows, size: int, *, grouped: bool, seed: int, reveals: int = 0) -> ReusableHoldout:
+def guard_of(
+    rows: Rows, sizes: NDArray[np.int64], *, grouped: bool, seed: int, reveals: int = 0
+) -> ReusableHoldout:
     """Guard of so many rows of each group, whose labels are all 1."""
     return ReusableHoldout(
         None,
-        np.ones(GROUPS * size, dtype=np.int64),
-        groups=np.repeat(np.arange(GROUPS), size) if grouped else None,
+        np.ones(sizes.sum(), dtype=np.int64),
+        groups=np.repeat(np.arange(GROUPS), sizes) if grouped else None,
+        largest_group=rows.largest if grouped else None,
         classes=[0, 1],
         queries=QUESTIONS,
         charges=1,
         reveals=reveals,
-        estimate=ACCURACY,
+        estimate=rows.accuracy,
         spread=rows.spread if grouped else None,
         seed=seed,
         vacuous=True,  # room for fifty reveals leaves no tolerance that says anything: their intervals are tested
@@ -77,21 +120,23 @@ def guard_of(rows: Rows, size: int, *, grouped: bool, seed: int, reveals: int = 
 
 def one_run(rows: Rows, *, grouped: bool, seed: int) -> bool:
     """Whether all intervals of fifty questions hold."""
-    guard = guard_of(rows, rows.size, grouped=grouped, seed=seed, reveals=QUESTIONS)
-    models = mistakes(np.random.default_rng(seed), rows)
-    answers = (guard.reveal_predictions(one, prior=ACCURACY) for one in models)
-    return all(answer.low <= ACCURACY <= answer.high for answer in answers)
+    sizes, truth = rows.sizes(seed), rows.accuracy
+    guard = guard_of(rows, sizes, grouped=grouped, seed=seed, reveals=QUESTIONS)
+    models = mistakes(np.random.default_rng(seed), rows, sizes)
+    answers = (guard.reveal_predictions(one, prior=truth) for one in models)
+    return all(answer.low <= truth <= answer.high for answer in answers)
 
 
 def width(rows: Rows, *, grouped: bool) -> float:
     """Half-width of a final's interval, nothing charged, of groups or of as many single rows."""
-    return guard_of(rows, rows.size if grouped else 1, grouped=grouped, seed=0).plan.final_half_width()
+    sizes = rows.sizes(0) if grouped else np.ones(GROUPS, dtype=np.int64)
+    return guard_of(rows, sizes, grouped=grouped, seed=0).plan.final_half_width()
 
 
-def table(runs: int, *, jobs: int) -> pd.DataFrame:
-    """Both kinds of rows, with and without `groups=`."""
+def table(kinds: list[str], runs: int, *, jobs: int) -> pd.DataFrame:
+    """Each kind of rows, with and without `groups=`."""
     found = []
-    for rows in KINDS:
+    for rows in (KINDS[kind] for kind in kinds):
         for grouped in (False, True):
             held = sum(
                 Parallel(n_jobs=jobs)(
@@ -120,11 +165,12 @@ def main(arguments: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=1_000, help="of each line")
+    parser.add_argument("--rows", nargs="+", choices=list(KINDS), default=list(KINDS), help="how they come")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="40 runs")
     options = parser.parse_args(arguments)
     print(f"{GROUPS} groups, {QUESTIONS} fixed questions, confidence 0.95\n")
-    found = table(min(40, options.runs) if options.quick else options.runs, jobs=options.jobs)
+    found = table(options.rows, min(40, options.runs) if options.quick else options.runs, jobs=options.jobs)
     print(found.to_string(index=False, float_format="{:.3f}".format, na_rep=""))
 
 

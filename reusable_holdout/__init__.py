@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import (
         Answer,
         Choice,
+        CopiedRowsWarning,
         ParameterFreeLadderWarning,
         ParquetRows,
         Price,
@@ -40,6 +41,7 @@ else:  # the errors alone are here at once: processes that ask nothing need no m
             ".guard": [
                 "Answer",
                 "Choice",
+                "CopiedRowsWarning",
                 "ParameterFreeLadderWarning",
                 "ParquetRows",
                 "Price",
@@ -57,6 +59,7 @@ __all__ = [
     "Answer",
     "BudgetError",
     "Choice",
+    "CopiedRowsWarning",
     "Halted",
     "HandleError",
     "HoldoutError",

@@ -2,6 +2,7 @@
 
 from reusable_holdout.guard.answer import Answer, Choice, Guardrail
 from reusable_holdout.guard.chunks import ParquetRows
+from reusable_holdout.guard.copies import CopiedRowsWarning
 from reusable_holdout.guard.expected_guard import check_is_guard
 from reusable_holdout.guard.guard import ReusableHoldout
 from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
@@ -14,6 +15,7 @@ from reusable_holdout.guard.verification import Verification, verify
 __all__ = [
     "Answer",
     "Choice",
+    "CopiedRowsWarning",
     "Guardrail",
     "ParameterFreeLadderWarning",
     "ParquetRows",

@@ -153,21 +153,24 @@ class Configuration(Facts):
                 f"differ); {_MISMATCH}; use the same data, or another ledger"
             )
         mine, theirs = asdict(self), asdict(stored)
+        _check_unchanged(mine["metric"], theirs["metric"])
         for part, parameter in _RESUMED_WITH.items():
             if mine[part] != theirs[part]:
                 raise LedgerMismatchError(
                     f"the {part} must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
                     f"{parameter}="
                 )
-        for part in ("metric", "plan"):
-            for name in mine[part] | theirs[part]:  # one may have what the other lacks, such as weights
-                value, stated = mine[part].get(name), theirs[part].get(name)
-                if stated != value:
-                    raise LedgerMismatchError(
-                        f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and "
-                        f"{value!r} was asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows "
-                        "and another ledger"
-                    )
+        _check_unchanged(mine["plan"], theirs["plan"])
+
+
+def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    for name in mine | theirs:  # one may have what the other lacks, such as weights
+        value, stated = mine.get(name), theirs.get(name)
+        if stated != value:
+            raise LedgerMismatchError(
+                f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and {value!r} was "
+                f"asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows and another ledger"
+            )
 
 
 def metric_of(description: dict[str, Any]) -> Metric:
@@ -180,7 +183,11 @@ def metric_of(description: dict[str, Any]) -> Metric:
     """
     try:
         return described_metric(
-            {name: part for name, part in description.items() if name not in {"weights", "groups"}}
+            {
+                name: part
+                for name, part in description.items()
+                if name not in {"weights", "groups", "largest_group"}
+            }
         )
     except InputError:
         raise InputError(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     NewDigest = Callable[[], "hashlib.blake2b"]
 
-__all__ = ["holdout_digest", "predictions_digest"]
+__all__ = ["canonical_type", "holdout_digest", "named_columns", "predictions_digest"]
 
 _LEAF = 1 << 22  # bytes; up to so many are digested in one go
 _THREADS = 2  # more than two wait for the memory
@@ -67,7 +67,7 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
     whole = new()
     for part in (X, y):
         columns: dict[str, _Column] = {}
-        for name, array in _named(part):
+        for name, array in named_columns(part):
             columns.setdefault(name, _Column(new)).add(array)
         _add_framed(whole, f"{len(columns)} columns".encode())
         for name, column in columns.items():
@@ -76,11 +76,11 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
     return whole.digest()
 
 
-def _named(part: Any) -> Iterator[tuple[str, Any]]:
+def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
     """Columns of each chunk, one after the other; an array has one without a name."""
     if isinstance(part, ChunkedRows):
         for chunk in part.chunks():
-            yield from _named(chunk)
+            yield from named_columns(chunk)
     elif hasattr(part, "tocsr"):
         matrix = part.tocsr(copy=True)
         matrix.sum_duplicates()
@@ -135,7 +135,7 @@ class _Column:
         elif kind == "f":
             self._digest.update((block.astype(np.float64, order="C") + 0.0).data)  # one zero
         else:
-            self._digest.update(np.ascontiguousarray(block, _canonical(block.dtype)).view(np.uint8).data)
+            self._digest.update(np.ascontiguousarray(block, canonical_type(block.dtype)).view(np.uint8).data)
 
     def _words(self, block: NDArray[Any]) -> Iterable[bytes]:
         for value in block.ravel().tolist():
@@ -149,11 +149,11 @@ class _Column:
     def _form_of(self, piece: NDArray[Any] | CodedLabels) -> str:
         if isinstance(piece, CodedLabels):
             return "text ()"
-        kind = "text" if piece.dtype.kind in "OUST" else _canonical(piece.dtype).str
+        kind = "text" if piece.dtype.kind in "OUST" else canonical_type(piece.dtype).str
         return f"{kind} {piece.shape[1:]}"
 
 
-def _canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def canonical_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Type in which equal values have equal bytes."""
     if dtype.kind == "f":
         return np.dtype(np.float64)

@@ -67,6 +67,7 @@ def bind_rows(
     classes: ArrayLike | None,
     sample_weight: ArrayLike | None,
     groups: ArrayLike | None,
+    largest_group: int | None = None,
     exam: float | NDArray[np.bool_] | None,
     opened: bool = False,
 ) -> BoundRows:
@@ -74,7 +75,7 @@ def bind_rows(
 
     Parameters
     ----------
-    metric, y, classes, sample_weight, groups
+    metric, y, classes, sample_weight, groups, largest_group
         As for :meth:`Metric.bind`.
     exam : float, int, numpy.ndarray of bool or None
         Share of the rows, their number, or which they are. With groups whole groups are kept, and counted.
@@ -87,7 +88,12 @@ def bind_rows(
         If data and metric do not fit, or no row is left to be asked.
     """
     bind = partial(bound_or_undefined, metric, y) if opened else partial(metric.bind, y)
-    every = bind(classes=classes, sample_weight=sample_weight, groups=groups)
+    every = bind(classes=classes, sample_weight=sample_weight, groups=groups, largest_group=largest_group)
+    if largest_group is not None and exam is not None:
+        raise InputError(
+            "an exam's interval is by a bound that is not known for means over the rows of groups; got exam= and "
+            "largest_group=; nothing was made; leave one of them out"
+        )
     kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every)
     if kept is None:
         return BoundRows(every, every, None, None)

@@ -9,6 +9,7 @@ from reusable_holdout.errors import HoldoutError, LedgerError, SecondBudgetError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration, metric_of
+from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
@@ -92,6 +93,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
     groups : array-like of shape (rows,), optional
         Names of what rows belong to, such as users or documents, whose rows are not independent: a group is one draw
         and counts once, with the mean of its rows; the plan's rows are groups. For means of losses.
+    largest_group : int, optional
+        With `groups`: each row counts, of a group that is larger as many as this, a fixed choice. The population's mean
+        over rows, of larger groups so many each, is what answers are about then. Name it before you look at the sizes:
+        the plan's rows are as many groups of this size as the rows would fill, a number that is told, rounded, and
+        priced. Not with an exam.
     prevalence : float, sequence of float or dict, optional
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
@@ -123,6 +129,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         If the rows, or some of them, have a budget in another ledger; nothing was made.
     LedgerMismatchError, LedgerKeyError, LedgerError
         If the ledger belongs to something else, its key is missing, or it cannot be used.
+
+    Warns
+    -----
+    CopiedRowsWarning
+        If rows with features are exact copies of others, and chance does not explain it; see `groups`.
 
     Notes
     -----
@@ -177,6 +188,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_group: int | None = None,
         prevalence: Any = None,
         vacuous: bool = False,
         another_budget: bool = False,
@@ -188,6 +200,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
+            largest_group=largest_group,
             exam=exam,
         )
         by_ratio = decided_as_ratio(
@@ -220,6 +233,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         )
         POLICIES[plan.policy].check(data.bound, ledger)
         plan.check_says_something(vacuous=vacuous)
+        warn_of_copies(data)
         with _new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
             self._begin(
                 data, plan, counts, store, find_key(store, key=key, seed=seed), another_budget=another
@@ -268,7 +282,16 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
         known = configuration.classes if classes is None else classes
         exam = configuration.exam or None
-        data = PrivateData(X, y, chosen, classes=known, sample_weight=sample_weight, groups=groups, exam=exam)
+        data = PrivateData(
+            X,
+            y,
+            chosen,
+            classes=known,
+            sample_weight=sample_weight,
+            groups=groups,
+            largest_group=None if groups is None else configuration.metric.get("largest_group"),
+            exam=exam,
+        )
         plan, told = Plan.from_record(configuration.plan), configuration.counts
         counts = priced(data.bound, None if told is None else told.guessed, by_ratio=plan.family == "ratio")
         guard = cls.__new__(cls)
@@ -288,7 +311,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         self.close()
 
     def __repr__(self) -> str:
-        about = f"{self.metric.name}, {self._holdout.rows.every.counted_rows:,} rows"
+        every = self._holdout.rows.every
+        units = f"{every.counted_rows:,} rows" if every.groups is None else f"{len(every.groups):,} groups"
+        about = f"{self.metric.name}, {units}"
         try:
             state = self._state()
         except HoldoutError:

@@ -40,6 +40,7 @@ class PrivateData:
         Labels; of judged scores ids.
     metric : Metric
     classes, sample_weight, groups : array-like or None
+    largest_group : int or None
         As for :meth:`Metric.bind`.
     exam, opened
         As for :func:`bind_rows`.
@@ -66,6 +67,7 @@ class PrivateData:
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_group: int | None = None,
         exam: float | NDArray[np.bool_] | None = None,
         opened: bool = False,
     ) -> None:
@@ -81,10 +83,12 @@ class PrivateData:
             classes=classes,
             sample_weight=sample_weight,
             groups=groups,
+            largest_group=largest_group,
             exam=exam,
             opened=opened,
         )
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
+        self.largest_group = largest_group
         self.bound = self.rows.asked
         if X is None:
             return

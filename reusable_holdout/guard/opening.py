@@ -91,6 +91,7 @@ class Opening(NamedTuple):
             classes=known,
             sample_weight=self.sample_weight,
             groups=rows.groups,
+            largest_group=rows.largest_group,
             exam=rows.rows.kept,
             opened=True,
         )
@@ -143,7 +144,7 @@ class Opening(NamedTuple):
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [first, *transcript.views()]
             number = len(before)
-            known = next((one for one in before if one.metric == metric and _tell(one.counts)), None)
+            known = next((one for one in before if one.knows_of(metric) and _tell(one.counts)), None)
             counts = priced(
                 bound.told(exact),
                 self.prevalence,

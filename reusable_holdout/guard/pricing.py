@@ -57,7 +57,7 @@ def decided_as_ratio(
 def priced(
     bound: BoundMetric, prevalence: object = None, told: Counts | None = None, *, by_ratio: bool = False
 ) -> Counts | None:
-    """Let a metric that is conditional on class counts rest on what is told of them; None for others.
+    """Let a metric that is conditional on class counts or group sizes rest on what is told; None for others.
 
     Parameters
     ----------
@@ -85,7 +85,9 @@ def priced(
             checked_prevalence(prevalence, bound.classes)
         return None
     guessed = told.prevalence if told is not None else []
-    if told is None and bound.classes is not None:
+    if (
+        told is None and bound.classes is not None and bound.groups is None
+    ):  # of groups it is sizes that are told
         guessed = checked_prevalence(prevalence, bound.classes)
     if by_ratio:
         return Counts(guessed, None)

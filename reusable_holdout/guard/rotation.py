@@ -9,6 +9,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds import POLICIES
 from reusable_holdout.guard.pricing import plan_numbers, priced
@@ -95,6 +96,7 @@ class Rotating(Standing, Record):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_group: int | None = None,
         prevalence: Any = None,
         vacuous: bool = False,
         another_budget: bool = False,
@@ -117,6 +119,8 @@ class Rotating(Standing, Record):
             Weights of the new rows.
         groups : array-like of shape (rows,), optional
             Groups of the new rows; needed if those of the old ones had some.
+        largest_group : int, optional
+            By default the same as before.
         prevalence : float, sequence of float or dict, optional
             By default the same guess as before.
         vacuous : bool
@@ -163,6 +167,7 @@ class Rotating(Standing, Record):
             classes=known,
             sample_weight=sample_weight,
             groups=groups,
+            largest_group=self._holdout.largest_group if largest_group is None else largest_group,
             exam=self._holdout.rows.exam_share,
         )
         guessed = None if self._view.counts is None else self._view.counts.guessed
@@ -185,6 +190,7 @@ class Rotating(Standing, Record):
         )
         POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
         plan.check_says_something(vacuous=vacuous)
+        warn_of_copies(holdout)
         with claimed(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
             _begin_epoch(
                 self._ledger, Configuration.of(plan, holdout, self._key[0], counts, another_budget=another)

@@ -78,7 +78,7 @@ class Transcript(Recorded):
             fits = int(transaction.last_value(VIEW, 0, "") or 0) + 1 == view.number
             if row is None and reason is None and fits:
                 if view.tells and kinds.policy.halt_reason(state) is None:
-                    kinds.reveal.check_affordable(COUNTS.worst, state, "telling class counts")
+                    kinds.reveal.check_affordable(COUNTS.worst, state, f"telling {view.tells_of}")
                 row = view.row(state, digest, name)
                 transaction.append([row])
         if reason is not None:

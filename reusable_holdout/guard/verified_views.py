@@ -87,10 +87,10 @@ class Views:
             yield "a view takes no charge and no query, and costs what was told for it"
         known = view.counts is not None and view.counts.place is not None and not view.tells
         if known and not any(
-            (one.number, one.metric, one.counts) == (view.told_by, view.metric, view.counts)
+            (one.number, one.counts) == (view.told_by, view.counts) and one.knows_of(view.metric)
             for one in self._views[:-1]
         ):
-            yield "what it knows of the class counts was not told before"
+            yield f"what it knows of the {view.tells_of} was not told before"
         if (row.prior, row.threshold, row.low, row.high, row.batch) != (0.0, 0.0, 0.0, 0.0, row.query):
             yield "a view has no value and no interval"
         own = self._kinds[0]
@@ -100,4 +100,4 @@ class Views:
             yield "it was opened after a final"
         room = reveal.certificate.room(charges=state.charges, nats=state.nats) + _SAME
         if view.tells and policy.halt_reason(state) is None and room < COUNTS.worst:
-            yield "what it told of the class counts could have broken a promise of the plan"
+            yield f"what it told of the {view.tells_of} could have broken a promise of the plan"

@@ -27,18 +27,20 @@ __all__ = ["VIEW", "Counts", "Facts", "View"]
 VIEW = "view"
 """Kind of the rows that open a view."""
 
+_SIZES = ("largest_group", "groups", "weights")  # in a metric's description: what sizes of groups follow from
+
 
 @dataclass(frozen=True)
 class Counts:
-    """What was guessed of the class counts, and told.
+    """What was guessed of the class counts, and told of them, or of the sizes of groups.
 
     Attributes
     ----------
     prevalence : list of float
-        Class shares that were guessed; empty where there are no classes.
+        Class shares that were guessed; empty where there are no classes, and of the sizes of groups.
     place : int or None
-        Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the rows of such classes they are worth; None
-        where nothing rests on them, and nothing was told.
+        Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the guessed rows they are worth; None where
+        nothing rests on them, and nothing was told.
     """
 
     prevalence: list[float]
@@ -128,6 +130,18 @@ class View(Facts):
         if self.plan is None:
             raise self.unknown()
         return self.plan
+
+    @property
+    def tells_of(self) -> str:
+        """Facts about the rows that it may tell, in words."""
+        return "group sizes" if _SIZES[0] in self.metric else "class counts"
+
+    def knows_of(self, metric: dict[str, Any]) -> bool:
+        """Whether what it knows of the counts is what another metric rests on: one of the same groups, or itself."""
+        same_groups = _SIZES[0] in metric and all(
+            self.metric.get(name) == metric.get(name) for name in _SIZES
+        )
+        return same_groups or self.metric == metric
 
     @property
     def nats(self) -> float:

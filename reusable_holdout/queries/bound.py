@@ -63,6 +63,8 @@ class BoundMetric(HoldsLabels):
         Public weights.
     groups : array-like of shape (rows,), optional
         Which rows belong together; public.
+    largest_group : int, optional
+        Rows of a group that count at most; then each of these counts, not each group once.
 
     Attributes
     ----------
@@ -110,6 +112,7 @@ class BoundMetric(HoldsLabels):
         classes: object | None = None,
         sample_weight: object | None = None,
         groups: object | None = None,
+        largest_group: int | None = None,
     ) -> None:
         self.metric = metric
         self.classes: NDArray[Any] | None = None
@@ -120,7 +123,7 @@ class BoundMetric(HoldsLabels):
         if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
             weights = None
         self.weights_digest = None if weights is None else weights.digest
-        self.groups = None if groups is None else Groups(groups, targets.rows)
+        self.groups = _groups(groups, targets.rows, largest_group)
         self.statistic = _statistic(metric, targets, weights, self.groups)
         self.rows = targets.rows
         self.counted_rows = targets.rows if weights is None else len(weights.chosen)
@@ -222,6 +225,8 @@ class BoundMetric(HoldsLabels):
             described["weights"] = self.weights_digest
         if self.groups is not None:
             described["groups"] = self.groups.digest
+            if self.groups.largest is not None:
+                described["largest_group"] = self.groups.largest
         return described
 
     def prepare(self, predictions: object) -> NDArray[Any]:
@@ -304,6 +309,16 @@ class BoundMetric(HoldsLabels):
         return self.statistic.score(prepared)
 
 
+def _groups(names: object, rows: int, largest: int | None) -> Groups | None:
+    if names is not None:
+        return Groups(names, rows, largest)
+    if largest is not None:
+        raise InputError(
+            "largest_group is of groups; got no groups=; name the group of each row, or leave it out"
+        )
+    return None
+
+
 def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, Form]:
     """What the rows hold, and the form of what is compared with it."""
     if metric.response not in {"values", "judged"}:
@@ -338,8 +353,8 @@ def _statistic(metric: Metric, targets: Targets, weights: Weights | None, groups
         return OfRows(targets.rows, weights.chosen, part)
     if groups is not None:
         raise InputError(
-            "with groups sample_weight must be 0 or one other number, which makes a slice, for each group counts once; "
-            "got several numbers; leave one of them out"
+            "with groups sample_weight must be 0 or one other number, which makes a slice, for each group counts once, "
+            "or each of its rows; got several numbers; leave one of them out"
         )
     return weighted(_of_all(metric, targets), weights, name=metric.name)
 

@@ -1,7 +1,8 @@
 """What the class counts of private labels change: the public numbers of a metric that is conditional on them.
 
 Class counts are a fact about the rows. Where a metric's confidence bound rests on them, how far its numbers are from
-those at class shares that were guessed beforehand must be told, and paid for.
+those at class shares that were guessed beforehand must be told, and paid for. So are the sizes of groups, where each of
+their rows counts: what is guessed of them is half of the largest.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class PublicNumbers(NamedTuple):
 
 
 def rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
-    """Which public numbers of a metric depend on how many rows each class has, whatever the labels are."""
+    """Which public numbers of a metric depend on how many rows each class or group has, whatever the labels are."""
+    if _rests_on_sizes(bound):
+        return (True, True, True)
     metric = bound.metric
     own = metric.loss is not None or (metric.differences is not None and not callable(metric.differences))
     if bound.classes is None or own:  # a user's own loss is a mean, and differences that are named are named
@@ -76,7 +79,12 @@ def rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
 
 
 def numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumbers:
-    """Public numbers if the classes had these shares of the rows."""
+    """Public numbers if the classes had these shares of the rows, or groups were half as large as they may be."""
+    if _rests_on_sizes(bound):
+        groups: Any = bound.groups
+        share = Fraction(bound.counted_rows, bound.rows)
+        rows = max(1, math.floor(share * len(groups) * Fraction(groups.largest + 1, 2 * groups.largest)))
+        return PublicNumbers(Fraction(1, rows), 1.0 / rows, rows)
     shares = np.array(prevalence)
     counts = np.maximum(1, np.floor(shares * bound.counted_rows).astype(np.int64))
     counts[int(np.argmax(shares))] += bound.counted_rows - counts.sum()
@@ -131,6 +139,10 @@ def checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list
             f"list in the order of the sorted classes or a dict; got {prevalence!r}; nothing was made"
         )
     return found
+
+
+def _rests_on_sizes(bound: BoundMetric) -> bool:
+    return bound.groups is not None and bound.groups.largest not in (None, 1)
 
 
 def _tried(bound: BoundMetric, counts: NDArray[np.int64]) -> BoundMetric:

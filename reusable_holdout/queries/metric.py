@@ -136,6 +136,7 @@ class Metric:
         classes: object | None = None,
         sample_weight: object | None = None,
         groups: object | None = None,
+        largest_group: int | None = None,
     ) -> BoundMetric:
         """Bind to private labels.
 
@@ -157,6 +158,8 @@ class Metric:
         groups : array-like of shape (rows,), optional
             Names of what rows belong to, such as users: a group is one independent draw and counts once, with the mean
             of its rows. For means of losses (and "rmse"). They are public.
+        largest_group : int, optional
+            With `groups`: each row counts, of a larger group as many as this. For means of losses.
 
         Raises
         ------
@@ -172,7 +175,14 @@ class Metric:
         >>> resolve_metric("accuracy").bind(["no", "yes", "no"])
         <BoundMetric: accuracy, 3 rows>
         """
-        return BoundMetric(self, y, classes=classes, sample_weight=sample_weight, groups=groups)
+        return BoundMetric(
+            self,
+            y,
+            classes=classes,
+            sample_weight=sample_weight,
+            groups=groups,
+            largest_group=largest_group,
+        )
 
     def measure(
         self,

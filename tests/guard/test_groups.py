@@ -118,6 +118,9 @@ def test_groups_of_equal_rows_are_as_many_draws_as_groups_and_rows_would_say_mor
 def test_a_final_of_groups_is_narrower_than_as_many_rows_of_the_largest_spread_would_have_it():
     with make() as guard:
         assert guard.plan.rows == COUNT
+        assert f"accuracy, {COUNT} groups, 0 of 40 queries" in repr(
+            guard
+        )  # how many rows is a fact about them
         answer = guard.final_predictions(guesses(0.7))
     assert answer.value == pytest.approx(mean_of_groups(guesses(0.7) == LABELS), abs=1e-8)
     bound = ConfidenceBound("bounded", rows=COUNT, sum_of_squares=1 / COUNT)
