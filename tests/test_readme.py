@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reusable_holdout.cli import main
+from reusable_holdout.registry import VARIABLE
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
@@ -15,6 +16,12 @@ _MEASURED = (_ROOT / "examples" / "README.md").read_text()
 
 def _blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", _TEXT, flags=re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def registry(tmp_path, monkeypatch):
+    """As a reader has one."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "registry"))
 
 
 def test_the_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from reusable_holdout.registry import registry_of_its_own
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.settings import write_private
@@ -73,7 +74,10 @@ def make_example(folder: Path, *, database: str | None = None) -> Example:
         labels, y[test].astype(int).reset_index(drop=True).rename("label").rename_axis("id").to_csv()
     )
     try:
-        with Competition.create(folder, EXAMPLE, labels, database=database) as competition:
+        with (
+            registry_of_its_own(),
+            Competition.create(folder, EXAMPLE, labels, database=database) as competition,
+        ):
             write_private(made.token, competition.add_team("First"))
     finally:
         labels.unlink()
