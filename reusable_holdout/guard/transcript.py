@@ -341,7 +341,8 @@ class Transcript(Recorded):
     def _fresh_answers(self, rows: list[Row]) -> list[Answer]:
         """Answers of a batch in which nothing is repeated and nothing failed."""
         left = {charges: self.charges_left(charges) for charges in {row.charges for row in rows}}
-        return [answer_of(row, left[row.charges], replayed=False) for row in rows]
+        mark = self.another_budget
+        return [answer_of(row, left[row.charges], replayed=False, another_budget=mark) for row in rows]
 
     def _mixed_answers(
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State

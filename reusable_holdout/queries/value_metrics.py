@@ -164,8 +164,8 @@ def r2(
     --------
     >>> r2(lower=0, upper=10, variance=4).measure([0, 10, 5, 5], [2, 12, 5, 5])
     0.75
-    >>> r2(lower=0, upper=10, center=5).measure([0, 10, 5, 5], [2, 12, 5, 5])
-    0.92
+    >>> r2(lower=0, upper=10, center=5).measure([0, 10], [5, 10])
+    0.5
     """
     lowest, highest = _bounds(lower, upper)
     if (variance is None) == (center is None):

@@ -131,10 +131,14 @@ def test_fresh_rows_have_a_budget_of_their_own(tmp_path):
 def test_who_insists_is_told_so_by_every_answer_the_ledger_and_its_verification(tmp_path):
     make(tmp_path / "guard.db")
     ledger = tmp_path / "other.db"
-    with ReusableHoldout(X, Y, ledger=ledger, another_budget=True, **WISH) as guard:
+    with ReusableHoldout(X, Y, ledger=ledger, another_budget=True, reveals=1, **WISH) as guard:
         answer = guard.evaluate_predictions(Y, prior=1.0)
         assert answer.another_budget
         assert "of rows with another budget" in str(answer)
+        batch = guard.evaluate_many([Y, X[:, 1] > 0, Y], [1.0, 0.5, 1.0])
+        assert all(one.another_budget for one in batch)
+        assert all(one.another_budget for one in guard.evaluate_many([Y], [1.0]))
+        assert guard.reveal_predictions(Y, prior=1.0).another_budget
         assert (
             guard.on("brier", tolerance=0.4, vacuous=True).evaluate_predictions(Y, prior=0.0).another_budget
         )

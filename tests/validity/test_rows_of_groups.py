@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from cases import for_each
 
-from reusable_holdout.guard.views import priced
+from reusable_holdout.guard.pricing import priced
 from reusable_holdout.queries import GRID, accuracy
 from reusable_holdout.validity import COUNTS, ConfidenceBound, EvidenceSet
 from reusable_holdout.validity.evidence import Null
