@@ -13,19 +13,15 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.queries.derived import OfRows
-from reusable_holdout.queries.scoring import Mean, Statistic
 from reusable_holdout.queries.targets import ClassTargets, RealTargets
 from reusable_holdout.queries.weights import Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.bound import BoundMetric
     from reusable_holdout.queries.metric import Metric
-    from reusable_holdout.queries.samples import Counted, Likely, Ranked
+    from reusable_holdout.queries.scoring import Statistic
 
 __all__ = ["bound_or_undefined"]
 
@@ -53,7 +49,7 @@ def bound_or_undefined(metric: Metric, y: Any, **given: Any) -> BoundMetric:
         if metric.kernel is None or metric.response == "judged":
             raise
     bound = metric.bind(_stand_in(metric, y, given), **given)
-    bound.statistic = _failing(bound.statistic)
+    _make_fail(bound.statistic)
     return bound
 
 
@@ -71,80 +67,32 @@ def _stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> NDArray[Any]:
     return labels
 
 
-def _failing(statistic: Statistic) -> Statistic:
-    """The same public numbers, and no score."""
-    if isinstance(statistic, OfRows):
-        inner = _failing(statistic.inner)
-        return OfRows(statistic.rows, statistic.chosen, inner, family=statistic.family)
-    return _FailingMean(statistic) if isinstance(statistic, Mean) else _Failing(statistic)
+def _make_fail(statistic: Statistic) -> None:
+    """Leave all that is public as it is, whatever that is, and no score."""
+    while isinstance(statistic, OfRows):
+        statistic = statistic.inner
+    statistic.__class__ = type("Undefined", (_Fails, type(statistic)), {})
 
 
-def _fail() -> NoReturn:
-    raise ModelError("the metric is not defined on these labels; nothing was answered")
+class _Fails:
+    """What reads labels, of a statistic that is not defined on them."""
 
-
-class _Failing(Statistic):
-    """A statistic that is not defined on the labels."""
-
-    def __init__(self, like: Statistic) -> None:
-        self.rows, self.family = like.rows, like.family
-        self.sensitivity, self.sum_of_squares = like.sensitivity, like.sum_of_squares
-        self._like = like
-
-    @property
-    def effective_rows(self) -> int:
-        """As of other labels."""
-        return self._like.effective_rows
-
-    @property
-    def is_ratio(self) -> bool:
-        """As of other labels."""
-        return self._like.is_ratio
-
-    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """As of other labels."""
-        return self._like.likely(prevalence, mean)
-
-    def sample(self, query: NDArray[Any]) -> Counted | Ranked:
+    def units(self, query: NDArray[Any]) -> NoReturn:
         """Fail."""
-        _fail()
+        raise ModelError("the metric is not defined on these labels; nothing was answered")
 
-    def units(self, query: NDArray[Any]) -> int:
+    def value(self, query: NDArray[Any]) -> NoReturn:
         """Fail."""
-        _fail()
+        self.units(query)
 
-    def value(self, query: NDArray[Any]) -> float:
+    def sample(self, query: NDArray[Any]) -> NoReturn:
         """Fail."""
-        _fail()
+        self.units(query)
 
-
-class _FailingMean(Mean):
-    """A mean over the rows that is not defined on the labels."""
-
-    def __init__(self, like: Mean) -> None:
-        self.rows, self.family = like.rows, like.family
-        self.sensitivity, self.sum_of_squares = like.sensitivity, like.sum_of_squares
-        self._like = like
-
-    @property
-    def effective_rows(self) -> int:
-        """As of other labels."""
-        return self._like.effective_rows
-
-    @property
-    def largest_share(self) -> Fraction:
-        """As of other labels."""
-        return self._like.largest_share
-
-    @property
-    def relative_weights(self) -> NDArray[np.float64] | None:
-        """As of other labels."""
-        return self._like.relative_weights
-
-    def shares(self, query: NDArray[Any]) -> NDArray[Any]:
+    def shares(self, query: NDArray[Any]) -> NoReturn:
         """Fail."""
-        _fail()
+        self.units(query)
 
-    def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
+    def row_values(self, query: NDArray[Any]) -> NoReturn:
         """Fail."""
-        _fail()
+        self.units(query)

@@ -83,7 +83,10 @@ def _lower(
     start, end = ends[:-1], ends[1:]
     some = end > start
     start, end, against = start[some], end[some], against[some]
-    parts = (end - start) - against * (np.log(end + against) - np.log(start + against))
+    wide = end - start
+    parts = wide - against * np.log1p(
+        wide / (start + against)
+    )  # exact to rounding of `wide`, whatever the odds
     return min(max(float(parts.sum()), 0.0), 1.0)
 
 

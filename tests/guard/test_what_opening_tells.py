@@ -108,9 +108,13 @@ def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):
     guard = make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None)
     metric, low, high = bounded(lower=0, upper=5), np.arange(ROWS) < 300, np.arange(ROWS) >= 900
     span = metric.upper - metric.lower
-    assert opened(
-        make(targets, metric=mae(lower=0, upper=10), classes=None), metric, low, tolerance=span
-    ) == (opened(make(targets, metric=mae(lower=0, upper=10), classes=None), metric, high, tolerance=span))
+    for policy in ("thresholdout", "guess-and-check", "gate", "ladder"):
+        made = [make(targets, metric=mae(lower=0, upper=10), estimate=2, classes=None) for _ in range(2)]
+        found = [
+            opened(one, metric, chosen, tolerance=span, policy=policy)
+            for one, chosen in zip(made, (low, high), strict=True)
+        ]
+        assert found[0] == found[1]
     with pytest.raises(ModelError):
         guard.on(metric, sample_weight=high, tolerance=span, vacuous=True).reveal_predictions(
             targets, prior=metric.upper

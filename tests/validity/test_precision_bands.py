@@ -103,3 +103,18 @@ def test_perfect_and_constant_scores_have_intervals_around_what_they_are():
     assert perfect[0] > 0.75
     assert perfect[1] == pytest.approx(1.0)
     assert constant[0] < 0.5 < constant[1] < 0.75
+
+
+@pytest.mark.parametrize("positives", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_few_positives_say_little_however_many_nats_are_asked_for(positives, place):
+    """The least share of positives is next to nothing then, and its odds are as large as a float can tell apart."""
+    negatives = 2_000
+    above = np.full(positives, {"first": 0, "middle": negatives // 2, "last": negatives}[place])
+    value = float((np.arange(1, positives + 1) / (np.arange(1, positives + 1) + above)).mean())
+    ends = [average_precision_interval(above, negatives, nats=nats) for nats in np.linspace(0.7, 90.0, 120)]
+    lows, highs = np.array(ends).T
+    assert (lows <= value).all()
+    assert (np.diff(lows) <= 1e-12).all()
+    assert (highs >= value - 1e-12).all()
+    assert (np.diff(highs) >= -1e-12).all()
