@@ -262,6 +262,11 @@ class Certificate:
         mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
         return EvidenceSet(nats, self.bound.rows, mean, spread)
 
+    def left_by(self, ends: tuple[float, float]) -> Interval:
+        """Ends of a set, normalised, rounded outwards, within the bounds; the metric's unit."""
+        low, high = (self.lower + end * self.span for end in ends)
+        return Interval(max(low - self.grid_slack, self.lower), min(high + self.grid_slack, self.upper))
+
     def likely_half_width(self, nats: float, estimate: float) -> float:
         """Half-width of the set that rows of the guessed spread leave, each end at so many nats; the metric's unit."""
         rows = self._likely_rows((estimate - self.lower) / self.span)

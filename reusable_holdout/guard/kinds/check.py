@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
+from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Posed, State, Terms
 from reusable_holdout.guard.kinds.stated import Stated
 from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.queries import GRID
@@ -225,10 +225,9 @@ class Check(Stated):
 
     def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
         """Decide one question, by what was measured; nothing is final until the ledger has it."""
-        mechanism = self._at(state)
-        if not self._deviates(mechanism, score, terms, question, self.length(state)):
-            return self.outcome(AGREED, terms)
-        return self._charge(mechanism, score, terms, question, self.length(state))
+        mechanism, posed = self._at(state), Posed(terms, question, self.length(state))
+        charged = self._deviates(mechanism, score, posed)
+        return self._charge(mechanism, score, posed) if charged else self.outcome(AGREED, terms)
 
     def fail(self, terms: Terms, state: State) -> Outcome:
         """Decide a question that failed on the holdout: a charge, for that it did is a fact about the holdout."""
@@ -255,13 +254,13 @@ class Check(Stated):
         start = 0
         while start < len(priors) and state.charges < self.certificate.charges:
             rest = slice(start, None)
-            mechanism = self._at(state)
+            mechanism, length = self._at(state), self.length(state)
             priors[rest] = self.priors(stated[rest], state)
             thresholds[rest] = self.thresholds(
                 priors[rest], state, None if tolerances is None else tolerances[rest]
             )
             above = mechanism.first_deviation(
-                *self._compared(scores[rest], priors[rest], thresholds[rest], self.length(state)),
+                *self._compared(scores[rest], priors[rest], thresholds[rest], length),
                 questions[rest],
                 query_noise=query_noise[rest],
             )
@@ -270,8 +269,7 @@ class Check(Stated):
                 break
             here = start + above
             terms = Terms(float(priors[here]), float(thresholds[here]))
-            length = self.length(state)
-            outcome = self._charge(mechanism, scores[here], terms, questions[here], length)
+            outcome = self._charge(mechanism, scores[here], Posed(terms, questions[here], length))
             outcomes[here] = outcome
             state = state._replace(
                 charges=state.charges + 1, nats=state.nats + outcome.nats, value=outcome.value
@@ -283,16 +281,10 @@ class Check(Stated):
         """Score on the grid, of what was measured."""
         return int(measured)
 
-    def _deviates(
-        self,
-        mechanism: GuardCore,
-        measured: int | NDArray[np.int64],
-        terms: Terms,
-        question: bytes,
-        length: float,
-    ) -> bool:
-        limit = math.floor(terms.threshold / self.certificate.span * GRID)
-        return mechanism.deviates(self._score(measured), self.grid_unit(terms.prior), limit, question)
+    def _deviates(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> bool:
+        prior, threshold = posed.terms
+        limit = math.floor(threshold / self.certificate.span * GRID)
+        return mechanism.deviates(self._score(measured), self.grid_unit(prior), limit, posed.question)
 
     def _compared(
         self,
@@ -305,16 +297,9 @@ class Check(Stated):
         limits = np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
         return measured, self.grid_units(priors), limits
 
-    def _charge(
-        self,
-        mechanism: GuardCore,
-        measured: int | NDArray[np.int64],
-        terms: Terms,
-        question: bytes,
-        length: float,
-    ) -> Outcome:
-        value = self._noisy(mechanism, self._score(measured), question)
-        return self.outcome(self._told(value, terms), terms)
+    def _charge(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> Outcome:
+        value = self._noisy(mechanism, self._score(measured), posed.question)
+        return self.outcome(self._told(value, posed.terms), posed.terms)
 
     def _noisy(self, mechanism: GuardCore, score: int, question: bytes) -> float:
         """Value with the noise of an answer, in the metric's unit and within its bounds."""

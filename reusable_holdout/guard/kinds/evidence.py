@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -17,31 +18,28 @@ from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import Terms
+    from reusable_holdout.guard.kinds.kind import Posed, Terms
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Evidence
 
-__all__ = ["EvidenceCheck", "EvidenceCompare", "EvidenceGate", "EvidenceGateCompare", "EvidenceGuessAndCheck"]
+__all__ = [
+    "AnyTolerance",
+    "EvidenceCheck",
+    "EvidenceCompare",
+    "EvidenceGate",
+    "EvidenceGateCompare",
+    "EvidenceGuessAndCheck",
+    "GateWithinTolerance",
+    "WithinTolerance",
+]
 
 _SCORE, _EVIDENCE, _UNITS = range(3)  # columns of what decisions are made on
 _CERTAIN = 1 << 60  # evidence where both ends lie beyond the metric's bounds
 
 
-class EvidenceCheck(Check):
-    """Agree with the analyst's own estimate where the rows certify it within the tolerance; else tell a cell.
-
-    Notes
-    -----
-    Only whether it is agreed is told, so the set that decides may depend on the rows in any way: theirs is the spread
-    of this metric on these rows, and nothing is declared. The sparse vector's noise acts on the evidence, in units of
-    what one row can change of it. The cells of a charge are half tolerances; the nearest begin at the prior itself, for
-    what is charged may deviate little and spread much.
-
-    References
-    ----------
-    .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
-    """
+class WithinTolerance(Check):
+    """Checks whose agreed answers are the prior and the tolerance, for the rows themselves say that this holds."""
 
     measures_rows: ClassVar[bool] = True
 
@@ -66,6 +64,29 @@ class EvidenceCheck(Check):
         if isinstance(low, np.ndarray):
             return Interval(np.maximum(low, lower), np.minimum(high, upper))
         return Interval(max(low, lower), min(high, upper))
+
+    def _evidence(self, prior: float, tolerance: float) -> Evidence:
+        return self.certificate.evidence(prior, tolerance)
+
+    @property
+    def _direction_compared(self) -> int:
+        return 1
+
+
+class EvidenceCheck(WithinTolerance):
+    """Agree with the analyst's own estimate where the rows certify it within the tolerance; else tell a cell.
+
+    Notes
+    -----
+    Only whether it is agreed is told, so the set that decides may depend on the rows in any way: theirs is the spread
+    of this metric on these rows, and nothing is declared. The sparse vector's noise acts on the evidence, in units of
+    what one row can change of it. The cells of a charge are half tolerances; the nearest begin at the prior itself, for
+    what is charged may deviate little and spread much.
+
+    References
+    ----------
+    .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
+    """
 
     def _cell(self, place: int, terms: Terms) -> tuple[float, float]:
         near, far = super()._cell(place, terms)
@@ -124,9 +145,6 @@ class EvidenceCheck(Check):
         ]
         return np.concatenate(each)
 
-    def _evidence(self, prior: float, tolerance: float) -> Evidence:
-        return self.certificate.evidence(prior, tolerance)
-
     def _units(self, evidence: Evidence) -> int:
         """Units of evidence to a nat; 0 where no row can change it, or so many rows each so little that none counts."""
         change = evidence.sensitivity
@@ -140,16 +158,10 @@ class EvidenceCheck(Check):
         needed: NDArray[np.int64] = np.ceil(nats * units + tail).astype(np.int64) + 1
         return needed
 
-    def _deviates(
-        self,
-        mechanism: GuardCore,
-        measured: int | NDArray[np.int64],
-        terms: Terms,
-        question: bytes,
-        length: float,
-    ) -> bool:
-        excess = self._excess(np.asarray(measured), np.asarray(self.grid_unit(terms.prior)), length)
-        return mechanism.deviates(int(excess), 0, 0, question)
+    def _deviates(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> bool:
+        prior = np.asarray(self.grid_unit(posed.terms.prior))
+        excess = self._excess(np.asarray(measured), prior, posed.length)
+        return mechanism.deviates(int(excess), 0, 0, posed.question)
 
     def _compared(
         self,
@@ -167,15 +179,11 @@ class EvidenceCheck(Check):
         """What is charged if it is 0 or more: how much evidence is missing."""
         return self._needed(measured[..., _UNITS], length) - measured[..., _EVIDENCE]
 
-    @property
-    def _direction_compared(self) -> int:
-        return 1
-
     def _score(self, measured: int | NDArray[np.int64]) -> int:
         return int(np.asarray(measured)[_SCORE])
 
 
-class _AnyTolerance(StatedWithTolerance, EvidenceCheck):
+class AnyTolerance(StatedWithTolerance, WithinTolerance):
     """Questions that may state a tolerance: rows that do not certify it are charged."""
 
     @property
@@ -193,22 +201,14 @@ class _AnyTolerance(StatedWithTolerance, EvidenceCheck):
         return found >= needed * (1.0 + 1e-9)
 
 
-class EvidenceGuessAndCheck(_AnyTolerance):
+class EvidenceGuessAndCheck(AnyTolerance, EvidenceCheck):
     """The same, within the tolerance that is named for each question."""
 
     name: ClassVar[str] = "guess-and-check"
 
 
-class EvidenceGate(Gate, EvidenceCheck):
-    """Say whether the score is at least what was named, and certified to within the tolerance; nothing else.
-
-    Notes
-    -----
-    "Yes" bounds the population value by what was named and the tolerance. After a "no" it is bounded from the other
-    side: rows of 0 and 1 have the least evidence of all rows with their mean, so the holdout's value is below what was
-    named, or below the one at which even those would have had enough. Score and evidence beyond what is needed are
-    compared in units of what one row can change of each, so the lesser of them has the sensitivity of one.
-    """
+class GateWithinTolerance(Gate, WithinTolerance):
+    """Say whether the score is at least what was named, and certified to within the tolerance; nothing else."""
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Tolerance of what was named."""
@@ -227,7 +227,7 @@ class EvidenceGate(Gate, EvidenceCheck):
 
     def accepted(self, prior: float, threshold: float, length: float) -> Interval:
         """Interval of what was accepted: from what was named less the tolerance to the good side."""
-        low, high = EvidenceCheck.agreed(self, prior, threshold / 2.0, length)
+        low, high = WithinTolerance.agreed(self, prior, threshold / 2.0, length)
         if self.certificate.greater_is_better:
             return Interval(low, self.certificate.upper)
         return Interval(self.certificate.lower, high)
@@ -241,6 +241,26 @@ class EvidenceGate(Gate, EvidenceCheck):
         pairs = zip(priors.tolist(), np.broadcast_to(thresholds, priors.shape).tolist(), strict=True)
         low, high = zip(*(self._rejected(*pair, length) for pair in pairs), strict=True)
         return Interval(np.array(low), np.array(high))
+
+    @abstractmethod
+    def _rejected(self, prior: float, tolerance: float, length: float) -> Interval:
+        """Interval of what was rejected."""
+
+    def _evidence(self, prior: float, tolerance: float) -> Evidence:
+        side: Literal["low", "high"] = "low" if self.certificate.greater_is_better else "high"
+        return self.certificate.evidence(prior, tolerance, side)
+
+
+class EvidenceGate(GateWithinTolerance, EvidenceCheck):
+    """Say whether the score is at least what was named, and certified to within the tolerance; nothing else.
+
+    Notes
+    -----
+    "Yes" bounds the population value by what was named and the tolerance. After a "no" it is bounded from the other
+    side: rows of 0 and 1 have the least evidence of all rows with their mean, so the holdout's value is below what was
+    named, or below the one at which even those would have had enough. Score and evidence beyond what is needed are
+    compared in units of what one row can change of each, so the lesser of them has the sensitivity of one.
+    """
 
     def _rejected(self, prior: float, tolerance: float, length: float) -> Interval:
         certificate, better = self.certificate, self.certificate.greater_is_better
@@ -257,10 +277,6 @@ class EvidenceGate(Gate, EvidenceCheck):
         return open_to_worse(
             self, certificate.around(value, value, length=length, share=certificate.shares.agreed)
         )
-
-    def _evidence(self, prior: float, tolerance: float) -> Evidence:
-        side: Literal["low", "high"] = "low" if self.certificate.greater_is_better else "high"
-        return self.certificate.evidence(prior, tolerance, side)
 
     def _excess(
         self, measured: NDArray[np.int64], priors: NDArray[np.int64], length: float
@@ -287,7 +303,7 @@ class EvidenceCompare(_OfTwo, EvidenceGuessAndCheck):
     name: ClassVar[str] = "compare"
 
 
-class EvidenceGateCompare(_OfTwo, EvidenceGate, _AnyTolerance):
+class EvidenceGateCompare(_OfTwo, EvidenceGate, AnyTolerance):
     """A gate on the difference of two models: whether the new one is better by what was named, within the tolerance."""
 
     name: ClassVar[str] = "gate-compare"

@@ -13,7 +13,6 @@ from reusable_holdout.validity import Interval
 if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.exam import MeasuredBoth
     from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.validity import EvidenceSet
 
 __all__ = ["EvidenceExam", "EvidenceFinal"]
 
@@ -67,60 +66,40 @@ class EvidenceFinal(Final):
         parts = _Told.parse(outcome.told)
         return Interval(parts.low, parts.high)
 
-    def decide(
-        self,
-        measured: MeasuredBoth | Sample | int | None,
-        question: bytes,
-        *,
-        length: float = 0.0,
-        answers: int = 1,
-    ) -> Outcome:
-        """Tell both; None if the model or metric failed on the holdout."""
-        if measured is None:
-            return self.outcome(FAILED, Terms(0.0, 0.0))
+    def _told(
+        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
+    ) -> str:
+        """The value and what its rows leave."""
         sample = cast("Sample", measured)
-        left = self._left(sample, self.certificate.final_set(length))
-        return self._tell(sample.score, left)
+        return self._named(
+            sample.score, self.certificate.left_by(sample.ends(self.certificate.final_set(length)))
+        )
 
-    def _tell(self, score: int, left: Interval, *, apart: bool = False) -> Outcome:
+    def _named(self, score: int, left: Interval, *, apart: bool = False) -> str:
         certificate = self.certificate
         value = certificate.tidy(certificate.lower + score / GRID * certificate.span)
         low, high = float(left.low), float(left.high)
         if certificate.exam_rows:
             value = min(max(value, low), high)
-        told = _Told(value, min(low, value), max(high, value), apart)
-        return self.outcome(told.text(), Terms(0.0, 0.0))
-
-    def _left(self, sample: Sample, rows: EvidenceSet) -> Interval:
-        """What a sample leaves, rounded outwards, within the bounds; the metric's unit."""
-        certificate, slack = self.certificate, self.certificate.grid_slack
-        low, high = (certificate.lower + end * certificate.span for end in sample.ends(rows))
-        return Interval(max(low - slack, certificate.lower), min(high + slack, certificate.upper))
+        return _Told(value, min(low, value), max(high, value), apart).text()
 
 
 class EvidenceExam(EvidenceFinal):
     """Final with an exam: what all rows leave and what the exam's leave, together; see :class:`ExamFinal`."""
 
-    def decide(
-        self,
-        measured: MeasuredBoth | Sample | int | None,
-        question: bytes,
-        *,
-        length: float = 0.0,
-        answers: int = 1,
-    ) -> Outcome:
-        """Tell the value of all rows, moved into the interval; None if the model or metric failed on the holdout."""
-        if measured is None:
-            return self.outcome(FAILED, Terms(0.0, 0.0))
+    def _told(
+        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
+    ) -> str:
+        """The value of all rows, moved into the interval."""
         certificate, both = self.certificate, cast("MeasuredBoth", measured)
-        rows = certificate.bound.rows
         every, exam = cast("Sample", both.every), cast("Sample | None", both.exam)
-        one = self._left(every, certificate.of_rows(rows + certificate.exam_rows).final_set(length))
+        all_rows = certificate.of_rows(certificate.bound.rows + certificate.exam_rows)
+        one = certificate.left_by(every.ends(all_rows.final_set(length)))
         if exam is None:
-            return self._tell(every.score, one)
-        own = certificate.of_rows(certificate.exam_rows).final_set(certificate.exam_length(answers))
-        two = self._left(exam, own)
+            return self._named(every.score, one)
+        kept = certificate.of_rows(certificate.exam_rows)
+        two = certificate.left_by(exam.ends(kept.final_set(certificate.exam_length(answers))))
         low, high = max(one.low, two.low), min(one.high, two.high)
         if low <= high:
-            return self._tell(every.score, Interval(low, high))
-        return self._tell(every.score, Interval(min(one.low, two.low), max(one.high, two.high)), apart=True)
+            return self._named(every.score, Interval(low, high))
+        return self._named(every.score, Interval(min(one.low, two.low), max(one.high, two.high)), apart=True)

@@ -147,23 +147,16 @@ class ExamFinal(Final):
 
     # ---- rule
 
-    def decide(
-        self,
-        measured: MeasuredBoth | Sample | int | None,
-        question: bytes,
-        *,
-        length: float = 0.0,
-        answers: int = 1,
-    ) -> Outcome:
-        """Tell both; None if the model or metric failed on the holdout."""
-        if measured is None:
-            return self.outcome(FAILED, Terms(0.0, 0.0))
+    def _told(
+        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
+    ) -> str:
+        """Both scores, and what lies between."""
         scores = cast("MeasuredBoth", measured)
         every = self._tidy(cast("Measured", scores.every))
         exam = None if scores.exam is None else self._tidy(cast("Measured", scores.exam))
         interval, apart = self._together(every, exam, length, answers)
         told = _Told(_inside(every.value, interval), answers, every, exam, apart)
-        return self.outcome(told.text(), Terms(0.0, 0.0))
+        return told.text()
 
     def _tidy(self, score: Measured) -> Measured:
         certificate = self.certificate

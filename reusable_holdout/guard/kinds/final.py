@@ -102,11 +102,15 @@ class Final(Kind):
         length: float = 0.0,
         answers: int = 1,
     ) -> Outcome:
-        """Tell a score on the grid; None if the model or metric failed on the holdout."""
-        certificate = self.certificate
-        if measured is None:
-            return self.outcome(FAILED, Terms(0.0, 0.0))
-        score = cast("int", measured)
+        """Tell what was measured, at a description length; None if the model or metric failed on the holdout."""
+        told = FAILED if measured is None else self._told(measured, question, length, answers)
+        return self.outcome(told, Terms(0.0, 0.0))
+
+    def _told(
+        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
+    ) -> str:
+        """Name of the outcome: here of a score on the grid."""
+        certificate, score = self.certificate, cast("int", measured)
         noisy = min(max(score + self._noise.draw(self._law, label="final", question=question), 0), GRID)
         value = certificate.tidy(certificate.lower + noisy / GRID * certificate.span)
-        return self.outcome(f"{_VALUE}{value!r}", Terms(0.0, 0.0))
+        return f"{_VALUE}{value!r}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Posed, Terms
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import GATE, Interval
 
@@ -101,7 +101,8 @@ class Gate(Check):
         length: float,
     ) -> bool:
         """Whether what was measured is at least what was named, up to the noise."""
-        return self._deviates(self._at(state), measured, Terms(prior, 0.0), question, length)
+        terms = Terms(prior, self.threshold(prior, state, None))
+        return self._deviates(self._at(state), measured, Posed(terms, question, length))
 
     def _told(self, value: float, terms: Terms) -> str:
         return _YES

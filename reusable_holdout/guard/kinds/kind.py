@@ -15,7 +15,7 @@ from reusable_holdout.errors import InputError
 if TYPE_CHECKING:
     from reusable_holdout.validity import Certificate, Interval
 
-__all__ = ["AGREED", "FAILED", "HaltReason", "Kind", "Outcome", "State", "Terms"]
+__all__ = ["AGREED", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
 
 AGREED = "agreed"
 FAILED = "failed"
@@ -65,6 +65,23 @@ class Terms(NamedTuple):
 
     prior: float
     threshold: float
+
+
+class Posed(NamedTuple):
+    """A question as it is decided.
+
+    Attributes
+    ----------
+    terms : Terms
+    question : bytes
+        Its digest.
+    length : float
+        Its description length.
+    """
+
+    terms: Terms
+    question: bytes
+    length: float
 
 
 class Outcome(NamedTuple):
