@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import warnings
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reusable_holdout.errors import LedgerError, SecondBudgetError
 from reusable_holdout.guard.chunks import ChunkedRows
-from reusable_holdout.guard.digests import holdout_digest
+from reusable_holdout.guard.digests import canonical_csr, holdout_digest
 from reusable_holdout.registry import Registry
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class _Claim:
         self._registry = None if ledger.url is None else _registry()
         if self._registry is None:
             return
-        self._place = _place(ledger)
+        self._place = ledger.place
         self._sketch = sketch_of(self._registry.sketcher(), holdout)
         found = self._registry.claim(self._sketch, self._place, insist=another_budget)
         kept = [budget for budget in found if not budget.forgotten]
@@ -99,12 +98,6 @@ def _registry() -> Registry | None:
             f"whether these rows have a budget already is not known: {error}", RuntimeWarning, stacklevel=2
         )
         return None
-
-
-def _place(ledger: Ledger) -> str:
-    return (
-        str(ledger.path) if ledger.path is not None else repr(ledger).removeprefix("<SqlLedger: ").rstrip(">")
-    )
 
 
 def _words(budget: Budget, here: str, *, next_epoch: bool) -> str:
@@ -141,14 +134,9 @@ def _pieces(X: Any) -> Iterator[list[NDArray[Any]]]:
         for chunk in X.chunks():
             yield from _pieces(chunk)
     elif hasattr(X, "tocsr"):
-        matrix = X.tocsr(copy=True)
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-        ends = matrix.indptr.tolist()
-        words = [
-            matrix.indices[start:end].tobytes() + matrix.data[start:end].tobytes()
-            for start, end in pairwise(ends)
-        ]
+        matrix = canonical_csr(X)
+        parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
+        words = [indices.tobytes() + data.tobytes() for indices, data in zip(*parts, strict=True)]
         yield [np.array(words, dtype=object)]
     elif hasattr(X, "columns"):
         yield [np.asarray(X[name].to_numpy()) for name in X.columns]

@@ -82,12 +82,9 @@ def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
         for chunk in part.chunks():
             yield from named_columns(chunk)
     elif hasattr(part, "tocsr"):
-        matrix = part.tocsr(copy=True)
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-        matrix.sort_indices()
-        yield f"sparse {matrix.shape} indptr", matrix.indptr.astype(np.int64)
-        yield f"sparse {matrix.shape} indices", matrix.indices.astype(np.int64)
+        matrix = canonical_csr(part)
+        yield f"sparse {matrix.shape} indptr", matrix.indptr
+        yield f"sparse {matrix.shape} indices", matrix.indices
         yield f"sparse {matrix.shape} data", matrix.data
     elif hasattr(part, "columns"):  # pandas, polars
         for place, name in enumerate(part.columns):
@@ -96,6 +93,16 @@ def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
         yield "", part
     elif part is not None:
         yield "", np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part)
+
+
+def canonical_csr(part: Any) -> Any:
+    """Sparse matrix with each entry once, in order and not zero; its indices are int64."""
+    matrix = part.tocsr(copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    matrix.indptr, matrix.indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    return matrix
 
 
 class _Column:

@@ -78,6 +78,11 @@ class Ledger(Protocol):
         ...
 
     @property
+    def place(self) -> str:
+        """Where it lies, for people: its file, or its URL without a password."""
+        ...
+
+    @property
     def epoch(self) -> int:
         """Epoch it stands at, from 1."""
         ...

@@ -34,6 +34,7 @@ class MemoryLedger:
 
     url = None
     path = None
+    place = "memory"
 
     def __init__(self) -> None:
         self._book = _Book()

@@ -82,6 +82,11 @@ class SqlLedger:
 
     # ---- the contract
 
+    @property
+    def place(self) -> str:
+        """Its file, or its URL without a password."""
+        return shown(self.url) if self.path is None else str(self.path)
+
     def create(self, configuration: str) -> str:
         """Store a configuration if there is none; return the stored one."""
         stored = self.configuration()

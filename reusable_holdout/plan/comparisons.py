@@ -46,22 +46,23 @@ class Comparisons(Outlook):
             of_ratio=False,
         )
 
-    def _settle_comparisons(
-        self, tolerance: float | None, noise: float | None, *, noise_is_stated: bool
-    ) -> None:
-        """Tolerance and noise of differences: no noise, or the scores' own, for one row changes them twice as much."""
+    def _settle_comparisons(self, tolerance: float | None, noise: float | None, *, stated: bool) -> None:
+        """Tolerance and noise of differences: no noise, or the scores' own, for one row changes them twice as much.
+
+        Where the scores' own was stated, it is theirs.
+        """
         limit = real_or_none("comparison_tolerance", tolerance, above=0.0, most=2.0 * self.span)
         self.comparison_tolerance = self.tolerance if limit is None else limit
-        stated, own = real_or_none("comparison_noise", noise, least=0.0), 2.0 * self.noise_scale
-        if stated not in (None, 0.0, own):
+        scale, own = real_or_none("comparison_noise", noise, least=0.0), 2.0 * self.noise_scale
+        if scale not in (None, 0.0, own):
             raise InputError(
                 f"comparison_noise is 0, or {own:g}, twice the noise scale, for both draw the same noise; got "
-                f"{stated:g}; leave it out"
+                f"{scale:g}; leave it out"
             )
-        if stated is None:
-            like_scores = noise_is_stated or self._wish.by_evidence or not self._compared.by_evidence
-            stated = own if like_scores else 0.0
-        self.comparison_noise = stated
+        if scale is None:
+            like_scores = stated or self._wish.by_evidence or not self._compared.by_evidence
+            scale = own if like_scores else 0.0
+        self.comparison_noise = scale
 
     @cached_property
     def _compared(self) -> Wish:

@@ -14,8 +14,8 @@ __all__ = ["checked_exam_of", "checked_manner"]
 _FOR_NOISE = frozenset({"standard-svt", "target-charging", "tightest"})
 
 
-def checked_exam_of(family: Family, exam: float | None, final_noise: float) -> float:
-    """Rows, or their share, that are kept for the final; 0 without an exam.
+def checked_exam_of(family: Family, exam: float | None, final_noise: float, rows: int | None) -> float:
+    """Rows, or their share, that are kept for the final of so many; 0 without an exam.
 
     Raises
     ------
@@ -30,6 +30,8 @@ def checked_exam_of(family: Family, exam: float | None, final_noise: float) -> f
         )
     if final_noise and family == "ratio":
         raise InputError(f"the final of a ratio has no noise; got final_noise={final_noise!r}; leave it out")
+    if rows is not None and kept >= rows:
+        raise InputError(f"an exam of {kept:,.0f} of {rows:,} rows leaves none to ask; keep fewer")
     return kept
 
 

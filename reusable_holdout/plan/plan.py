@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import (
     checked_bounds,
@@ -166,6 +166,8 @@ class Plan(Vacuity, Outlook, Privacy):
     queries: int
     charges: int
     tolerance: float
+    family: Family
+    policy: Policy
 
     @checked_call
     def __init__(
@@ -196,8 +198,7 @@ class Plan(Vacuity, Outlook, Privacy):
         comparison_noise: float | None = None,
         shared: SharedBudget = OWN_BUDGET,
     ) -> None:
-        self.lower, self.upper = checked_bounds(bounds)
-        lower, upper = self.lower, self.upper
+        self.lower, self.upper = lower, upper = checked_bounds(bounds)
         span = self.span = upper - lower
         mechanism = checked_manner(
             family,
@@ -208,23 +209,22 @@ class Plan(Vacuity, Outlook, Privacy):
             comparison_noise=comparison_noise,
             spread=spread,
         )
-        middle = (lower + upper) / 2.0
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)
-        self.estimate = real("estimate", middle if estimate is None else estimate, least=lower, most=upper)
+        at = (lower + upper) / 2.0 if estimate is None else estimate
+        self.estimate = real("estimate", at, least=lower, most=upper)
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
         self.stated_spread = real_or_none("spread", spread, above=0.0)
-        self.family: Family = family
-        self.policy: Policy = policy
+        self.family, self.policy = family, policy
         self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
-        kept = checked_exam_of(family, exam, self.final_noise)
+        stated_rows = whole_or_none("rows", rows, MOST_ROWS)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
         self._wish = Wish(
-            rows=whole_or_none("rows", rows, MOST_ROWS),
+            rows=stated_rows,
             queries=whole_or_none("queries", queries, MOST_QUERIES),
             charges=whole_or_none("charges", charges, MOST_QUERIES),
             tolerance=_divided(stated_tolerance, span),
@@ -240,18 +240,14 @@ class Plan(Vacuity, Outlook, Privacy):
             reserved_nats=self._reserved_nats(),
             mechanism="numeric-sparse" if mechanism == "tightest" else mechanism,
             policy=policy,
-            exam=kept,
+            exam=checked_exam_of(family, exam, self.final_noise, stated_rows),
             shared=shared,
         )
-        if self._wish.rows is not None and kept >= self._wish.rows:
-            raise InputError(f"an exam of {kept:,.0f} of {rows:,} rows leaves none to ask; keep fewer")
         self.shared = shared
-        if reveals is None and choices is None and charges is None and queries is not None:
+        if reveals is None and choices is None and charges is None:
             self._set_a_choice_aside()
         self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
-        self._settle_comparisons(
-            comparison_tolerance, comparison_noise, noise_is_stated=noise_scale is not None
-        )
+        self._settle_comparisons(comparison_tolerance, comparison_noise, stated=noise_scale is not None)
 
     def _settle(
         self, mechanism: MechanismChoice, stated_tolerance: float | None, stated_delta: float | None

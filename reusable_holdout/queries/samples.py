@@ -29,6 +29,9 @@ class Ratio(NamedTuple):
     counts: NDArray[np.float64]
     factor: float = 1.0
 
+    def __repr__(self) -> str:
+        return "<Ratio>"
+
 
 class Counted(NamedTuple):
     """A ratio, or the least of several, of which the first is the metric where the others do not matter.
@@ -42,6 +45,9 @@ class Counted(NamedTuple):
 
     score: int
     ratios: tuple[Ratio, ...]
+
+    def __repr__(self) -> str:
+        return "<Counted>"
 
 
 class Ranked(NamedTuple):
@@ -61,6 +67,9 @@ class Ranked(NamedTuple):
     above: NDArray[np.int64]
     negatives: int
 
+    def __repr__(self) -> str:
+        return "<Ranked>"
+
 
 class Explained(NamedTuple):
     """Errors of a model and of a constant: the value is ``1 - mean(errors) / (unit * mean(totals))``.
@@ -79,6 +88,9 @@ class Explained(NamedTuple):
     totals: NDArray[np.float64]
     most: float
     unit: float
+
+    def __repr__(self) -> str:
+        return "<Explained>"
 
 
 class Likely(NamedTuple):

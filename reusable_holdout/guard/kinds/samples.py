@@ -39,6 +39,9 @@ class Sample(ABC):
 
     score: int
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
     @abstractmethod
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Ends of the confidence set, normalised; each misses with probability at most ``exp(-left.nats)``."""
@@ -48,7 +51,7 @@ class Sample(ABC):
         """All of it in numbers, from which :func:`unpacked` makes it again."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeanSample(Sample):
     """Rows of a mean.
 
@@ -82,7 +85,7 @@ class RatioSample(Sample):
         """Whether it has so many nats of evidence that the population value is where this says."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CountedSample(RatioSample):
     """Rows of a ratio of means, or of the least of several; see :class:`~reusable_holdout.queries.Counted`."""
 
@@ -129,7 +132,7 @@ class CountedSample(RatioSample):
         return cls(int(numbers[1]), tuple(ratios))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RankedSample(RatioSample):
     """How scores rank the rows; see :class:`~reusable_holdout.queries.Ranked`."""
 
@@ -160,7 +163,7 @@ class RankedSample(RatioSample):
         return cls(int(numbers[1]), numbers[3 : len(numbers) - negatives], negatives)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExplainedSample(RatioSample):
     """Errors of a model and of a constant; see :class:`~reusable_holdout.queries.Explained`.
 

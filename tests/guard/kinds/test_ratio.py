@@ -10,6 +10,7 @@ from cases import for_each
 from reusable_holdout import Plan
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import FAILED, State, Terms, sample_of, unpacked, ways_of
+from reusable_holdout.guard.kinds.samples import RatioSample
 from reusable_holdout.queries import (
     average_precision,
     balanced_accuracy,
@@ -312,3 +313,15 @@ def test_outcomes_of_another_kind_are_unknown():
 def test_a_plan_for_a_ratio_has_neither_noise_nor_threshold_nor_ladder(wrong):
     with pytest.raises(InputError, match="ratio"):
         plan(**wrong)
+
+
+@for_each(
+    "metric", [*METRICS.values(), balanced_accuracy(), average_precision(), r2(lower=0, upper=1, center=0.4)]
+)
+def test_what_was_measured_shows_no_number(metric):
+    bound = metric.bind(np.arange(40) % 2)
+    prepared = bound.prepare(np.arange(40) % 3 > 0)
+    for shown in (bound.sample(prepared), sample_of(bound, prepared)):
+        assert not any(letter.isdigit() for letter in f"{shown!r} {shown} {[shown]}")
+    if isinstance(shown, RatioSample) and hasattr(shown, "ratios"):
+        assert repr(shown.ratios[0]) == "<Ratio>"
