@@ -31,7 +31,11 @@ from scipy.special import gammaln
 from scipy.stats import binom, norm
 
 from reusable_holdout import Plan
-from reusable_holdout.validity import CHARGE, ConfidenceBound, TranscriptCode
+from reusable_holdout.validity import (
+    THEORY,
+    ConfidenceBound,
+    TranscriptCode,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -301,7 +305,7 @@ def charged_in_a_search(
 def finals(runs: int) -> pd.DataFrame:
     """Half-width of the final of a search, as it is and beside the even code alone."""
     found, rng = [], np.random.default_rng(1)
-    nats = CHARGE.nats[CHARGE.place(1.5)]
+    nats = THEORY.charge.nats[THEORY.charge.place(1.5)]
     for name, numbers in PLANS.items():
         plan = Plan(mechanism="noiseless", **numbers)
         certificate = plan.certificate()

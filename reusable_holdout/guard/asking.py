@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.stated import Asked
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
+    from reusable_holdout.guard.views import View
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import BoundMetric, Metric
@@ -43,6 +44,7 @@ class Asking:
     policy: Policy
     view: int
     _noise: KeyedNoise
+    _view: View
     _ways: Ways
     _holdout: PrivateData
     _content: ContentKey
@@ -123,8 +125,7 @@ class Asking:
 
     def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
-        better = self.metric.greater_is_better
-        return rail_of(self.plan, greater_is_better=better, noise=self._noise, paired=paired)
+        return rail_of(self._view.kept, self._noise, paired=paired)
 
     def _told(self, answer: Answer) -> Answer:
         """Tell the listeners of a new answer."""

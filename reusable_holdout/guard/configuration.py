@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.kinds import Rules
 from reusable_holdout.guard.views import Counts, Facts, View
 from reusable_holdout.ledger import key_commitment
 from reusable_holdout.queries import described_metric
+from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,10 +23,7 @@ if TYPE_CHECKING:
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
 
-__all__ = ["THEORY", "Configuration", "metric_of", "past_epochs"]
-
-THEORY = 2
-"""Edition of the theory that answers are certified by."""
+__all__ = ["Configuration", "metric_of", "past_epochs"]
 
 _MISMATCH = "nothing was asked and nothing was charged"
 _RESUMED_WITH = {"classes": "classes", "counts": "prevalence", "exam": "exam"}
@@ -38,6 +37,8 @@ class Configuration(Facts):
     ----------
     plan : dict
         :meth:`Plan.record`; it names mechanism and policy.
+    rules : dict
+        :meth:`Rules.record`: what its answers are certified by, whatever a later version would derive.
     metric : dict
         :meth:`BoundMetric.describe`.
     holdout : str
@@ -52,8 +53,6 @@ class Configuration(Facts):
         Number of this holdout in its ledger, from 1.
     previous : str
         Last seal of the epoch before, hex; empty for the first. It makes one chain of all epochs.
-    theory : int
-        Edition of the theory.
     exam : int
         Rows, or groups, that are kept for the final.
     another_budget : bool
@@ -63,13 +62,13 @@ class Configuration(Facts):
     what: ClassVar[str] = "the ledger's configuration"
 
     plan: dict[str, Any]
+    rules: dict[str, Any]
     metric: dict[str, Any]
     holdout: str
     key: str
     classes: list[Any] | None
     epoch: int = 1
     previous: str = ""
-    theory: int = THEORY
     exam: int = 0
     another_budget: bool = False
 
@@ -87,6 +86,7 @@ class Configuration(Facts):
         every = holdout.rows.every
         return cls(
             plan=plan.record(),
+            rules=Rules.of(plan, greater_is_better=every.metric.greater_is_better).record(),
             metric=every.describe(),
             holdout=ContentKey(key).holdout(holdout.X, holdout.y),
             key=key_commitment(key),
@@ -106,14 +106,18 @@ class Configuration(Facts):
             If it is something else, or of another edition of the theory.
         """
         found = super().parse(text)
-        if found.theory != THEORY:
-            raise cls.unknown()
+        try:
+            edition(found.rules["scores"]["theory"])
+        except (TypeError, KeyError):
+            raise cls.unknown() from None
         return found
 
     @property
     def view(self) -> View:
         """The guard's own metric."""
-        return View(number=0, metric=self.metric, plan=self.plan, counts=self.counts, told_by=0)
+        return View(
+            number=0, metric=self.metric, plan=self.plan, rules=self.rules, counts=self.counts, told_by=0
+        )
 
     def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
         """Every way to ask about the guard's own metric, by its name."""

@@ -293,7 +293,12 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             exam=exam,
         )
         plan, told = Plan.from_record(configuration.plan), configuration.counts
-        counts = priced(data.bound, None if told is None else told.guessed, by_ratio=plan.family == "ratio")
+        counts = priced(
+            data.bound,
+            None if told is None else told.guessed,
+            by_ratio=plan.family == "ratio",
+            theory=plan.shared.theory,
+        )
         guard = cls.__new__(cls)
         guard._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
         return guard

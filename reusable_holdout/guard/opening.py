@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.content import ContentKey
     from reusable_holdout.guard.exam import BoundRows
-    from reusable_holdout.guard.kinds import Ways
+    from reusable_holdout.guard.kinds import Rules, Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row
@@ -48,6 +47,8 @@ class Opening(NamedTuple):
         Of the view.
     root : Plan
         Of the guard that has the budget.
+    rules : Rules
+        Its.
     """
 
     metric: Metric
@@ -61,6 +62,7 @@ class Opening(NamedTuple):
     vacuous: bool
     name: str | None
     root: Plan
+    rules: Rules
 
     def open(
         self, first: View, rows: PrivateData, transcript: Transcript, content: ContentKey, ways: Ways
@@ -150,11 +152,13 @@ class Opening(NamedTuple):
                 self.prevalence,
                 None if known is None else known.counts,
                 by_ratio=self._by_ratio(bound),
+                theory=self.rules.scores.theory.edition,
             )
             view = View(
                 number=number,
                 metric=metric,
                 plan=None,
+                rules=None,
                 counts=counts,
                 told_by=number if known is None else known.told_by,
             )
@@ -165,7 +169,7 @@ class Opening(NamedTuple):
                 plan = self._plan(rows, number, counts)
                 if not view.tells:
                     plan.check_says_something(vacuous=self.vacuous)
-                view = replace(view, plan=plan.record())
+                view = view.planned(plan)
             except PlanError as error:
                 if not view.tells:
                     raise
@@ -213,7 +217,7 @@ class Opening(NamedTuple):
             mechanism=root.mechanism,
             policy=self.policy,
             final_noise=root.final_noise / root.span * (upper - lower) if root.final_noise else None,
-            shared=root.budget_of_view(number),
+            shared=self.rules.budget_of_view(number),
         )
 
 

@@ -14,7 +14,7 @@ from reusable_holdout.queries import (
     numbers_at,
     rests_on_counts,
 )
-from reusable_holdout.validity import COUNTS, LADDERS
+from reusable_holdout.validity import LADDERS, THEORY, edition
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.exam import BoundRows
@@ -55,7 +55,12 @@ def decided_as_ratio(
 
 
 def priced(
-    bound: BoundMetric, prevalence: object = None, told: Counts | None = None, *, by_ratio: bool = False
+    bound: BoundMetric,
+    prevalence: object = None,
+    told: Counts | None = None,
+    *,
+    by_ratio: bool = False,
+    theory: int = THEORY.edition,
 ) -> Counts | None:
     """Let a metric that is conditional on class counts or group sizes rest on what is told; None for others.
 
@@ -69,6 +74,8 @@ def priced(
         What was told before.
     by_ratio : bool
         Whether it is decided as a ratio: then nothing is told, and the guess serves the plan.
+    theory : int
+        Edition of the theory of what was not told before.
 
     Raises
     ------
@@ -90,13 +97,14 @@ def priced(
     ):  # of groups it is sizes that are told
         guessed = checked_prevalence(prevalence, bound.classes)
     if by_ratio:
-        return Counts(guessed, None)
+        return Counts(guessed, None, theory)
     numbers = numbers_at(bound, guessed)
-    place = None if told is None else told.place
+    place, of = (None, theory) if told is None else (told.place, told.theory)
+    code = edition(of).counts
     if place is None:
-        place = COUNTS.place(factor_to_tell(bound, numbers, rests) * _EXACT)
-    bound.told(PublicNumbers.scaled(numbers, COUNTS.least(place), rests))
-    return Counts(guessed, place)
+        place = code.place(factor_to_tell(bound, numbers, rests) * _EXACT)
+    bound.told(PublicNumbers.scaled(numbers, code.least(place), rests))
+    return Counts(guessed, place, of)
 
 
 def plan_numbers(

@@ -111,6 +111,7 @@ class Sharing(Standing):
             vacuous=vacuous,
             name=name,
             root=root.plan,
+            rules=root._view.kept,
         )
         opened = opening.open(
             root._view, root._holdout, self._transcript, ContentKey(self._key[0]), root._ways

@@ -28,7 +28,6 @@ class Standing(Asking):
 
     digest: str
     _root: Self
-    _view: View
     _ledger: Ledger
     _key: tuple[bytes, Path | None]
     _handle: Handle | None
@@ -55,7 +54,7 @@ class Standing(Asking):
             metric=holdout.bound.metric.name,
             another_budget=stored.another_budget,
         )
-        self._stand(holdout, configuration.view, plan, ledger, key)
+        self._stand(holdout, stored.view, plan, ledger, key)
 
     def _stand(
         self,
@@ -73,5 +72,5 @@ class Standing(Asking):
         self._view, self.view, self._root = view, view.number, root or self
         self._content = ContentKey(secret)
         self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
-        self._ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=self._noise)
+        self._ways = ways_of(view.kept, self._noise)
         self._listeners, self._handle = [], None

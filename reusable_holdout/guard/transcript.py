@@ -15,7 +15,6 @@ from reusable_holdout.guard.recorded import Recorded, answer_of
 from reusable_holdout.guard.released import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
-from reusable_holdout.validity import COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,7 +77,9 @@ class Transcript(Recorded):
             fits = int(transaction.last_value(VIEW, 0, "") or 0) + 1 == view.number
             if row is None and reason is None and fits:
                 if view.tells and kinds.policy.halt_reason(state) is None:
-                    kinds.reveal.check_affordable(COUNTS.worst, state, f"telling {view.tells_of}")
+                    kinds.reveal.check_affordable(
+                        kinds.reveal.certificate.theory.counts.worst, state, f"telling {view.tells_of}"
+                    )
                 row = view.row(state, digest, name)
                 transaction.append([row])
         if reason is not None:

@@ -177,6 +177,8 @@ def _epoch_problems(epoch: _Epoch, number: int, previous: str, before: Sequence[
         return
     if (this.epoch, this.previous) != (number, previous):
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
+    if not this.view.consistent:
+        yield "its rules are not those of its metric and plan: the configuration was changed"
     for one in past:
         if one.holdout == this.holdout:
             yield f"its holdout is that of epoch {one.epoch}, which was released"

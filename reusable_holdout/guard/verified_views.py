@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.kinds import Final, Reveal
 from reusable_holdout.guard.views import VIEW, View
-from reusable_holdout.plan import Plan
-from reusable_holdout.validity import COUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["Views"]
 
 _SAME = 1e-9  # nats, recomputed on another machine
-_ALIKE = ("queries", "charges", "confidence")
 
 
 class Views:
@@ -73,14 +70,13 @@ class Views:
             return
         self._kinds.append(kinds)
         self._views.append(view)
-        budget = Plan.from_record(first.record).budget_of_view(number)
+        budget = first.kept.budget_of_view(number)
         if (view.number, row.view, row.value, row.told) != (number, 0, number, view.text()):
             yield f"the view that it opens must be number {number}"
         if view.plan is None and not view.tells:
             yield "a view without a plan must have told class counts"
         elif view.plan is not None and (
-            view.plan["shared"] != budget.record()
-            or any(view.plan[name] != first.record[name] for name in _ALIKE)
+            view.plan["shared"] != budget.record() or not view.consistent or not view.kept.keep_to(first.kept)
         ):
             yield "the view that it opens is not on the budget of the guard"
         if row.charged or row.asked != state.asked or abs(row.nats - view.nats) > _SAME:
@@ -99,5 +95,5 @@ class Views:
         if final.halt_reason(state) is not None:
             yield "it was opened after a final"
         room = reveal.certificate.room(charges=state.charges, nats=state.nats) + _SAME
-        if view.tells and policy.halt_reason(state) is None and room < COUNTS.worst:
+        if view.tells and policy.halt_reason(state) is None and room < reveal.certificate.theory.counts.worst:
             yield f"what it told of the {view.tells_of} could have broken a promise of the plan"

@@ -9,18 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from reusable_holdout.errors import LedgerMismatchError
-from reusable_holdout.guard.kinds import kinds_of
+from reusable_holdout.errors import HoldoutError, LedgerMismatchError
+from reusable_holdout.guard.kinds import Rules, kinds_of
 from reusable_holdout.ledger import Row
-from reusable_holdout.plan import Plan
-from reusable_holdout.validity import COUNTS
+from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.kinds import Kind, State
     from reusable_holdout.mechanisms import KeyedNoise
+    from reusable_holdout.plan import Plan
 
 __all__ = ["VIEW", "Counts", "Facts", "View"]
 
@@ -39,12 +39,15 @@ class Counts:
     prevalence : list of float
         Class shares that were guessed; empty where there are no classes, and of the sizes of groups.
     place : int or None
-        Cell of :data:`~reusable_holdout.validity.COUNTS`: how many times the guessed rows they are worth; None where
-        nothing rests on them, and nothing was told.
+        Cell of the theory's: how many times the guessed rows they are worth; None where nothing rests on them,
+        and nothing was told.
+    theory : int
+        Edition of the theory whose cells these are.
     """
 
     prevalence: list[float]
     place: int | None
+    theory: int
 
     @property
     def guessed(self) -> list[float] | None:
@@ -54,7 +57,7 @@ class Counts:
     @property
     def nats(self) -> float:
         """What telling it cost."""
-        return 0.0 if self.place is None else COUNTS.nats(self.place)
+        return 0.0 if self.place is None else edition(self.theory).counts.nats(self.place)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +107,8 @@ class View(Facts):
         :meth:`BoundMetric.describe`.
     plan : dict or None
         :meth:`Plan.record`; None where what was told of the class counts left none, and nothing is asked.
+    rules : dict or None
+        :meth:`Rules.record`, that follow from the plan.
     counts : Counts or None
         What it knows of the class counts.
     told_by : int
@@ -113,6 +118,7 @@ class View(Facts):
     number: int
     metric: dict[str, Any]
     plan: dict[str, Any] | None
+    rules: dict[str, Any] | None
     told_by: int
 
     what: ClassVar[str] = "a view in the ledger"
@@ -130,6 +136,35 @@ class View(Facts):
         if self.plan is None:
             raise self.unknown()
         return self.plan
+
+    @property
+    def kept(self) -> Rules:
+        """Its rules.
+
+        Raises
+        ------
+        LedgerMismatchError
+            If there are none, or this version does not know their edition of the theory.
+        """
+        if self.rules is None:
+            raise self.unknown()
+        return Rules.from_record(self.rules)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether its rules are those of its metric and plan, as far as these say."""
+        try:
+            kept = self.kept
+            return kept.scores.greater_is_better == self.metric["greater_is_better"] and kept.are_of(
+                self.record
+            )
+        except (HoldoutError, LookupError, TypeError):  # anything may stand in a ledger that was changed
+            return False
+
+    def planned(self, plan: Plan) -> Self:
+        """Same view with a plan, and the rules that follow from it."""
+        rules = Rules.of(plan, greater_is_better=self.metric["greater_is_better"])
+        return replace(self, plan=plan.record(), rules=rules.record())
 
     @property
     def tells_of(self) -> str:
@@ -161,10 +196,7 @@ class View(Facts):
 
     def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
         """Every way to ask about it, by its name; without its noise, all that verification needs."""
-        if self.plan is None:
-            return {}
-        plan = Plan.from_record(self.plan)
-        return kinds_of(plan, greater_is_better=self.metric["greater_is_better"], noise=noise)
+        return {} if self.rules is None else kinds_of(self.kept, noise)
 
     def row(self, state: State, digest: bytes, name: str) -> Row:
         """Row that opens it, in the state before."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from reusable_holdout.errors import InputError
 from reusable_holdout.plan.numbers import real_or_none
 from reusable_holdout.plan.outlook import Outlook
-from reusable_holdout.validity import BY_EVIDENCE
 
 if TYPE_CHECKING:
     from reusable_holdout.plan.wish import Wish
@@ -40,7 +39,9 @@ class Comparisons(Outlook):
             lower=-span,
             upper=span,
             least_threshold=min(self._compared.deviation_sd(self.rows), 1.0) * 2.0 * span,
-            shares=BY_EVIDENCE if by_evidence and self.policy != "gate" else certificate.shares,
+            shares=certificate.theory.by_evidence
+            if by_evidence and self.policy != "gate"
+            else certificate.shares,
             spread=span,
             by_evidence=by_evidence,
             of_ratio=False,

@@ -31,7 +31,7 @@ from reusable_holdout.plan.wish import (
     round_up,
 )
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import REVEAL, WIDTHS, Certificate, Policy, worst_choice_nats
+from reusable_holdout.validity import Certificate, Policy, edition, worst_choice_nats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,7 +119,7 @@ class Plan(Vacuity, Outlook, Privacy):
         Scale of the noise when two models are compared, in the metric's unit: twice the noise scale, or 0, and then
         `epsilon` excludes comparisons. By default 0, unless `noise_scale` is stated or evidence decides of scores, too.
     shared : SharedBudget
-        Promises that a plan of another metric of the same rows must keep to; see :meth:`budget_of_view`.
+        Promises that a plan of another metric of the same rows must keep to; see :meth:`Rules.budget_of_view`.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Plan(Vacuity, Outlook, Privacy):
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
         self.stated_spread = real_or_none("spread", spread, above=0.0)
-        self.family, self.policy = family, policy
+        self.family, self.policy, self.shared = family, policy, shared
         self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
@@ -243,7 +243,6 @@ class Plan(Vacuity, Outlook, Privacy):
             exam=checked_exam_of(family, exam, self.final_noise, stated_rows),
             shared=shared,
         )
-        self.shared = shared
         if reveals is None and choices is None and charges is None:
             self._set_a_choice_aside()
         self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
@@ -271,19 +270,9 @@ class Plan(Vacuity, Outlook, Privacy):
                 {},
             )
 
-    def budget_of_view(self, view: int) -> SharedBudget:
-        """Budget for a plan of another metric of the same rows, so that it breaks no promise of this one."""
-        certificate = self.certificate()
-        return SharedBudget(
-            view=view,
-            told_before=self.shared.told_before,
-            charge_nats=certificate.charge_nats,
-            told_nats=certificate.reserved_nats,
-            noisy=self.noise_scale > 0.0,
-        )
-
     def _reserved_nats(self) -> float:
-        told = REVEAL.worst + (WIDTHS.worst if self.family in BY_ROWS else 0.0)  # of such rows a width, too
+        theory = edition(self.shared.theory)
+        told = theory.reveal.worst + (theory.widths.worst if self.family in BY_ROWS else 0.0)
         return (self.reveals + len(self.choices)) * told + sum(map(worst_choice_nats, self.choices))
 
     def _set_a_choice_aside(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from reusable_holdout.validity import THEORY
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,6 +27,8 @@ class SharedBudget:
         What the dearest charge of any view costs; 0 for view 0, whose own says it.
     told_nats : float
         Nats that may be told beside the charges, so that every promise is kept; 0 for view 0.
+    theory : int
+        Edition of the theory that all of it is certified by.
     noisy : bool
         Whether another metric of the rows has noise, which a share of the failure probability is kept for.
     """
@@ -34,6 +38,7 @@ class SharedBudget:
     charge_nats: float = 0.0
     told_nats: float = 0.0
     noisy: bool = False
+    theory: int = THEORY.edition
 
     def record(self) -> dict[str, Any]:
         """As JSON can write it."""

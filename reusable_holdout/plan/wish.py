@@ -20,6 +20,8 @@ from reusable_holdout.validity import (
     NoiseTails,
     Policy,
     PolicyCode,
+    Theory,
+    edition,
     parameter_free_step,
     policy_code,
 )
@@ -99,6 +101,11 @@ class Wish:
     exam: float = 0.0
     shared: SharedBudget = OWN_BUDGET
 
+    @property
+    def theory(self) -> Theory:
+        """Edition that it is certified by."""
+        return edition(self.shared.theory)
+
     def exam_rows(self, rows: int) -> int:
         """How many of the rows are kept for the final: a share of them, or a stated number."""
         return exam_count(self.exam, rows)
@@ -162,9 +169,10 @@ class Wish:
             beta=self.beta,
             mechanism=self.mechanism,
             view=self.shared.view,
+            theory=self.theory,
         )
         if self.by_evidence:
-            evidence = Evidence(self.estimate, tolerance)
+            evidence = Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
             return (
                 _NOISE_NATS
                 / max(evidence.sensitivity, 1.0)
@@ -205,6 +213,7 @@ class Wish:
             by_evidence=self.by_evidence,
             noisy=self.shared.noisy,
             of_ratio=self.family == "ratio",
+            theory=self.theory,
         )
 
     def own_charge_nats(self, rows: int) -> float:
@@ -217,7 +226,7 @@ class Wish:
             if self.policy == "parameter-free-ladder"
             else 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
         )
-        return policy_code(self.policy, places=places, by_evidence=self.by_evidence)
+        return policy_code(self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory)
 
     def _bound(self, rows: int) -> ConfidenceBound:
         asked = self.asked(rows)

@@ -9,15 +9,9 @@ from reusable_holdout.validity.bound import ConfidenceBound
 from reusable_holdout.validity.certificate import Certificate
 from reusable_holdout.validity.evidence import Evidence, EvidenceRows, gains_of_rows, likely_rows, worst_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet
-from reusable_holdout.validity.intervals import BY_EVIDENCE, Interval, Shares
+from reusable_holdout.validity.intervals import Interval, Shares
 from reusable_holdout.validity.noise_tails import NoiseTails
 from reusable_holdout.validity.outcome_code import (
-    CHARGE,
-    COUNTS,
-    GATE,
-    REVEAL,
-    SPANS,
-    WIDTHS,
     Cell,
     CellCode,
     FactorCode,
@@ -28,18 +22,14 @@ from reusable_holdout.validity.outcome_code import (
 )
 from reusable_holdout.validity.policies import LADDERS, Policy, PolicyCode, parameter_free_step, policy_code
 from reusable_holdout.validity.precision_bands import average_precision_interval
+from reusable_holdout.validity.theory import EDITIONS, THEORY, Theory, edition
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
 __all__ = [
-    "BY_EVIDENCE",
-    "CHARGE",
-    "COUNTS",
-    "GATE",
+    "EDITIONS",
     "LADDERS",
-    "REVEAL",
-    "SPANS",
-    "WIDTHS",
+    "THEORY",
     "Cell",
     "CellCode",
     "Certificate",
@@ -55,10 +45,12 @@ __all__ = [
     "Shares",
     "SpanCode",
     "StepCode",
+    "Theory",
     "ThresholdTable",
     "TranscriptCode",
     "average_precision_interval",
     "choice_nats",
+    "edition",
     "fixed_queries_half_width",
     "gains_of_rows",
     "likely_rows",

@@ -7,28 +7,28 @@ the ledger can recompute it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
 from reusable_holdout.mechanisms.calibration import Calibration
+from reusable_holdout.validity.bound import ConfidenceBound
 from reusable_holdout.validity.evidence import Evidence, likely_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet
-from reusable_holdout.validity.intervals import TWO_SIDED, Interval, Numbers, Shares
-from reusable_holdout.validity.noise_tails import NOISE_BETA, NoiseTails
-from reusable_holdout.validity.transcript_code import FINAL_SHARE, TranscriptCode
+from reusable_holdout.validity.intervals import Interval, Numbers, Shares
+from reusable_holdout.validity.noise_tails import NoiseTails
+from reusable_holdout.validity.theory import THEORY, Theory, edition
+from reusable_holdout.validity.transcript_code import TranscriptCode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reusable_holdout.mechanisms.calibration import GuardMechanism
-    from reusable_holdout.validity.bound import ConfidenceBound
     from reusable_holdout.validity.evidence import EvidenceRows
 
 __all__ = ["GRID_SLACK", "Certificate"]
-
-FINAL_NOISE_SHARE = 0.02
-"""Share of a final's own failure probability that pays for its noise, if it has any."""
 
 GRID_SLACK = 8.0 * 2.0**-32
 """Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the range."""
@@ -122,7 +122,7 @@ class Certificate:
     least_threshold: float
     charge_nats: float
     reserved_nats: float = 0.0
-    shares: Shares = TWO_SIDED
+    shares: Shares = THEORY.scores
     greater_is_better: bool = True
     mechanism: GuardMechanism = "numeric-sparse"
     view: int = 0
@@ -135,6 +135,32 @@ class Certificate:
     by_evidence: bool = False
     noisy: bool = False
     of_ratio: bool = False
+    theory: Theory = THEORY
+
+    def record(self) -> dict[str, Any]:
+        """As JSON can write it."""
+        parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return parts | {
+            "bound": asdict(self.bound),
+            "shares": list(self.shares),
+            "theory": self.theory.edition,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Read what :meth:`record` wrote.
+
+        Raises
+        ------
+        LedgerMismatchError
+            If this version does not know its edition of the theory.
+        """
+        parts = {
+            "theory": edition(record["theory"]),
+            "bound": ConfidenceBound(**record["bound"]),
+            "shares": Shares(*record["shares"]),
+        }
+        return cls(**{**record, **parts})
 
     @property
     def span(self) -> float:
@@ -149,7 +175,7 @@ class Certificate:
     @cached_property
     def code(self) -> TranscriptCode:
         """The transcript code of the declared numbers of questions and charges."""
-        return TranscriptCode(queries=self.queries, charges=max(1, self.charges))
+        return TranscriptCode(queries=self.queries, charges=max(1, self.charges), theory=self.theory)
 
     @cached_property
     def tails(self) -> NoiseTails:
@@ -160,6 +186,7 @@ class Certificate:
             beta=self.beta,
             mechanism=self.mechanism,
             view=self.view,
+            theory=self.theory,
         )
 
     @property
@@ -201,7 +228,7 @@ class Certificate:
 
     def exam_length(self, answers: int = 1) -> float:
         """Description length of the exam of so many answers, whatever was asked of the other rows and told of them."""
-        return math.log(2.0 * answers / FINAL_SHARE)
+        return math.log(2.0 * answers / self.theory.final_share)
 
     @cached_property
     def affordable_length(self) -> float:
@@ -219,7 +246,7 @@ class Certificate:
 
     def log_level(self, length: Numbers, share: float) -> Numbers:
         """Log failure probability of one side of an interval, at a node of the given description length."""
-        noise = NOISE_BETA if self.noise_scale or self.noisy else 0.0
+        noise = self.theory.noise_share if self.noise_scale or self.noisy else 0.0
         level = math.log((1.0 - noise) * self.beta * share) - length
         return np.minimum(level, _LOG_HALF) if isinstance(level, np.ndarray) else min(level, _LOG_HALF)
 
@@ -230,7 +257,7 @@ class Certificate:
         """
         if not self.final_noise:
             return 0.0
-        own = math.exp(self.log_level(0.0, FINAL_SHARE * FINAL_NOISE_SHARE))
+        own = math.exp(self.log_level(0.0, self.theory.final_share * self.theory.final_noise_share))
         return self.final_noise * math.log(answers / own)
 
     # ---- intervals
@@ -244,7 +271,7 @@ class Certificate:
 
     def final_interval(self, value: float, *, reach: float, length: float) -> Interval:
         """Interval of the population value, if a final says that the holdout's is within reach of this value."""
-        told = 1.0 - FINAL_NOISE_SHARE if self.final_noise else 1.0
+        told = 1.0 - self.theory.final_noise_share if self.final_noise else 1.0
         return self.around(value - reach, value + reach, length=length, share=0.5 * told)
 
     @property
@@ -260,7 +287,7 @@ class Certificate:
     def evidence_set(self, nats: float, guess: float) -> EvidenceSet:
         """Set that the rows' evidence leaves, each end at so many nats, if their mean is as guessed."""
         mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
-        return EvidenceSet(nats, self.bound.rows, mean, spread)
+        return EvidenceSet(nats, self.bound.rows, mean, spread, self.theory.set_bets)
 
     def left_by(self, ends: tuple[float, float]) -> Interval:
         """Ends of a set, normalised, rounded outwards, within the bounds; the metric's unit."""
@@ -314,7 +341,7 @@ class Certificate:
     ) -> Evidence:
         """Evidence that the population value is within a tolerance of what was named; both in the metric's unit."""
         least = max(tolerance / self.span - GRID_SLACK, GRID_SLACK)  # terms and what is named are rounded
-        return Evidence((named - self.lower) / self.span, least, sides)
+        return Evidence((named - self.lower) / self.span, least, sides, self.theory.check_bets)
 
     def evidence_needed(self, evidence: Evidence, length: float) -> float:
         """Nats that make an answer certain enough at a description length, the noise's reach included."""

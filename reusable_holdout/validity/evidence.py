@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from reusable_holdout.validity.theory import THEORY, BetSizes
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,11 +32,6 @@ __all__ = [
     "worst_rows",
 ]
 
-_RATIO = 1.6  # of one bet to the next
-_SMALLEST = (
-    0.35  # of the best bet on rows that are 0 or 1, in case they lie within the tolerance's full distance
-)
-_LARGEST = 0.95  # of the bet that one row could lose
 _BLOCK = 1 << 14  # rows: what a processor's cache holds
 _FACTORS = (
     64,
@@ -148,6 +145,7 @@ class Null:
         That number; from 1 on there is no evidence against it, and up to 0 none is needed.
     tolerance : float
         How far above it the rows are expected, > 0: the bets' size follows from it.
+    sizes : BetSizes
 
     Notes
     -----
@@ -170,17 +168,18 @@ class Null:
 
     mean: float
     tolerance: float
+    sizes: BetSizes = THEORY.check_bets
 
     @cached_property
     def bets(self) -> NDArray[np.float64]:
-        """The bets l, geometrically spaced: from less than is best for terms that are 0 or 1, to one that risks 0.95.
+        """The bets l, geometrically spaced: from less than is best for terms that are 0 or 1, to one that risks most.
 
         Their best bet is the distance over m(1 - m); terms of less variance allow larger ones.
         """
         mean = max(self.mean, _LEAST_MEAN)
-        most = _LARGEST / mean
-        least = min(_SMALLEST * self.tolerance / (mean * (1.0 - mean)), most)
-        count = 1 + math.ceil(math.log(most / least) / math.log(_RATIO))
+        most = self.sizes.largest / mean
+        least = min(self.sizes.smallest * self.tolerance / (mean * (1.0 - mean)), most)
+        count = 1 + math.ceil(math.log(most / least) / math.log(self.sizes.ratio))
         return np.geomspace(least, most, count)
 
     def log_evidence(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
@@ -227,6 +226,8 @@ class Evidence:
     sides : {"both", "low", "high"}
         Whether it lies within ``named +- tolerance``, or is at least ``named - tolerance``, or at most ``named +
         tolerance``.
+    sizes : BetSizes
+        Of the bets.
 
     Notes
     -----
@@ -237,14 +238,19 @@ class Evidence:
     named: float
     tolerance: float
     sides: Literal["both", "low", "high"] = "both"
+    sizes: BetSizes = THEORY.check_bets
 
     @cached_property
     def _low(self) -> Null | None:
-        return None if self.sides == "high" else Null(self.named - self.tolerance, self.tolerance)
+        if self.sides == "high":
+            return None
+        return Null(self.named - self.tolerance, self.tolerance, self.sizes)
 
     @cached_property
     def _high(self) -> Null | None:
-        return None if self.sides == "low" else Null(1.0 - self.named - self.tolerance, self.tolerance)
+        if self.sides == "low":
+            return None
+        return Null(1.0 - self.named - self.tolerance, self.tolerance, self.sizes)
 
     def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
         """Nats for the side that has less of it; infinite if both are beyond the bounds.

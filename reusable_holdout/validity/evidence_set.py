@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reusable_holdout.validity.evidence import MANY, EvidenceRows, gains_of_rows, likely_rows, mixed, rounded
+from reusable_holdout.validity.theory import THEORY, BetSizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EvidenceSet"]
 
-_RATIO = 1.6  # of one bet to the next
-_SMALLEST = 0.1  # of the best bet on 0/1 rows of mean 1/2: those of a mean of 1/100 have theirs there
-_LARGEST = 0.95
 _BISECTIONS = 26  # to a 1e-8-th of the mean
 
 
@@ -37,6 +35,8 @@ class EvidenceSet:
     mean, spread : float
         Guesses of the rows' mean and standard deviation, made before they are read: half of the stake is on the bet
         that suits such rows best. No end's validity rests on them.
+    sizes : BetSizes
+        Of the other bets: the smallest is as good for a mean of 1/100.
 
     Notes
     -----
@@ -54,11 +54,13 @@ class EvidenceSet:
     rows: int
     mean: float = 0.5
     spread: float = 0.5
+    sizes: BetSizes = THEORY.set_bets
 
     @cached_property
     def _spaced(self) -> NDArray[np.float64]:
-        least = min(_SMALLEST * math.sqrt(2.0 * self.nats / self.rows), _LARGEST)
-        return np.geomspace(least, _LARGEST, 1 + math.ceil(math.log(_LARGEST / least) / math.log(_RATIO)))
+        ratio, smallest, largest = self.sizes
+        least = min(smallest * math.sqrt(2.0 * self.nats / self.rows), largest)
+        return np.geomspace(least, largest, 1 + math.ceil(math.log(largest / least) / math.log(ratio)))
 
     def _stakes(self, mean: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bets and the logarithms of their weights, against means that lie below this guess."""
@@ -69,16 +71,16 @@ class EvidenceSet:
 
     def _suited(self, mean: float) -> float:
         """Bet that wins most on rows of the guessed spread, against the mean that they just exclude with it."""
-        rows = likely_rows(mean, self.spread, float(self.rows))
+        rows, largest = likely_rows(mean, self.spread, float(self.rows)), self.sizes.largest
         if len(rows.values) < 2:
-            return _LARGEST
-        excluded, kept, bet = 0.0, mean, _LARGEST
+            return largest
+        excluded, kept, bet = 0.0, mean, largest
         for _ in range(_BISECTIONS):
             middle = (excluded + kept) / 2.0
             if middle <= 0.0:
                 break
             up, down = rows.values - middle
-            bet = min(_LARGEST, (mean - middle) / (-up * down) * middle) if down < 0.0 else _LARGEST
+            bet = min(largest, (mean - middle) / (-up * down) * middle) if down < 0.0 else largest
             won = float(np.log1p(bet / middle * np.array([up, down])) @ rows.counts)
             excluded, kept = (middle, kept) if won >= self.nats + math.log(2.0) else (excluded, middle)
         return bet

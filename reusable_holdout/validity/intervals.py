@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BY_EVIDENCE", "TWO_SIDED", "Interval", "Numbers", "Shares"]
+__all__ = ["Interval", "Numbers", "Shares"]
 
 Numbers = float | NDArray[np.float64]
 
@@ -30,6 +30,3 @@ class Shares(NamedTuple):
 
     agreed: float
     charged: float
-
-
-TWO_SIDED, BY_EVIDENCE = Shares(0.8, 0.2), Shares(0.8, 0.1)

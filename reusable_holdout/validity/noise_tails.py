@@ -8,16 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reusable_holdout.mechanisms.calibration import Calibration
+from reusable_holdout.validity.theory import THEORY, Theory
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
 
-__all__ = ["NOISE_BETA", "NoiseTails"]
-
-NOISE_BETA = 0.05
-"""Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest."""
-
-_QUERY_BETA, _THRESHOLD_BETA, _ANSWER_BETA = 0.8 * NOISE_BETA, 0.1 * NOISE_BETA, 0.1 * NOISE_BETA
+__all__ = ["NoiseTails"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +38,7 @@ class NoiseTails:
     beta: float
     mechanism: GuardMechanism = "numeric-sparse"
     view: int = 0
+    theory: Theory = THEORY
 
     @cached_property
     def _calibration(self) -> Calibration:
@@ -52,16 +49,20 @@ class NoiseTails:
         """Reach of query noise minus threshold noise, in units of the noise scale."""
         threshold, query, _ = self._calibration.scales
         if self._calibration.releases_the_comparison:
-            return query * math.log(self.queries / (NOISE_BETA * self.beta))
-        reach = query * math.log(self.queries / (2.0 * _QUERY_BETA * self.beta))
+            return query * math.log(self.queries / (self.theory.noise_share * self.beta))
+        reach = query * math.log(self.queries / (2.0 * self._beta(self.theory.query_noise)))
         if not threshold:
             return reach
         draws = 2 * self._calibration.threshold_draws * max(1, self.view * (self.view + 1))
-        return reach + threshold * math.log(draws / (_THRESHOLD_BETA * self.beta))
+        return reach + threshold * math.log(draws / self._beta(self.theory.threshold_noise))
 
     @property
     def answer(self) -> float:
         """Reach of the noise of a charged value, in units of the noise scale."""
         if self._calibration.releases_the_comparison:
             return self.comparison
-        return self._calibration.scales[2] * math.log(self.queries / (_ANSWER_BETA * self.beta))
+        return self._calibration.scales[2] * math.log(self.queries / self._beta(self.theory.answer_noise))
+
+    def _beta(self, share: float) -> float:
+        """Failure probability of one kind of draws."""
+        return share * self.theory.noise_share * self.beta

@@ -14,13 +14,7 @@ from typing import Literal, NamedTuple
 from reusable_holdout.errors import InputError
 
 __all__ = [
-    "CHARGE",
-    "COUNTS",
     "FAILED",
-    "GATE",
-    "REVEAL",
-    "SPANS",
-    "WIDTHS",
     "Cell",
     "CellCode",
     "FactorCode",
@@ -30,8 +24,6 @@ __all__ = [
     "choice_nats",
     "worst_choice_nats",
 ]
-
-_STEP_FAILED = 0.03
 
 FAILED: Literal["failed"] = "failed"
 """Outcome of a question whose model or metric failed on the holdout."""
@@ -68,10 +60,9 @@ class CellCode:
 
     Examples
     --------
-    >>> round(CHARGE.worst, 2)
-    2.0
-    >>> CHARGE.cells[CHARGE.place(1.4)]
-    Cell(side=1, near=1.0, far=2.0, weight=0.163)
+    >>> code = CellCode((Cell(1, 0.0, 1.0, 0.5), Cell(1, 1.0, math.inf, 0.4)), failed=0.1)
+    >>> round(code.worst, 2), code.place(1.4)
+    (2.3, 1)
     """
 
     cells: tuple[Cell, ...]
@@ -106,37 +97,6 @@ class CellCode:
         if not own:
             raise InputError(f"no cell holds a deviation of {deviation}")
         return min(own)[1]
-
-
-CHARGE = CellCode(
-    (
-        Cell(1, 8.0, math.inf, 0.1355),
-        Cell(1, 4.0, 8.0, 0.1355),
-        Cell(1, 2.0, 4.0, 0.1500),
-        Cell(1, 1.0, 2.0, 0.1630),
-        Cell(-1, 1.0, 2.0, 0.1450),
-        Cell(-1, 2.0, math.inf, 0.1355),
-    ),
-    failed=0.1355,
-)
-"""A charge, in units of the threshold: which way the prior is off, and about how far. No outcome costs over 2 nats."""
-
-REVEAL = CellCode(
-    (
-        Cell(1, 25.0, math.inf, 0.025),
-        Cell(1, 9.0, 25.0, 0.025),
-        Cell(1, 3.5, 9.0, 0.03),
-        Cell(1, 1.5, 3.5, 0.09),
-        Cell(1, 0.5, 1.5, 0.22),
-        Cell(0, 0.0, 0.5, 0.28),
-        Cell(-1, 0.5, 1.5, 0.19),
-        Cell(-1, 1.5, 3.5, 0.06),
-        Cell(-1, 3.5, 10.0, 0.03),
-        Cell(-1, 10.0, math.inf, 0.025),
-    ),
-    failed=0.025,
-)
-"""A revealed value, in units of a public standard deviation of honest deviations; no outcome costs over 3.7 nats."""
 
 
 class Span(NamedTuple):
@@ -176,23 +136,6 @@ class SpanCode:
         return tuple(-math.log(span.weight) for span in self.spans)
 
 
-SPANS = SpanCode(
-    (
-        Span(-5.0, 1.0, -2.0, 0.1690),
-        Span(-1.0, 5.0, 2.0, 0.1535),
-        Span(-4.0, 4.0, 0.0, 0.1355),
-        Span(-math.inf, 0.0, -5.0, 0.1355),
-        Span(0.0, math.inf, 2.0, 0.1355),
-        Span(-math.inf, math.inf, -math.inf, 0.1355),
-    ),
-    failed=CHARGE.failed,
-)
-"""A charge of a ratio: where its confidence set lies. No outcome costs over 2 nats, and a failure what any does."""
-
-GATE = CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03)
-"""A gate's "yes", 0.03 nats; or a failure, 3.5 nats, which is told where the plan has room for it, else "no" is."""
-
-
 def choice_nats(rank: int, candidates: int) -> float:
     """Cost of naming the winner of a choice by the rank that its prior has among the candidates'.
 
@@ -225,6 +168,8 @@ class StepCode:
     ----------
     places : int
         How many steps the metric's range has, at least 1.
+    failed : float
+        Weight of a failure.
 
     Notes
     -----
@@ -233,29 +178,30 @@ class StepCode:
 
     Examples
     --------
-    >>> code = StepCode(30)
+    >>> code = StepCode(30, failed=0.03)
     >>> round(code.nats(1), 2), round(code.nats(30), 2) < round(code.worst, 2) < 4.2
     (1.35, True)
     """
 
     places: int
+    failed: float
 
     @property
     def worst(self) -> float:
         """Cost of the dearest outcome."""
-        return max(math.log(2.0 * self.places) - math.log1p(-_STEP_FAILED), self.failure_nats)
+        return max(math.log(2.0 * self.places) - math.log1p(-self.failed), self.failure_nats)
 
     @property
     def failure_nats(self) -> float:
         """Cost of a failure."""
-        return -math.log(_STEP_FAILED)
+        return -math.log(self.failed)
 
     def nats(self, steps: int) -> float:
         """Cost of a new best that is better by so many steps, from 1 to `places`."""
         if not 1 <= steps <= self.places:
             raise InputError(f"a new best is better by 1 to {self.places} steps; got {steps}")
         weight = 0.5 / (steps * (steps + 1)) + 0.5 / self.places
-        return -math.log(weight) - math.log1p(-_STEP_FAILED)
+        return -math.log(weight) - math.log1p(-self.failed)
 
 
 @dataclass(frozen=True)
@@ -266,21 +212,26 @@ class FactorCode:
     ----------
     below, above : int
         Cells on each side of the middle one; they grow geometrically, and the last one above is open.
+    first, growth : float
+        How far the k-th edge lies from the guess: its logarithm is ``e_k = first k + growth k^2``.
 
     Notes
     -----
     The middle cell reaches from ``exp(-e_1)`` to ``exp(e_1)``, the k-th above it from ``exp(e_k)`` to
-    ``exp(e_(k + 1))``, and below it likewise, with ``e_k = 0.04 k + 0.012 k^2``. In order of their
-    distance the r-th has half of ``1/(r (r + 1))``, and all share the other half.
+    ``exp(e_(k + 1))``, and below it likewise. In order of their distance the r-th has half of ``1/(r (r + 1))``,
+    and all share the other half.
 
     Examples
     --------
-    >>> round(COUNTS.least(COUNTS.place(0.97)), 2), round(COUNTS.nats(COUNTS.place(0.97)), 2)
+    >>> code = FactorCode(below=48, above=15, first=0.04, growth=0.012)
+    >>> round(code.least(code.place(0.97)), 2), round(code.nats(code.place(0.97)), 2)
     (0.95, 1.36)
     """
 
     below: int
     above: int
+    first: float
+    growth: float
 
     @property
     def worst(self) -> float:
@@ -291,15 +242,15 @@ class FactorCode:
         """Cell of a factor: 0 is the middle one, those above it are positive."""
         distance = abs(math.log(factor))
         cells = self.above if factor >= 1.0 else self.below
-        cell = sum(_edge(k) <= distance for k in range(1, cells + 1))
-        if factor < 1.0 and distance >= _edge(self.below + 1):
+        cell = sum(self._edge(k) <= distance for k in range(1, cells + 1))
+        if factor < 1.0 and distance >= self._edge(self.below + 1):
             raise InputError(f"no cell holds a factor of {factor}")
         return cell if factor >= 1.0 else -cell
 
     def least(self, place: int) -> float:
         """Lower end of a cell."""
         self._check(place)
-        return math.exp(_edge(place)) if place > 0 else math.exp(-_edge(1 - place))
+        return math.exp(self._edge(place)) if place > 0 else math.exp(-self._edge(1 - place))
 
     def nats(self, place: int) -> float:
         """Cost of a cell."""
@@ -311,13 +262,5 @@ class FactorCode:
         if not -self.below <= place <= self.above:
             raise InputError(f"a cell lies in [{-self.below}, {self.above}]; got {place}")
 
-
-def _edge(k: int) -> float:
-    return 0.04 * k + 0.012 * k * k
-
-
-WIDTHS = FactorCode(below=15, above=8)
-"""How many times the guessed half-width the rows' own set has; no cell costs more than 3.9 nats."""
-
-COUNTS = FactorCode(below=48, above=15)
-"""How many times the guessed rows the class counts are worth; no cell costs more than 4.9 nats."""
+    def _edge(self, k: int) -> float:
+        return self.first * k + self.growth * k * k

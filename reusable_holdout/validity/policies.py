@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
-from reusable_holdout.validity.intervals import BY_EVIDENCE, TWO_SIDED, Shares
-from reusable_holdout.validity.outcome_code import CHARGE, GATE, StepCode
+from reusable_holdout.validity.intervals import Shares
+from reusable_holdout.validity.outcome_code import StepCode
+from reusable_holdout.validity.theory import THEORY, Theory
 
 __all__ = ["LADDERS", "Policy", "PolicyCode", "parameter_free_step", "policy_code"]
 
@@ -31,7 +32,9 @@ class PolicyCode(NamedTuple):
     shares: Shares
 
 
-def policy_code(policy: Policy, *, places: float, by_evidence: bool = False) -> PolicyCode:
+def policy_code(
+    policy: Policy, *, places: float, by_evidence: bool = False, theory: Theory = THEORY
+) -> PolicyCode:
     """Look up a policy's public numbers.
 
     Parameters
@@ -41,12 +44,13 @@ def policy_code(policy: Policy, *, places: float, by_evidence: bool = False) -> 
         Of a ladder: how many of its smallest steps the metric's range has.
     by_evidence : bool
         Whether the rows' evidence decides.
+    theory : Theory
     """
     if policy in LADDERS:
-        return PolicyCode(StepCode(max(1, math.ceil(places))).worst, Shares(0.5, 0.5))
+        return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))
     if policy == "gate":
-        return PolicyCode(GATE.nats[0], Shares(1.0, 1.0))
-    return PolicyCode(CHARGE.worst, BY_EVIDENCE if by_evidence else TWO_SIDED)
+        return PolicyCode(theory.gate.nats[0], Shares(1.0, 1.0))
+    return PolicyCode(theory.charge.worst, theory.by_evidence if by_evidence else theory.scores)
 
 
 def parameter_free_step(rows: int) -> float:

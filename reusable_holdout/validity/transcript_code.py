@@ -13,14 +13,9 @@ import math
 from dataclasses import dataclass
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.validity.theory import THEORY, Theory
 
-__all__ = ["EARLY_SHARE", "FINAL_SHARE", "TranscriptCode"]
-
-FINAL_SHARE = 0.25
-"""Share of the failure probability that is kept for the final."""
-
-EARLY_SHARE = 0.1
-"""Share of it in which the places of the charges are coded by the last of them: cheap where all came early."""
+__all__ = ["TranscriptCode"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +33,8 @@ class TranscriptCode:
     charges : int or None
         Charges C after which no question is answered, at least 1. ``None``: no number was declared, and j charges
         cost ``(j + 1) ln 2``.
+    theory : Theory
+        Its `final_share` phi, and its `early_share`, 0.1 below.
 
     Notes
     -----
@@ -79,6 +76,7 @@ class TranscriptCode:
 
     queries: int | None = None
     charges: int | None = None
+    theory: Theory = THEORY
 
     def __post_init__(self) -> None:
         for name, number in (("queries", self.queries), ("charges", self.charges)):
@@ -98,7 +96,12 @@ class TranscriptCode:
             place = math.log(query) + math.log(query + 1) + _log_choose(query - 1, charges)
         else:
             place = _log_choose(self.queries, charges + 1)
-        return place + self._number_of_charges(charges, followed=False) + nats - math.log1p(-FINAL_SHARE)
+        return (
+            place
+            + self._number_of_charges(charges, followed=False)
+            + nats
+            - math.log1p(-self.theory.final_share)
+        )
 
     def final_length(
         self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
@@ -124,7 +127,7 @@ class TranscriptCode:
             )
         number = self._number_of_charges(charges, followed=True)
         places = self._places(charges, last) if charges else 0.0
-        return places + number + nats - math.log(FINAL_SHARE) + math.log(answers)
+        return places + number + nats - math.log(self.theory.final_share) + math.log(answers)
 
     def _places(self, charges: int, last: int) -> float:
         """Nats of the places of charges, the last of them at this index."""
@@ -132,8 +135,8 @@ class TranscriptCode:
         if self.queries is None:
             return by_last
         even = _log_choose(self.queries, charges)
-        cheaper = min(even, by_last)
-        both = (1.0 - EARLY_SHARE) * math.exp(cheaper - even) + EARLY_SHARE * math.exp(cheaper - by_last)
+        cheaper, early = min(even, by_last), self.theory.early_share
+        both = (1.0 - early) * math.exp(cheaper - even) + early * math.exp(cheaper - by_last)
         return cheaper - math.log(both)
 
     def _check(self, query: int, charges: int) -> None:

@@ -10,7 +10,11 @@ from guard.test_reveal import ASKING, Crashing, fragile, level_of_a_first_questi
 from reusable_holdout import BudgetError, Halted, InputError, ModelError, verify
 from reusable_holdout.guard.kinds import Choose, Winner
 from reusable_holdout.queries import mae
-from reusable_holdout.validity import REVEAL, ConfidenceBound, worst_choice_nats
+from reusable_holdout.validity import (
+    THEORY,
+    ConfidenceBound,
+    worst_choice_nats,
+)
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
@@ -232,7 +236,7 @@ def test_as_many_choices_as_were_set_aside_are_answered_whatever_they_tell(make_
         candidates = [scoring(0.02, k), scoring(0.03, k), scoring(0.05, k)]
         answer = guard.choose_predictions(candidates, [0.999, 0.998, 0.99]).answer
         assert answer.told == "candidate 2 of 3, rank 3, cell 0"
-        assert answer.nats == pytest.approx(worst_choice_nats(3) + REVEAL.worst)
+        assert answer.nats == pytest.approx(worst_choice_nats(3) + THEORY.reveal.worst)
     left = [guard.evaluate_predictions(scoring(0.05, k), prior=0.99).charges_left for k in range(3)]
     assert left == [2, 1, 0]
 

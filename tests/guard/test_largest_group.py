@@ -10,7 +10,9 @@ from cases import for_each
 from reusable_holdout import Halted, InputError, LedgerMismatchError, ReusableHoldout, verify
 from reusable_holdout.queries import GRID, accuracy, mae, resolve_metric, rmse
 from reusable_holdout.queries.groups import Groups
-from reusable_holdout.validity import COUNTS
+from reusable_holdout.validity import (
+    THEORY,
+)
 
 LARGEST = 4
 SIZES = np.random.default_rng(0).integers(1, 7, 400)  # a third of the groups are larger
@@ -119,7 +121,7 @@ def test_what_the_rows_are_worth_is_told_rounded_down_and_priced():
     with make() as guard:
         counts = guard._view.counts
         assert guard.plan.rows == guard._holdout.bound.effective_rows <= WORTH
-        assert guard.plan.shared.told_before == COUNTS.nats(counts.place) > 0.0
+        assert guard.plan.shared.told_before == THEORY.counts.nats(counts.place) > 0.0
         assert counts.prevalence == []
     with make(sample_weight=SIZES[USERS] == 1, largest_group=1) as alone:
         assert (alone._view.counts, alone.plan.rows) == (None, (SIZES == 1).sum())
@@ -230,7 +232,7 @@ def test_other_metrics_of_the_same_rows_pay_for_their_sizes_once_and_slices_for_
         again = guard.on("brier", sample_weight=half, vacuous=True)
         assert (part._view.tells, again._view.tells) == (True, False)
         assert part.plan.rows == again.plan.rows < guard.plan.rows
-        assert guard._state().nats == COUNTS.nats(part._view.counts.place)
+        assert guard._state().nats == THEORY.counts.nats(part._view.counts.place)
         kept = np.intersect1d(np.flatnonzero(half), KEPT)
         answer = part.final_predictions(guesses(0.8))
         assert answer.value == pytest.approx((guesses(0.8) == LABELS)[kept].mean(), abs=0.02)

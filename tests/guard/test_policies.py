@@ -18,7 +18,10 @@ from reusable_holdout import (
 )
 from reusable_holdout.mechanisms import GuardMechanism
 from reusable_holdout.queries import mae
-from reusable_holdout.validity import GATE, Policy
+from reusable_holdout.validity import (
+    THEORY,
+    Policy,
+)
 
 MECHANISMS = get_args(GuardMechanism)
 POLICIES = get_args(Policy)
@@ -198,7 +201,7 @@ def test_a_gate_tells_one_bit(make_guard, scoring):
         ("gate", True, "cell 0"),
         ("gate", False, "agreed"),
     }
-    assert {first.nats for first, _, _ in seen} == {0.0, GATE.nats[0]}
+    assert {first.nats for first, _, _ in seen} == {0.0, THEORY.gate.nats[0]}
 
 
 def test_a_metric_that_fails_where_a_gate_may_not_tell_it_is_a_no_for_all_of_a_batch(make_guard, labels):

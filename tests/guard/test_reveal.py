@@ -9,7 +9,10 @@ from cases import for_each
 from reusable_holdout import BudgetError, Halted, InputError, Metric, ModelError, ReusableHoldout, verify
 from reusable_holdout.guard.kinds import Reveal
 from reusable_holdout.queries import mae
-from reusable_holdout.validity import REVEAL, ConfidenceBound
+from reusable_holdout.validity import (
+    THEORY,
+    ConfidenceBound,
+)
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])
 ROWS = 2_000
@@ -207,7 +210,7 @@ def test_as_many_reveals_as_were_set_aside_are_answered_whatever_they_tell(make_
     guard = make_guard(**ASKING)
     for k in range(3):
         revealed = guard.reveal_predictions(scoring(0.05, k), prior=0.99)
-        assert revealed.nats == pytest.approx(REVEAL.worst)
+        assert revealed.nats == pytest.approx(THEORY.reveal.worst)
         charged = guard.evaluate_predictions(scoring(0.05, k), prior=0.99)
         assert (charged.told, charged.charges_left) == ("cell 0", 2 - k)
     assert guard.halt_reason == "charges"
@@ -242,9 +245,9 @@ def test_the_refusal_is_the_same_whatever_the_holdout_says(make_guard, labels, s
 def test_what_cheap_reveals_leave_over_can_be_spent_on_more(make_guard, scoring):
     """Ten are set aside at 3.7 nats each; of those that cost 1.3 each there is room for many more."""
     guard, asked = make_guard(reveals=10), 0
-    left = 10 * REVEAL.worst + guard.plan.spare_nats
+    left = 10 * THEORY.reveal.worst + guard.plan.spare_nats
     while guard.price("reveal").allowed:
-        assert left - asked * -math.log(0.28) >= REVEAL.worst - 1e-6
+        assert left - asked * -math.log(0.28) >= THEORY.reveal.worst - 1e-6
         asked += 1
         guard.reveal_predictions(scoring(0.7, asked), prior=0.7)
     left -= asked * -math.log(0.28)

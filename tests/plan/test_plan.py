@@ -14,7 +14,11 @@ from scipy import stats
 
 from reusable_holdout import InputError, Plan, PlanError
 from reusable_holdout.accounting import optimal_composition
-from reusable_holdout.validity import CHARGE, REVEAL, Policy, worst_choice_nats
+from reusable_holdout.validity import (
+    THEORY,
+    Policy,
+    worst_choice_nats,
+)
 
 
 def without_choices(**wish):
@@ -448,7 +452,7 @@ def test_a_choice_is_set_aside_where_nothing_was_said_and_a_charge_is_left():
     wish = {"rows": 10_000, "queries": 1_000, "tolerance": 0.06, "estimate": 0.9}
     plan = Plan(**wish)
     assert (plan.reveals, plan.choices) == (0, (100,))
-    assert plan.certificate().reserved_nats >= worst_choice_nats(100) + REVEAL.worst
+    assert plan.certificate().reserved_nats >= worst_choice_nats(100) + THEORY.reveal.worst
     assert Plan(**wish | {"queries": 30}).choices == (30,)
     for stated in ({"reveals": 0}, {"choices": ()}, {"charges": plan.charges}, {"policy": "gate"}):
         assert Plan(**wish, **stated).choices == ()
@@ -463,7 +467,7 @@ def test_reveals_and_choices_that_are_set_aside_cost_charges_or_tolerance():
     assert Plan(**wish, tolerance=0.06, reveals=5).charges < Plan(**wish, tolerance=0.06, reveals=0).charges
     plan = Plan(**wish, charges=3, reveals=2, choices=(10, 20))
     assert plan.tolerance > Plan(**wish, charges=3).tolerance
-    reserved = 4 * REVEAL.worst + worst_choice_nats(10) + worst_choice_nats(20)
+    reserved = 4 * THEORY.reveal.worst + worst_choice_nats(10) + worst_choice_nats(20)
     certificate = plan.certificate()
     assert certificate.reserved_nats == pytest.approx(reserved + plan.spare_nats)
     assert certificate.room(charges=0, nats=0.0) >= reserved
@@ -527,7 +531,7 @@ def test_where_charges_are_not_deviations_an_honest_search_is_no_matter_of_prior
 
 
 def test_no_charge_of_a_plan_costs_more_than_it_was_planned_for():
-    assert Plan(rows=10_000, queries=100, charges=3).certificate().charge_nats == CHARGE.worst
+    assert Plan(rows=10_000, queries=100, charges=3).certificate().charge_nats == THEORY.charge.worst
 
 
 @pytest.mark.parametrize("scale", ["noise_scale", "comparison_noise"])

@@ -17,7 +17,7 @@ from scipy import stats
 
 from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.validity import (
-    CHARGE,
+    THEORY,
     Certificate,
     ConfidenceBound,
     NoiseTails,
@@ -26,7 +26,6 @@ from reusable_holdout.validity import (
     fixed_queries_half_width,
 )
 from reusable_holdout.validity.certificate import GRID_SLACK
-from reusable_holdout.validity.transcript_code import EARLY_SHARE
 
 FAMILIES = ("binomial", "bounded", "bounded-difference")
 SHARES = (Shares(0.8, 0.2), Shares(0.5, 0.5), Shares(1.0, 1.0))
@@ -45,7 +44,7 @@ def certificate(*, rows=10_000, family="binomial", **changes):
         tolerance=0.06,
         fixed_threshold=None,
         least_threshold=0.004,
-        charge_nats=CHARGE.worst,
+        charge_nats=THEORY.charge.worst,
     )
     return replace(standard, **changes)
 
@@ -110,7 +109,7 @@ def test_half_widths_of_finals_are_those_of_the_definition(charges, answers):
 def test_finals_are_as_narrow_as_the_theory_has_them(rows, none, one, reveals):
     """After 100 checks none of which was charged, after an honest charge, and after ten reveals of 2 nats."""
     guard = certificate(rows=rows, queries=100, charges=5, noise_scale=0.0)
-    cases = ((0, 0.0, none), (1, CHARGE.nats[CHARGE.place(1.5)], one), (0, 20.0, reveals))
+    cases = ((0, 0.0, none), (1, THEORY.charge.nats[THEORY.charge.place(1.5)], one), (0, 20.0, reveals))
     for charges, nats, expected in cases:
         length = guard.final_length(charges=charges, nats=nats)
         width = guard.final_half_width(length=length, estimate=0.87)
@@ -423,7 +422,9 @@ def test_all_levels_of_one_question_at_a_time_of_finals_and_of_the_noise_sum_to_
     mechanism = 0.05 * guard.beta if noise_scale else 0.0
     assert 0.5 * guard.beta <= questions + finals + mechanism <= guard.beta * (1 + 1e-9)
     if queries >= guard.charges:  # a last charge after the last question is what the finals leave over
-        left = 0.25 * EARLY_SHARE * (guard.charges + 1) / (4 * (queries + 1)) * (guard.beta - mechanism)
+        left = (
+            0.25 * THEORY.early_share * (guard.charges + 1) / (4 * (queries + 1)) * (guard.beta - mechanism)
+        )
         assert questions + finals + mechanism == pytest.approx(guard.beta - left, rel=1e-9)
 
 

@@ -12,7 +12,11 @@ import pytest
 from cases import for_each
 from scipy import stats
 
-from reusable_holdout.validity import COUNTS, ConfidenceBound, TranscriptCode
+from reusable_holdout.validity import (
+    THEORY,
+    ConfidenceBound,
+    TranscriptCode,
+)
 
 BETA = 0.05
 CODE = TranscriptCode(queries=1, charges=1)
@@ -49,7 +53,7 @@ def chance_of_a_miss(rows, share, *, nats, sees):
 
 def place(count, rows, guess):
     """Cell that is told: of the rows of the rarer class, against those guessed."""
-    return COUNTS.place(min(count, rows - count) / (min(guess, 1.0 - guess) * rows))
+    return THEORY.counts.place(min(count, rows - count) / (min(guess, 1.0 - guess) * rows))
 
 
 ALLOWED = BETA * math.exp(-CODE.final_length(charges=0))
@@ -63,7 +67,7 @@ def test_priced_counts_keep_what_is_allowed(rows, share, guess):
     def sees(count):
         return place(count, rows, guess)
 
-    found = chance_of_a_miss(rows, share, nats=lambda count: COUNTS.nats(sees(count)), sees=sees)
+    found = chance_of_a_miss(rows, share, nats=lambda count: THEORY.counts.nats(sees(count)), sees=sees)
     assert 0.0 < found <= ALLOWED
 
 

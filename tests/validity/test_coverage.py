@@ -17,7 +17,13 @@ from scipy import stats
 
 from reusable_holdout.guard.kinds import AGREED, Check, Final, Reveal, State, Terms
 from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.validity import CHARGE, Certificate, ConfidenceBound, Shares, policy_code
+from reusable_holdout.validity import (
+    THEORY,
+    Certificate,
+    ConfidenceBound,
+    Shares,
+    policy_code,
+)
 
 BETA = 0.05
 GRID = 2**32
@@ -37,7 +43,7 @@ def coverage_guard(*, rows, cells):
         tolerance=1.0,
         fixed_threshold=0.03,
         least_threshold=0.03,
-        charge_nats=CHARGE.worst,
+        charge_nats=THEORY.charge.worst,
         mechanism="noiseless",
     )
 

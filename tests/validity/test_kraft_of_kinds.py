@@ -10,20 +10,17 @@ import pytest
 from cases import for_each
 
 from reusable_holdout.validity import (
-    CHARGE,
-    GATE,
-    REVEAL,
+    THEORY,
     CellCode,
     StepCode,
     TranscriptCode,
     choice_nats,
     worst_choice_nats,
 )
-from reusable_holdout.validity.transcript_code import EARLY_SHARE, FINAL_SHARE
 
 HALF = Fraction(1, 2)
-SHARE = Fraction(FINAL_SHARE)
-EARLY = Fraction(str(EARLY_SHARE))
+SHARE = Fraction(THEORY.final_share)
+EARLY = Fraction(str(THEORY.early_share))
 STEP_FAILED = Fraction(3, 100)
 EVERY = [(queries, most) for queries in range(1, 8) for most in range(1, 5)]
 
@@ -55,8 +52,13 @@ class Game:
     queries: int
     most: int
     final_share: Fraction = SHARE
-    charges: tuple[tuple[Fraction, Fraction], ...] = (mass(CHARGE), mass(GATE), steps(1), steps(30))
-    reveal: Fraction = mass(REVEAL)[0]
+    charges: tuple[tuple[Fraction, Fraction], ...] = (
+        mass(THEORY.charge),
+        mass(THEORY.gate),
+        steps(1),
+        steps(30),
+    )
+    reveal: Fraction = mass(THEORY.reveal)[0]
     finals_like_questions: bool = False
     finals: int = 1
     early: Fraction = EARLY
@@ -182,19 +184,21 @@ def test_the_exact_weights_are_those_of_the_public_lengths(queries, most):
 
 
 def test_the_exact_masses_are_those_of_the_outcome_codes():
-    for code in (CHARGE, REVEAL, GATE):
+    for code in (THEORY.charge, THEORY.reveal, THEORY.gate):
         told = math.fsum(math.exp(-nats) for nats in (*code.nats, code.failure_nats))
         assert told == pytest.approx(float(mass(code)[0]), abs=1e-12)
         assert mass(code)[0] == 1
     for places in (1, 2, 30, 1000):
-        code = StepCode(places)
+        code = StepCode(places, THEORY.steps_failed)
         told = math.fsum(math.exp(-code.nats(k)) for k in range(1, places + 1)) + math.exp(-code.failure_nats)
         assert told == pytest.approx(float(steps(places)[0]), abs=1e-12)
         assert max(code.nats(places), code.failure_nats) <= code.worst
         assert 0.5 < told <= 1.0
     for candidates in (1, 2, 3, 7):
         told = math.fsum(math.exp(-choice_nats(rank, candidates)) for rank in range(1, candidates + 1))
-        assert told * float(mass(REVEAL)[0]) == pytest.approx(float(Game(7, 2).choice(candidates)), abs=1e-12)
+        assert told * float(mass(THEORY.reveal)[0]) == pytest.approx(
+            float(Game(7, 2).choice(candidates)), abs=1e-12
+        )
         assert told < 1.0
         assert max(choice_nats(rank, candidates) for rank in range(1, candidates + 1)) == worst_choice_nats(
             candidates
@@ -256,7 +260,7 @@ def test_reveals_that_forget_the_failure_overfill_the_kraft_sum_when_there_are_m
     """A reveal leaves unused that it might have been charged; forty of them have used that up."""
     alone = Game(40, 1, charges=())
     assert kraft(alone) < 1
-    assert kraft(replace(alone, reveal=1 + exactly(REVEAL.failed))) > Fraction(5, 4)
+    assert kraft(replace(alone, reveal=1 + exactly(THEORY.reveal.failed))) > Fraction(5, 4)
 
 
 def every_sum(code, game):

@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity import (
-    CHARGE,
-    COUNTS,
-    GATE,
-    REVEAL,
+    THEORY,
     StepCode,
     choice_nats,
     worst_choice_nats,
 )
 
-CODES = {"charge": CHARGE, "reveal": REVEAL, "gate": GATE}
+CODES = {"charge": THEORY.charge, "reveal": THEORY.reveal, "gate": THEORY.gate}
 deviations = st.floats(-1e6, 1e6)
 
 
@@ -39,9 +36,11 @@ def test_the_weights_of_all_outcomes_and_of_a_failure_sum_to_one(code):
 
 
 def test_no_outcome_costs_more_than_its_cap():
-    assert CHARGE.worst <= 2.0
-    assert REVEAL.worst <= 3.7
-    assert GATE.nats[0] <= 0.031  # a failure is told where there is room for it, and has no cap of its own
+    assert THEORY.charge.worst <= 2.0
+    assert THEORY.reveal.worst <= 3.7
+    assert (
+        THEORY.gate.nats[0] <= 0.031
+    )  # a failure is told where there is room for it, and has no cap of its own
     for code in CODES.values():
         assert code.worst == max(*code.nats, code.failure_nats)
 
@@ -51,13 +50,13 @@ def test_the_cells_of_a_side_follow_each_other_without_a_gap(code):
     for side in (1, -1):
         own = sorted((cell.near, cell.far) for cell in code.cells if cell.side in (side, 0))
         assert all(before[1] == after[0] for before, after in itertools.pairwise(own))
-        if code is not GATE or side == -1:
+        if code is not THEORY.gate or side == -1:
             assert own[-1][1] == math.inf
 
 
 def test_cells_widen_outwards_as_their_deviations_do():
     """Geometrically: so a few of them reach as far as a value can be off."""
-    for code in (CHARGE, REVEAL):
+    for code in (THEORY.charge, THEORY.reveal):
         for cell in code.cells:
             if cell.near >= 1.0 and cell.far < math.inf:
                 assert 1.5 <= cell.far / cell.near <= 4.0
@@ -65,26 +64,26 @@ def test_cells_widen_outwards_as_their_deviations_do():
 
 def test_an_honest_deviation_is_told_in_the_narrowest_cells():
     """Charges come from just beyond the threshold, reveals from a unit around the prior."""
-    for code in (CHARGE, REVEAL):
+    for code in (THEORY.charge, THEORY.reveal):
         cheapest = max(code.cells, key=lambda cell: cell.weight)
-        assert cheapest.near == (1.0 if code is CHARGE else 0.0)
+        assert cheapest.near == (1.0 if code is THEORY.charge else 0.0)
     for deviation in (1.2, -1.2):
-        assert CHARGE.nats[CHARGE.place(deviation)] < 1.95
-        assert REVEAL.nats[REVEAL.place(deviation)] < 1.7
+        assert THEORY.charge.nats[THEORY.charge.place(deviation)] < 1.95
+        assert THEORY.reveal.nats[THEORY.reveal.place(deviation)] < 1.7
 
 
 @given(deviation=deviations)
 def test_every_deviation_that_can_be_charged_or_revealed_is_in_its_cell(deviation):
-    for code in (CHARGE, REVEAL):
+    for code in (THEORY.charge, THEORY.reveal):
         cell = code.cells[code.place(deviation)]
         assert cell.side in (0, 1 if deviation >= 0 else -1)
         distance = abs(deviation)
         assert distance < cell.far
-        assert distance >= cell.near or (code is CHARGE and distance < 1.0 and cell.near == 1.0)
+        assert distance >= cell.near or (code is THEORY.charge and distance < 1.0 and cell.near == 1.0)
 
 
 def test_a_deviation_at_an_edge_is_in_the_farther_cell():
-    for code in (CHARGE, REVEAL):
+    for code in (THEORY.charge, THEORY.reveal):
         for place, cell in enumerate(code.cells):
             if cell.side:
                 assert code.place(cell.side * cell.near) == place
@@ -92,13 +91,13 @@ def test_a_deviation_at_an_edge_is_in_the_farther_cell():
 
 
 def test_a_deviation_that_noise_has_brought_below_the_threshold_is_in_the_nearest_cell_of_its_side():
-    assert CHARGE.cells[CHARGE.place(0.4)] == CHARGE.cells[CHARGE.place(1.5)]
-    assert CHARGE.cells[CHARGE.place(-0.4)] == CHARGE.cells[CHARGE.place(-1.5)]
+    assert THEORY.charge.cells[THEORY.charge.place(0.4)] == THEORY.charge.cells[THEORY.charge.place(1.5)]
+    assert THEORY.charge.cells[THEORY.charge.place(-0.4)] == THEORY.charge.cells[THEORY.charge.place(-1.5)]
 
 
 def test_what_is_no_outcome_has_no_place():
     with pytest.raises(InputError, match=r"no cell holds a deviation of 0\.5"):
-        GATE.place(0.5)  # not even as good as was named
+        THEORY.gate.place(0.5)  # not even as good as was named
     for code in CODES.values():
         with pytest.raises(InputError, match="no cell"):
             code.place(math.nan)
@@ -117,8 +116,10 @@ def test_the_weights_of_all_winners_sum_to_at_most_one(candidates):
 
 
 def test_a_choice_costs_what_was_planned_for():
-    assert worst_choice_nats(100) + REVEAL.worst <= 9.0
-    within_one_cell = max(REVEAL.nats[REVEAL.place(deviation)] for deviation in (-1.4, 0.0, 1.4))
+    assert worst_choice_nats(100) + THEORY.reveal.worst <= 9.0
+    within_one_cell = max(
+        THEORY.reveal.nats[THEORY.reveal.place(deviation)] for deviation in (-1.4, 0.0, 1.4)
+    )
     assert choice_nats(1, 33) + within_one_cell <= 3.0
 
 
@@ -133,7 +134,7 @@ def test_a_rank_beyond_the_candidates_is_refused(rank, candidates):
 
 @for_each("places", [1, 2, 3, 30, 400, 10_000])
 def test_the_weights_of_all_steps_and_of_a_failure_sum_to_at_most_one(places):
-    code = StepCode(places)
+    code = StepCode(places, THEORY.steps_failed)
     weights = [math.exp(-code.nats(steps)) for steps in range(1, places + 1)]
     failed = math.exp(-code.failure_nats)
     assert math.fsum(weights) == pytest.approx((1.0 - failed) * (1.0 - 0.5 / (places + 1)), rel=1e-9)
@@ -142,7 +143,7 @@ def test_the_weights_of_all_steps_and_of_a_failure_sum_to_at_most_one(places):
 
 @for_each("places", [1, 2, 30, 10_000])
 def test_no_step_costs_more_than_the_dearest_and_a_longer_one_never_less(places):
-    code = StepCode(places)
+    code = StepCode(places, THEORY.steps_failed)
     nats = [code.nats(steps) for steps in range(1, places + 1)]
     assert nats == sorted(nats)
     assert max(*nats, code.failure_nats) <= code.worst
@@ -150,44 +151,50 @@ def test_no_step_costs_more_than_the_dearest_and_a_longer_one_never_less(places)
 
 
 def test_a_single_step_is_cheap_however_many_there_are():
-    assert all(StepCode(places).nats(1) <= 0.73 + math.log(2.0) for places in (1, 30, 10**6))
+    assert all(
+        StepCode(places, THEORY.steps_failed).nats(1) <= 0.73 + math.log(2.0) for places in (1, 30, 10**6)
+    )
 
 
 @for_each("steps", [0, -1, 31])
 def test_a_best_that_is_no_step_better_or_more_than_the_range_is_refused(steps):
     with pytest.raises(InputError, match="better by 1 to 30 steps"):
-        StepCode(30).nats(steps)
+        StepCode(30, THEORY.steps_failed).nats(steps)
 
 
 # ---- factors
 
 
 def test_the_weights_of_factors_sum_to_at_most_one():
-    total = sum(math.exp(-COUNTS.nats(place)) for place in range(-COUNTS.below, COUNTS.above + 1))
+    total = sum(
+        math.exp(-THEORY.counts.nats(place)) for place in range(-THEORY.counts.below, THEORY.counts.above + 1)
+    )
     assert 0.98 < total <= 1.0
-    assert 4.8 < COUNTS.worst < 4.9
+    assert 4.8 < THEORY.counts.worst < 4.9
 
 
 @given(st.floats(-29.0, 29.0))
 def test_a_factor_is_at_least_what_its_cell_tells_and_near_it(exponent):
     factor = math.exp(exponent)
-    place = COUNTS.place(factor)
-    assert COUNTS.least(place) <= factor * (1.0 + 1e-12)
-    if place < COUNTS.above:  # the last one is open
-        assert factor / COUNTS.least(place) <= max(math.exp(2 * 0.052), math.exp(0.06 + 0.024 * abs(place)))
+    place = THEORY.counts.place(factor)
+    assert THEORY.counts.least(place) <= factor * (1.0 + 1e-12)
+    if place < THEORY.counts.above:  # the last one is open
+        assert factor / THEORY.counts.least(place) <= max(
+            math.exp(2 * 0.052), math.exp(0.06 + 0.024 * abs(place))
+        )
 
 
 def test_near_guesses_are_the_cheapest():
-    costs = [COUNTS.nats(COUNTS.place(factor)) for factor in (1.0, 0.9, 0.5, 0.1, 0.001)]
+    costs = [THEORY.counts.nats(THEORY.counts.place(factor)) for factor in (1.0, 0.9, 0.5, 0.1, 0.001)]
     assert costs == sorted(costs)
     assert costs[0] < 1.36
 
 
 def test_factors_beyond_all_cells_are_refused():
-    for place in (-COUNTS.below - 1, COUNTS.above + 1):
+    for place in (-THEORY.counts.below - 1, THEORY.counts.above + 1):
         with pytest.raises(InputError, match="a cell lies in"):
-            COUNTS.nats(place)
+            THEORY.counts.nats(place)
         with pytest.raises(InputError, match="a cell lies in"):
-            COUNTS.least(place)
+            THEORY.counts.least(place)
     with pytest.raises(InputError, match="no cell holds"):
-        COUNTS.place(1e-14)
+        THEORY.counts.place(1e-14)

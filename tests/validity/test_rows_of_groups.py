@@ -15,7 +15,11 @@ from cases import for_each
 
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.queries import GRID, accuracy
-from reusable_holdout.validity import COUNTS, ConfidenceBound, EvidenceSet
+from reusable_holdout.validity import (
+    THEORY,
+    ConfidenceBound,
+    EvidenceSet,
+)
 from reusable_holdout.validity.evidence import Null
 
 SIZES = (1, 2, 3)
@@ -197,7 +201,7 @@ def test_what_is_told_is_never_more_than_there_is_and_is_paid_for():
         for rows in range(groups, 3 * groups + 1, max(1, groups // 10)):
             place, counted = told_rows(rows, groups)
             assert 1 <= counted <= rows / 3
-            assert COUNTS.least(place) <= (rows / 3) / (groups * 2 / 3) * 1.5
+            assert THEORY.counts.least(place) <= (rows / 3) / (groups * 2 / 3) * 1.5
 
 
 def test_sizes_of_one_row_have_nothing_to_tell():

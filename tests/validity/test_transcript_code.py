@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity import TranscriptCode
-from reusable_holdout.validity.transcript_code import EARLY_SHARE, FINAL_SHARE
+from reusable_holdout.validity import (
+    THEORY,
+    TranscriptCode,
+)
 
-FINALS, QUESTIONS = Fraction(FINAL_SHARE), 1 - Fraction(FINAL_SHARE)
-EARLY = Fraction(str(EARLY_SHARE))
+FINALS, QUESTIONS = Fraction(THEORY.final_share), 1 - Fraction(THEORY.final_share)
+EARLY = Fraction(str(THEORY.early_share))
 
 # A weight of one node, without the outcomes' part and the questions' share: of question `query` of K, asked in a batch
 # that starts after `before` questions, `charges` of at most `most` of which were charged.

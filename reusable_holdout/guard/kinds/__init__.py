@@ -25,6 +25,7 @@ from reusable_holdout.guard.kinds.parameter_free_ladder import (
 )
 from reusable_holdout.guard.kinds.ratio import RatioCheck, RatioGate, RatioGuessAndCheck
 from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.guard.kinds.rules import Rules
 from reusable_holdout.guard.kinds.samples import MeanSample, Sample, sample_of, unpacked
 from reusable_holdout.guard.kinds.table import POLICIES, Ways, kinds_of, rail_of, ways_of
 
@@ -65,6 +66,7 @@ __all__ = [
     "RatioGate",
     "RatioGuessAndCheck",
     "Reveal",
+    "Rules",
     "Sample",
     "State",
     "Terms",

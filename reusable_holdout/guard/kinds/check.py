@@ -13,7 +13,7 @@ from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Posed, St
 from reusable_holdout.guard.kinds.stated import Stated
 from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.queries import GRID
-from reusable_holdout.validity import CHARGE, Certificate, Interval, ThresholdTable
+from reusable_holdout.validity import Certificate, Interval, ThresholdTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,8 +61,6 @@ class Check(Stated):
     """
 
     name: ClassVar[str] = "check"
-    code: ClassVar[CellCode] = CHARGE
-
     #: Which deviations are charged: both (0), or improvements only (1).
     one_sided: ClassVar[bool] = False
 
@@ -112,6 +110,11 @@ class Check(Stated):
         return Terms(prior, self.threshold(prior, state, tolerance))
 
     # ---- code and interval
+
+    @property
+    def code(self) -> CellCode:
+        """Cells of a charge."""
+        return self.certificate.theory.charge
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name: "agreed", "failed", or "cell" and its place."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
 from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
-from reusable_holdout.validity import WIDTHS, Interval
+from reusable_holdout.validity import FactorCode, Interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,33 +49,38 @@ class EvidenceReveal(Reveal):
 
     by_sample: ClassVar[bool] = True
 
+    @property
+    def widths(self) -> FactorCode:
+        """Its widths."""
+        return self.certificate.theory.widths
+
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name: "failed", or the cell and the width."""
         if told == FAILED:
             return super().outcome(told, terms)
         parts = _Told.parse(told)
-        if parts is None or not -WIDTHS.below <= parts.width <= WIDTHS.above:
+        if parts is None or not -self.widths.below <= parts.width <= self.widths.above:
             raise self.unknown(told)
         cell = super().outcome(parts.cell, terms)
         return cell._replace(
-            told=_Told(cell.told, parts.width).text(), nats=cell.nats + WIDTHS.nats(parts.width)
+            told=_Told(cell.told, parts.width).text(), nats=cell.nats + self.widths.nats(parts.width)
         )
 
     def least_nats(self) -> float:
         """Cost of the cheapest outcome."""
-        return super().least_nats() + WIDTHS.nats(0)
+        return super().least_nats() + self.widths.nats(0)
 
     def worst_nats(self, candidates: int = 1) -> float:
         """Cost of the dearest outcome."""
-        return super().worst_nats() + WIDTHS.worst
+        return super().worst_nats() + self.widths.worst
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval around the cell."""
         certificate, parts = self.certificate, _Told.parse(outcome.told)
-        if parts is None or parts.width == WIDTHS.above:
+        if parts is None or parts.width == self.widths.above:
             return Interval(certificate.lower, certificate.upper)
         low, high = self._reached(int(parts.cell.split()[1]), terms)
-        around = self._guessed(terms, length) * WIDTHS.least(parts.width + 1)
+        around = self._guessed(terms, length) * self.widths.least(parts.width + 1)
         return Interval(max(low - around, certificate.lower), min(high + around, certificate.upper))
 
     def _guessed(self, terms: Terms, length: float) -> float:
@@ -98,6 +103,6 @@ class EvidenceReveal(Reveal):
         low, high = (certificate.lower + end * certificate.span for end in ends)
         needed = max(near - low, high - far) + certificate.grid_slack
         factor = needed / self._guessed(terms, length)
-        least = WIDTHS.least(-WIDTHS.below)
-        width = -WIDTHS.below if factor <= least else WIDTHS.place(factor)
+        least = self.widths.least(-self.widths.below)
+        width = -self.widths.below if factor <= least else self.widths.place(factor)
         return _Told(cell, width).text()

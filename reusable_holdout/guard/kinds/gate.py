@@ -10,7 +10,7 @@ import numpy as np
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Posed, Terms
 from reusable_holdout.queries import GRID
-from reusable_holdout.validity import GATE, Interval
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,8 +44,12 @@ class Gate(Check):
     """
 
     name: ClassVar[str] = "gate"
-    code: ClassVar[CellCode] = GATE
     one_sided: ClassVar[bool] = True
+
+    @property
+    def code(self) -> CellCode:
+        """Its one cell."""
+        return self.certificate.theory.gate
 
     def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
         """Named scores on the integer grid, rounded down as scores are: one that is exactly as named passes."""

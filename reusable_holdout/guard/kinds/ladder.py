@@ -95,7 +95,7 @@ class Ladder(Check):
         """Outcome by its name: "agreed", "failed" (the best stays), or a number of "steps" from 1."""
         if told == AGREED:
             return super().outcome(told, terms)
-        code = StepCode(self._places(terms))
+        code = StepCode(self._places(terms), self.certificate.theory.steps_failed)
         if told == FAILED:
             return Outcome(FAILED, terms.prior, True, code.failure_nats)
         word, _, steps = told.partition(" ")

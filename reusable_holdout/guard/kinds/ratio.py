@@ -10,7 +10,7 @@ import numpy as np
 from reusable_holdout.guard.kinds.evidence import AnyTolerance, GateWithinTolerance, WithinTolerance
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Terms
 from reusable_holdout.guard.kinds.samples import ratio_sample, sample_of
-from reusable_holdout.validity import SPANS, Interval
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.samples import RatioSample
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
+    from reusable_holdout.validity import SpanCode
 
 __all__ = ["RatioCheck", "RatioGate", "RatioGuessAndCheck"]
 
@@ -73,16 +74,21 @@ class RatioCheck(_BySample):
 
     # ---- code and interval
 
+    @property
+    def spans(self) -> SpanCode:
+        """Spans of a charge."""
+        return self.certificate.theory.spans
+
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name: "agreed", "failed", or "span" and its place."""
         if told in {AGREED, FAILED}:
             return super().outcome(told, terms)
         word, _, place = told.partition(" ")
-        if word != "span" or not place.isdecimal() or int(place) >= len(SPANS.spans):
+        if word != "span" or not place.isdecimal() or int(place) >= len(self.spans.spans):
             raise self.unknown(told)
-        span = SPANS.spans[int(place)]
+        span = self.spans.spans[int(place)]
         value = terms.prior + self.certificate.better * span.told * terms.threshold
-        return Outcome(f"span {int(place)}", self.certificate.tidy(value), True, SPANS.nats[int(place)])
+        return Outcome(f"span {int(place)}", self.certificate.tidy(value), True, self.spans.nats[int(place)])
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval of the population value: the tolerance around the prior, or the one that was told."""
@@ -91,7 +97,7 @@ class RatioCheck(_BySample):
         return self._span(int(outcome.told.split()[1]), terms)
 
     def _span(self, place: int, terms: Terms) -> Interval:
-        certificate, span = self.certificate, SPANS.spans[place]
+        certificate, span = self.certificate, self.spans.spans[place]
         ends = sorted(
             terms.prior + certificate.better * end * terms.threshold for end in (span.low, span.high)
         )
@@ -107,7 +113,7 @@ class RatioCheck(_BySample):
         nats = -float(certificate.log_level(posed.length, certificate.shares.charged))
         rows = certificate.evidence_set(nats, terms.prior)
         low, high = certificate.left_by(ratio_sample(np.asarray(measured)).ends(rows))
-        around = [self._span(place, terms) for place in range(len(SPANS.spans))]
+        around = [self._span(place, terms) for place in range(len(self.spans.spans))]
         place = next(place for place, span in enumerate(around) if span.low <= low and high <= span.high)
         return self.outcome(f"span {place}", terms)
 

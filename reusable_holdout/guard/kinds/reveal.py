@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
@@ -11,7 +10,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.inputs import checked_prior
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Terms
-from reusable_holdout.validity import REVEAL, Interval
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import CellCode
 
 __all__ = ["Reveal"]
-
-_UNIT = 1.1 / math.sqrt(2.0)  # of an honest deviation: 1.1 standard errors, where priors are off by one
 
 
 class Reveal(Check):
@@ -34,17 +31,21 @@ class Reveal(Check):
     -----
     When a reveal happens is decided by the analyst, not by the rows: it has no position to pay for, only its cell.
     Cells are 1.1/sqrt(2) standard deviations of an honest deviation wide near the prior and grow outwards, so that none
-    costs more than :data:`~reusable_holdout.validity.REVEAL` says. One whose dearest cell would break a promise of the
+    costs more than the theory says. One whose dearest cell would break a promise of the
     plan is refused before the rows are read; refused afterwards, that would be an outcome.
     """
 
     name: ClassVar[str] = "reveal"
     voluntary: ClassVar[bool] = True
-    code: ClassVar[CellCode] = REVEAL
+
+    @property
+    def code(self) -> CellCode:
+        """Its cells."""
+        return self.certificate.theory.reveal
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Unit of the cells."""
-        return _UNIT * self.certificate.least_threshold
+        return self.certificate.theory.reveal_unit * self.certificate.least_threshold
 
     def thresholds(
         self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None

@@ -31,7 +31,7 @@ from reusable_holdout.validity import Shares
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.kind import Kind
-    from reusable_holdout.plan import Plan
+    from reusable_holdout.guard.kinds.rules import Rules
     from reusable_holdout.validity import Certificate, Policy
 
 __all__ = ["COMPARISONS", "POLICIES", "Ways", "kinds_of", "rail_of", "ways_of"]
@@ -87,27 +87,23 @@ class Ways(NamedTuple):
     guarded_comparison: GuardedCompare | None
 
 
-def kinds_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = None) -> dict[str, Kind]:
+def kinds_of(rules: Rules, noise: KeyedNoise | None = None) -> dict[str, Kind]:
     """Every way to ask a guard, by its name."""
-    ways = ways_of(plan, greater_is_better=greater_is_better, noise=noise)
+    ways = ways_of(rules, noise)
     return {kind.name: kind for kind in ways if kind is not None}
 
 
-def ways_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise | None = None) -> Ways:
+def ways_of(rules: Rules, noise: KeyedNoise | None = None) -> Ways:
     """Make the ways to ask a guard; without its noise they can be verified, and decide nothing that counts."""
     noise = KeyedNoise(bytes(32)) if noise is None else noise
-    scores = plan.certificate(greater_is_better=greater_is_better)
-    policy = _of_scores(plan.policy, scores, noise)
-    comparison = _of_differences(
-        plan.policy, plan.paired_certificate(greater_is_better=greater_is_better), noise
-    )
-    told = replace(scores, shares=Shares(0.5, 0.5))
-    by_rows = told.spread is not None and plan.privacy_is_vacuous
+    policy = _of_scores(rules.policy, rules.scores, noise)
+    comparison = _of_differences(rules.policy, rules.pairs, noise)
+    told = replace(rules.scores, shares=Shares(0.5, 0.5))
     return Ways(
         policy,
         comparison,
-        (EvidenceReveal if by_rows else Reveal)(told, noise),
-        (EvidenceChoose if by_rows else Choose)(told, noise),
+        (EvidenceReveal if rules.by_rows else Reveal)(told, noise),
+        (EvidenceChoose if rules.by_rows else Choose)(told, noise),
         _final_of(told)(told, noise),
         GuardedGate(policy, noise) if isinstance(policy, Gate) else None,
         GuardedCompare(comparison, noise) if isinstance(comparison, Gate) else None,
@@ -120,12 +116,9 @@ def _final_of(certificate: Certificate) -> type[Final]:
     return EvidenceFinal if certificate.final_by_evidence else Final
 
 
-def rail_of(plan: Plan, *, greater_is_better: bool, noise: KeyedNoise, paired: bool) -> Gate:
+def rail_of(rules: Rules, noise: KeyedNoise, *, paired: bool) -> Gate:
     """Make the guardrail that a metric is for a gate of another one."""
-    certificate = plan.paired_certificate if paired else plan.certificate
-    rail = replace(
-        certificate(greater_is_better=greater_is_better), shares=Shares(1.0, 1.0), fixed_threshold=0.0
-    )
+    rail = replace(rules.pairs if paired else rules.scores, shares=Shares(1.0, 1.0), fixed_threshold=0.0)
     return cast("Gate", (_of_differences if paired else _of_scores)("gate", rail, noise))
 
 

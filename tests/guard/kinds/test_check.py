@@ -14,10 +14,12 @@ from within_reach import FAMILIES, certificate_of, certificates_of, certified, n
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import AGREED, FAILED, Check, GuessAndCheck, State, Terms
-from reusable_holdout.validity import CHARGE
+from reusable_holdout.validity import (
+    THEORY,
+)
 
 SHARES = (0.8, 0.2)
-CELLS = range(len(CHARGE.cells))
+CELLS = range(len(THEORY.charge.cells))
 kinds = st.sampled_from((Check, GuessAndCheck))
 
 
@@ -66,11 +68,13 @@ def test_the_cell_says_which_way_and_how_far_the_prior_is_off(greater, score, pl
     turned = (lambda unit: unit) if greater else (lambda unit: 1.0 - unit)
     terms = Terms(turned(0.5), 0.07)
     outcome = kind.decide(round(turned(score) * 2**32), terms, b"", State())
-    near, far = (0.5 - CHARGE.cells[place].side * 0.07 * end for end in CHARGE.cells[place][1:3])
+    near, far = (
+        0.5 - THEORY.charge.cells[place].side * 0.07 * end for end in THEORY.charge.cells[place][1:3]
+    )
     middle = near if math.isinf(far) else (near + min(max(far, 0.0), 1.0)) / 2
     assert outcome.told == f"cell {place}"
     assert outcome.value == pytest.approx(turned(middle), abs=1e-9)
-    assert outcome.nats == CHARGE.nats[place]
+    assert outcome.nats == THEORY.charge.nats[place]
 
 
 @given(
@@ -82,7 +86,7 @@ def test_the_cell_says_which_way_and_how_far_the_prior_is_off(greater, score, pl
 def test_the_value_of_a_cell_lies_in_it_and_within_the_bounds(plan, prior, threshold, place):
     kind = noisy(Check, plan, 0.0, 0.0)
     terms = Terms(plan.lower + prior * plan.span, threshold * plan.span)
-    value, cell = kind.outcome(f"cell {place}", terms).value, CHARGE.cells[place]
+    value, cell = kind.outcome(f"cell {place}", terms).value, THEORY.charge.cells[place]
     assert plan.lower <= value <= plan.upper
     deviation = (terms.prior - value) * plan.better * cell.side / terms.threshold
     nearest = min(cell.near, _room(plan, terms, cell.side))  # a cell beyond the bound is told as the bound

@@ -9,7 +9,7 @@ from cases import for_each
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, State, Terms, sample_of, unpacked, ways_of
+from reusable_holdout.guard.kinds import FAILED, Rules, State, Terms, sample_of, unpacked, ways_of
 from reusable_holdout.guard.kinds.samples import RatioSample
 from reusable_holdout.queries import (
     average_precision,
@@ -20,7 +20,9 @@ from reusable_holdout.queries import (
     precision,
     r2,
 )
-from reusable_holdout.validity import SPANS
+from reusable_holdout.validity import (
+    THEORY,
+)
 
 ROWS = 6
 METRICS = {
@@ -39,7 +41,7 @@ def plan(**more):
 
 
 def ways(**more):
-    return ways_of(plan(**more), greater_is_better=True)
+    return ways_of(Rules.of(plan(**more), greater_is_better=True))
 
 
 def holdouts(types):
@@ -232,13 +234,13 @@ def test_every_way_a_charge_can_come_out_is_told_around_the_whole_set():
             for place in range(int(outcome.told.split()[1])):
                 earlier = kind._span(place, terms)
                 assert earlier.low > low - 1e-6 or earlier.high < high + 1e-6
-    assert seen == {f"span {place}" for place in range(len(SPANS.spans))}
+    assert seen == {f"span {place}" for place in range(len(THEORY.spans.spans))}
 
 
 def test_the_weights_of_what_a_charge_tells_sum_to_at_most_one_and_none_costs_over_two_nats():
-    assert sum(span.weight for span in SPANS.spans) + SPANS.failed <= 1.0 + 1e-12
-    assert max(SPANS.nats) <= 2.0
-    assert SPANS.spans[-1][:2] == (-math.inf, math.inf)
+    assert sum(span.weight for span in THEORY.spans.spans) + THEORY.spans.failed <= 1.0 + 1e-12
+    assert max(THEORY.spans.nats) <= 2.0
+    assert THEORY.spans.spans[-1][:2] == (-math.inf, math.inf)
 
 
 def test_packed_errors_are_the_same_when_they_are_unpacked():

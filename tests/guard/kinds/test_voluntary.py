@@ -17,11 +17,15 @@ from within_reach import FAMILIES, GRID, certificate_of, certificates_of, certif
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import FAILED, Choose, Final, Reveal, State, Terms, Winner
 from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.validity import REVEAL, Shares, choice_nats
+from reusable_holdout.validity import (
+    THEORY,
+    Shares,
+    choice_nats,
+)
 
 SHARES = (0.5, 0.5)
 NOISE = KeyedNoise(bytes(32))
-CELLS = range(len(REVEAL.cells))
+CELLS = range(len(THEORY.reveal.cells))
 
 
 def told_of(plan):
@@ -52,7 +56,7 @@ def test_a_cell_contains_all_that_the_score_alone_leaves_possible(
         noisy(Reveal, told_of(plan), answer, answer), score, terms, length=length, shares=SHARES
     )
     assert not outcome.charged
-    assert 0.0 < outcome.nats <= REVEAL.worst
+    assert 0.0 < outcome.nats <= THEORY.reveal.worst
 
 
 @pytest.mark.long(*GUARD)
@@ -75,7 +79,7 @@ def test_the_weights_of_all_revealed_outcomes_sum_to_one_and_none_is_a_charge():
     told = [kind.outcome(name, terms) for name in (FAILED, *(f"cell {place}" for place in CELLS))]
     assert not any(outcome.charged for outcome in told)
     assert math.fsum(math.exp(-outcome.nats) for outcome in told) == pytest.approx(1.0, abs=1e-12)
-    assert max(outcome.nats for outcome in told) == kind.worst_nats() == REVEAL.worst
+    assert max(outcome.nats for outcome in told) == kind.worst_nats() == THEORY.reveal.worst
     for name in ("agreed", "cell 10", "steps 1"):
         with pytest.raises(InputError, match="has no outcome"):
             kind.outcome(name, terms)
@@ -90,13 +94,13 @@ def test_a_revealed_value_is_within_its_cell_of_the_score():
 
 
 def test_what_cannot_be_afforded_is_refused_by_public_numbers():
-    plan = replace(told_of(certificate_of("thresholdout")), reserved_nats=REVEAL.worst)
+    plan = replace(told_of(certificate_of("thresholdout")), reserved_nats=THEORY.reveal.worst)
     kind = noisy(Reveal, plan, 0.0, 0.0)
-    kind.check_affordable(REVEAL.worst, State(), "a reveal")
+    kind.check_affordable(THEORY.reveal.worst, State(), "a reveal")
     with pytest.raises(
         InputError, match=r"a reveal can cost 3\.7 nats, and 3\.6 are left .* nothing was asked"
     ):
-        kind.check_affordable(REVEAL.worst, State(nats=0.1), "a reveal")
+        kind.check_affordable(THEORY.reveal.worst, State(nats=0.1), "a reveal")
 
 
 # ---- choices
@@ -138,7 +142,7 @@ def test_the_first_of_the_best_is_chosen_and_priced_by_the_rank_of_its_prior(gre
         assert winner.rank == order.index(best) + 1
         assert terms.prior == priors[best]
         cell = int(winner.cell.split()[1])
-        assert outcome.nats == pytest.approx(REVEAL.nats[cell] + choice_nats(winner.rank, len(scores)))
+        assert outcome.nats == pytest.approx(THEORY.reveal.nats[cell] + choice_nats(winner.rank, len(scores)))
         assert kind.takes(outcome.told) == len(scores)
         assert kind.outcome(outcome.told, terms) == outcome
 

@@ -1,0 +1,180 @@
+"""Editions of the theory: every constant that an interval or a price rests on.
+
+A ledger names its edition, and its answers are certified and verified by that one for ever. So an edition that was
+released never changes: whoever finds a better constant adds an edition.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reusable_holdout.errors import LedgerMismatchError
+from reusable_holdout.validity.intervals import Shares
+from reusable_holdout.validity.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
+
+__all__ = ["EDITIONS", "THEORY", "BetSizes", "Theory", "edition"]
+
+
+class BetSizes(NamedTuple):
+    """Bets that evidence is made of, geometrically spaced.
+
+    Attributes
+    ----------
+    ratio : float
+        Of one bet to the next.
+    smallest : float
+        Of the bet that is best for rows that are 0 or 1.
+    largest : float
+        Of the bet that one row could lose.
+    """
+
+    ratio: float
+    smallest: float
+    largest: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Theory:
+    """Constants of one edition.
+
+    Attributes
+    ----------
+    edition : int
+    final_share : float
+        Share of the failure probability that is kept for the final.
+    early_share : float
+        Share of a final's weight in which the places of the charges are coded by the last of them: cheap where all came
+        early.
+    final_noise_share : float
+        Share of a final's own failure probability that pays for its noise, if it has any.
+    noise_share : float
+        Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest.
+    query_noise, threshold_noise, answer_noise : float
+        What each draw has of that.
+    scores, by_evidence : Shares
+        How the sides of a check's interval divide a question's failure probability, where a distance decides and where
+        evidence does.
+    charge : CellCode
+        A charge, in units of the threshold: which way the prior is off, and about how far.
+    spans : SpanCode
+        A charge of a ratio: where its confidence set lies.
+    gate : CellCode
+        A gate's "yes"; or a failure, which is told where the plan has room for it, else "no" is.
+    reveal : CellCode
+        A revealed value, in units of a public standard deviation of honest deviations.
+    reveal_unit : float
+        Those standard deviations to a unit.
+    steps_failed : float
+        Weight of a ladder's failure.
+    widths : FactorCode
+        How many times the guessed half-width the rows' own set has.
+    counts : FactorCode
+        How many times the guessed rows the class counts are worth.
+    check_bets, set_bets : BetSizes
+        Of evidence that a mean lies within a tolerance, where the best bet is that of rows at the tolerance's full
+        distance; and of the sets that rows leave, where it is that of rows of mean 1/2.
+    """
+
+    edition: int
+    final_share: float
+    early_share: float
+    final_noise_share: float
+    noise_share: float
+    query_noise: float
+    threshold_noise: float
+    answer_noise: float
+    scores: Shares
+    by_evidence: Shares
+    charge: CellCode
+    spans: SpanCode
+    gate: CellCode
+    reveal: CellCode
+    reveal_unit: float
+    steps_failed: float
+    widths: FactorCode
+    counts: FactorCode
+    check_bets: BetSizes
+    set_bets: BetSizes
+
+
+_SECOND = Theory(
+    edition=2,
+    final_share=0.25,
+    early_share=0.1,
+    final_noise_share=0.02,
+    noise_share=0.05,
+    query_noise=0.8,
+    threshold_noise=0.1,
+    answer_noise=0.1,
+    scores=Shares(0.8, 0.2),
+    by_evidence=Shares(0.8, 0.1),
+    charge=CellCode(  # no outcome costs over 2 nats
+        (
+            Cell(1, 8.0, math.inf, 0.1355),
+            Cell(1, 4.0, 8.0, 0.1355),
+            Cell(1, 2.0, 4.0, 0.1500),
+            Cell(1, 1.0, 2.0, 0.1630),
+            Cell(-1, 1.0, 2.0, 0.1450),
+            Cell(-1, 2.0, math.inf, 0.1355),
+        ),
+        failed=0.1355,
+    ),
+    spans=SpanCode(  # no outcome costs over 2 nats, and a failure what any does
+        (
+            Span(-5.0, 1.0, -2.0, 0.1690),
+            Span(-1.0, 5.0, 2.0, 0.1535),
+            Span(-4.0, 4.0, 0.0, 0.1355),
+            Span(-math.inf, 0.0, -5.0, 0.1355),
+            Span(0.0, math.inf, 2.0, 0.1355),
+            Span(-math.inf, math.inf, -math.inf, 0.1355),
+        ),
+        failed=0.1355,
+    ),
+    gate=CellCode((Cell(-1, 0.0, math.inf, 0.97),), failed=0.03),  # a "yes" 0.03 nats, a failure 3.5
+    reveal=CellCode(  # no outcome costs over 3.7 nats
+        (
+            Cell(1, 25.0, math.inf, 0.025),
+            Cell(1, 9.0, 25.0, 0.025),
+            Cell(1, 3.5, 9.0, 0.03),
+            Cell(1, 1.5, 3.5, 0.09),
+            Cell(1, 0.5, 1.5, 0.22),
+            Cell(0, 0.0, 0.5, 0.28),
+            Cell(-1, 0.5, 1.5, 0.19),
+            Cell(-1, 1.5, 3.5, 0.06),
+            Cell(-1, 3.5, 10.0, 0.03),
+            Cell(-1, 10.0, math.inf, 0.025),
+        ),
+        failed=0.025,
+    ),
+    reveal_unit=1.1 / math.sqrt(2.0),  # 1.1 standard errors, where priors are off by one
+    steps_failed=0.03,
+    widths=FactorCode(below=15, above=8, first=0.04, growth=0.012),  # no cell costs more than 3.9 nats
+    counts=FactorCode(below=48, above=15, first=0.04, growth=0.012),  # no cell costs more than 4.9 nats
+    check_bets=BetSizes(ratio=1.6, smallest=0.35, largest=0.95),
+    set_bets=BetSizes(ratio=1.6, smallest=0.1, largest=0.95),
+)
+
+EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND,)}
+"""Every edition that a ledger may name."""
+
+THEORY = _SECOND
+"""Edition that new ledgers are certified by."""
+
+
+def edition(number: object) -> Theory:
+    """Theory of an edition.
+
+    Raises
+    ------
+    LedgerMismatchError
+        If this version of the library does not know it.
+    """
+    known = EDITIONS.get(number) if isinstance(number, int) else None
+    if known is None:
+        raise LedgerMismatchError(
+            f"a ledger must be certified by an edition of the theory that this version knows ({sorted(EDITIONS)}); it "
+            f"names {number!r}; nothing was asked; use a newer version of reusable-holdout"
+        )
+    return known
