@@ -18,6 +18,7 @@ from reusable_holdout.errors import (
     SecondBudgetError,
     TamperedLedgerError,
 )
+from reusable_holdout.version import __version__
 
 if TYPE_CHECKING:
     from reusable_holdout.guard import (
@@ -80,5 +81,6 @@ __all__ = [
     "SecondBudgetError",
     "TamperedLedgerError",
     "Verification",
+    "__version__",
     "verify",
 ]

@@ -214,6 +214,7 @@ def _sample_row(query: int) -> Row:
         value=0.9,
         charged=0,
         threshold=0.04,
+        tolerance=0.0,
         low=0.85,
         high=0.95,
         nats=0.0,

@@ -319,7 +319,7 @@ def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: fl
     digest = guard._content.model_question(question.content, asked.unit)
     measured = _revealed(guard, [score], np.array([asked.prior]))[0] if score else None
     answer = guard._transcript.ask(
-        guard._ways.policy, measured, asked.prior, Query(digest, name), asked.tolerance
+        guard._ways.policy, measured, asked.prior, Query(digest, name, tolerance=asked.tolerance)
     )
     if not answer.replayed:
         guard._tell([answer])

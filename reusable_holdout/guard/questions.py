@@ -375,5 +375,5 @@ class Questions(Guarding):
         (label,) = checked_names([name], 1)
         needed = self._transcript.needs_rows(kind, question, refuse)
         score = self._measured(kind, predicted(), asked) if needed else None
-        query = Query(question, label, series)
-        return self._told(self._transcript.ask(kind, score, asked.prior, query, asked.tolerance))
+        query = Query(question, label, series, asked.tolerance)
+        return self._told(self._transcript.ask(kind, score, asked.prior, query))

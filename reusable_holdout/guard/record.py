@@ -120,7 +120,7 @@ class Record:
     @property
     def final_width(self) -> float:
         """Half-width that a final of one model would certify now, at the plan's `estimate`."""
-        return self._final_width(self._state_of_final())
+        return self._final_width(self._state())
 
     @sealed
     def price(self, kind: str, *, prior: float | None = None, candidates: int = 1) -> Price:
@@ -144,7 +144,7 @@ class Record:
             If there is no such kind, or the prior is out of bounds.
         """
         choice("kind", kind, ("evaluate", "reveal", "choose", "final"))
-        state, count = self._state_of_final(), whole("candidates", candidates)
+        state, count = self._state(), whole("candidates", candidates)
         if prior is not None:
             self._ways.reveal.check_stated(prior, self.metric.name)
         if kind == "evaluate":
@@ -197,7 +197,3 @@ class Record:
     @sealed
     def _state(self) -> State:
         return self._transcript.state
-
-    @sealed
-    def _state_of_final(self) -> State:
-        return self._transcript.state_of_final

@@ -58,12 +58,6 @@ class Recorded:
         """What has been asked and told."""
         return _state(self._ledger.tail())
 
-    @property
-    def state_of_final(self) -> State:
-        """What a final depends on, if it were given now."""
-        state = self.state
-        return state._replace(last_charge=self._ledger.last_charge() if state.charges else 0)
-
     def charges_left(self, charges: int) -> int:
         """Charges that are left after so many; a promise, whatever was told."""
         return max(0, min(self._charges, self._queries) - charges)
@@ -147,10 +141,7 @@ class Recorded:
 
     def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
-        state = _state(transaction.tail)._replace(value=value)
-        if not kind.looks_back:
-            return state
-        return state._replace(last_charge=transaction.last_charge() if state.charges else 0)
+        return _state(transaction.tail)._replace(value=value)
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left.
@@ -180,7 +171,17 @@ class Recorded:
 
 
 def _state(tail: Tail) -> State:
-    return State(tail.query, tail.asked, tail.charges, tail.spent_nats, tail.kind == "final")
+    closed = tail.kind == "final"
+    return State(
+        tail.query,
+        tail.asked,
+        tail.charges,
+        tail.spent_nats,
+        closed,
+        None,
+        tail.last_charge,
+        tail.last_charged,
+    )
 
 
 def answer_of(row: Row, charges_left: int, *, replayed: bool, another_budget: bool = False) -> Answer:

@@ -31,11 +31,14 @@ class Query(NamedTuple):
     ----------
     digest : bytes
     name, series : str
+    tolerance : float, optional
+        Its own, if it named one.
     """
 
     digest: bytes
     name: str = ""
     series: str = ""
+    tolerance: float | None = None
 
 
 def row_of(
@@ -59,6 +62,7 @@ def row_of(
         value=outcome.value,
         charged=int(outcome.charged),
         threshold=terms.threshold,
+        tolerance=question.tolerance or 0.0,
         low=float(interval.low),
         high=float(interval.high),
         nats=outcome.nats,
@@ -104,6 +108,7 @@ def rows_of_batch(
         values,
         charged,
         thresholds.tolist(),
+        repeat(0.0) if tolerances is None else tolerances.tolist(),
         lows,
         highs,
         nats,

@@ -94,7 +94,6 @@ class Transcript(Recorded):
         score: int | NDArray[np.int64] | None,
         prior: float,
         question: Query,
-        tolerance: float | None = None,
     ) -> Answer:
         """Answer one question that is compared with something, durably.
 
@@ -112,9 +111,9 @@ class Transcript(Recorded):
         """
 
         def decide(state: State) -> tuple[Terms, Outcome]:
-            if tolerance is not None:
-                kind.check_room(np.array([prior]), np.array([tolerance]), state)
-            terms = kind.terms(prior, state, tolerance)
+            if question.tolerance is not None:
+                kind.check_room(np.array([prior]), np.array([question.tolerance]), state)
+            terms = kind.terms(prior, state, question.tolerance)
             if score is None:
                 return terms, kind.fail(terms, state)
             return terms, kind.decide(score, terms, question.digest, state)
@@ -307,10 +306,10 @@ class Transcript(Recorded):
                 self.check_room(len(new), state)
                 kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
             if new and reason is None and failure is not None:
-                asked = Query(failure, names[0], series)
+                tolerance = None if tolerances is None else float(tolerances[0])
+                asked = Query(failure, names[0], series, tolerance)
                 broken = transaction.find([asked.digest]).get(asked.digest)
                 if broken is None:
-                    tolerance = None if tolerances is None else float(tolerances[0])
                     terms = kind.terms(float(priors[0]), state, tolerance)
                     outcome = kind.fail(terms, state)
                     if outcome.charged:

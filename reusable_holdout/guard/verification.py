@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import HoldoutError, LedgerError, TamperedLedgerError
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import (
     AGREED,
@@ -258,12 +258,15 @@ def _content_problems(
     """Whatever does not follow from the plan among questions of one kind."""
     mine = [rows[place] for place in places.tolist()]
     began = [states.batch[place] for place in places.tolist()]
-    for row in mine:
+    for row, before in zip(mine, began, strict=True):
         lower, upper = kind.certificate.lower, kind.certificate.upper
         if not (lower <= row.value <= upper and lower <= row.prior <= upper):
             yield f"query {row.query}: prior or value is out of bounds"
         if not 0.0 <= row.asked_at <= _LAST_TIME:
             yield f"query {row.query}: it was asked at no time"
+
+        if row.tolerance:
+            yield from _tolerance_problems(kind, row, before)
 
     def different(what: str, expected: NDArray[np.float64], name: str) -> Iterator[str]:
         return _different(what, expected, np.array([getattr(row, name) for row in mine]), places)
@@ -288,6 +291,19 @@ def _content_problems(
     yield from different("upper end", high, "high")
 
 
+def _tolerance_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:
+    """A tolerance of its own that a question may not name, or that could not be kept."""
+    if not isinstance(kind, StatedWithTolerance):
+        yield f"query {row.query}: it names a tolerance, which its way to ask does not have"
+    elif not kind.least_tolerance <= row.tolerance <= kind.certificate.span:
+        yield f"query {row.query}: it names a tolerance that is out of bounds"
+    else:
+        try:
+            kind.check_room(np.array([row.prior]), np.array([row.tolerance]), began)
+        except InputError:
+            yield f"query {row.query}: it names a tolerance that could not be kept"
+
+
 def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int) -> NDArray[np.float64]:
     """Threshold of each question, from the state it was asked in."""
     found = np.array([row.threshold for row in rows])
@@ -295,11 +311,14 @@ def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals
         return np.full(len(rows), kind.certificate.final_reach(finals))
     if not isinstance(kind, Check):
         return found
-    if isinstance(kind, StatedWithTolerance):  # a question's own tolerance is not in the ledger
-        return np.asarray(np.maximum(found, kind.least_threshold))
     priors, expected = np.array([row.prior for row in rows]), np.empty(len(rows))
+    own = np.array([row.tolerance for row in rows])
     for start, end in _runs([(state.charges, state.nats) for state in states]):
-        expected[start:end] = kind.thresholds(priors[start:end], states[start], None)
+        run = slice(start, end)
+        expected[run] = kind.thresholds(priors[run], states[start], None)
+        if isinstance(kind, StatedWithTolerance) and own[run].any():
+            named = start + np.flatnonzero(own[run])
+            expected[named] = kind.thresholds(priors[named], states[start], own[named])
     return expected
 
 

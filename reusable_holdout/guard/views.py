@@ -208,6 +208,7 @@ class View(Facts):
             value=float(self.number),
             charged=0,
             threshold=0.0,
+            tolerance=0.0,
             low=0.0,
             high=0.0,
             nats=self.nats,

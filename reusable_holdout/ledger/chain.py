@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["chain_problems"]
 
 _DIGEST_BYTES = 32
-_TYPES = (int, int, bytes, float, float, int, *[float] * 4, int, float, int, float, int, *[str] * 4)
+_TYPES = (int, int, bytes, float, float, int, *[float] * 5, int, float, int, float, int, *[str] * 4)
 
 
 def chain_problems(
@@ -79,7 +79,7 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
             first = "the configuration or " if tail.query == 0 else ""
             span = f"row {last}" if len(commit) == 1 else f"one of rows {tail.query + 1} to {last}"
             yield f"{first}{span} was changed after being sealed, or a row near it was removed or added"
-        tail = Tail.after(commit[-1], stored)
+        tail = Tail.after(commit[-1], stored, None)
     if tail.query < len(rows):
         yield f"rows {tail.query + 1} to {len(rows)} are not sealed: they were added, or rows after them were removed"
 

@@ -30,10 +30,6 @@ class Transaction(Protocol):
         """Last value that was released of a view's series, asked in this way; None if there is none."""
         ...
 
-    def last_charge(self) -> int:
-        """Declared queries that were taken up to the last charge; 0 if there is none."""
-        ...
-
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, sealed as one commit; once at most.
 
@@ -114,10 +110,6 @@ class Ledger(Protocol):
 
     def tail(self) -> Tail:
         """End of the ledger."""
-        ...
-
-    def last_charge(self) -> int:
-        """Declared queries that were taken up to the last charge; 0 if there is none."""
         ...
 
     def find(self, digest: bytes) -> Row | None:

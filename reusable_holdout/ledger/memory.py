@@ -84,11 +84,6 @@ class MemoryLedger:
         with self._open():
             return self._tail()
 
-    def last_charge(self) -> int:
-        """Declared queries that were taken up to the last charge; 0 if there is none."""
-        with self._open():
-            return self._here.last_charge
-
     def find(self, digest: bytes) -> Row | None:
         """Row of a question; None if it was not answered yet."""
         with self._open():
@@ -141,8 +136,7 @@ class MemoryLedger:
         here = self._here
         if not here.rows:
             return Tail.before(here.configuration or "")
-        last = here.rows[-1]
-        return Tail.after(last, here.seals[-1][1])
+        return Tail.after(here.rows[-1], here.seals[-1][1], here.charged)
 
     def _commit(self, transaction: _MemoryTransaction) -> None:
         if self._book.process != os.getpid():
@@ -152,7 +146,7 @@ class MemoryLedger:
             here.places.update((row.digest, row.query - 1) for row in rows)
             here.rows += rows
             here.values.update(((row.kind, row.view, row.series), row.value) for row in rows)
-            here.last_charge = max((row.asked for row in rows if row.charged), default=here.last_charge)
+            here.charged = next((row for row in reversed(rows) if row.charged), here.charged)
             here.seals.append((rows[-1].query, transaction.sealed))
         if transaction.next is not None:
             self._book.epochs.append(transaction.next)
@@ -165,7 +159,7 @@ class _Epoch:
     places: dict[bytes, int] = field(default_factory=dict)
     seals: list[tuple[int, bytes]] = field(default_factory=list)
     values: dict[tuple[str, int, str], float] = field(default_factory=dict)  # the last of each series
-    last_charge: int = 0
+    charged: Row | None = None  # the last one
 
 
 @dataclass
@@ -195,10 +189,6 @@ class _MemoryTransaction:
     def last_value(self, kind: str, view: int, series: str) -> float | None:
         """Last value that was released of a view's series, asked in this way; None if there is none."""
         return self._open().values.get((kind, view, series))
-
-    def last_charge(self) -> int:
-        """Declared queries that were taken up to the last charge; 0 if there is none."""
-        return self._open().last_charge
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""

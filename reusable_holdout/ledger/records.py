@@ -17,7 +17,7 @@ __all__ = ["Row", "Tail", "check_follows", "genesis", "seal", "sums_problems"]
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
-_NUMBERS = struct.Struct(">qq32sddqddddqdqdq")  # all columns but the texts, in their order
+_NUMBERS = struct.Struct(">qq32sddqdddddqdqdq")  # all columns but the texts, in their order
 _TEXTS = 4
 
 
@@ -32,8 +32,8 @@ class Row(NamedTuple):
         Query at which the row's batch began.
     digest : bytes
         32 bytes that name the question.
-    prior, value, threshold, low, high : float
-        In the metric's unit.
+    prior, value, threshold, tolerance, low, high : float
+        In the metric's unit. A tolerance of 0 says that the question named none of its own.
     charged : int
         0 or 1.
     nats : float
@@ -63,6 +63,7 @@ class Row(NamedTuple):
     value: float
     charged: int
     threshold: float
+    tolerance: float
     low: float
     high: float
     nats: float
@@ -78,7 +79,15 @@ class Row(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Sums at the end of a ledger, the kind of its last row, and the seal of its last commit."""
+    """Sums at the end of a ledger, the kind of its last row, the seal of its last commit, and its last charge.
+
+    Attributes
+    ----------
+    last_charged : bytes
+        Digest of the question that was charged last; empty if none was.
+    last_charge : int
+        Declared queries that were taken up to it.
+    """
 
     query: int
     charges: int
@@ -86,6 +95,8 @@ class Tail(NamedTuple):
     asked: int
     kind: str
     seal: bytes
+    last_charged: bytes = b""
+    last_charge: int = 0
 
     @classmethod
     def before(cls, configuration: str) -> Tail:
@@ -93,9 +104,10 @@ class Tail(NamedTuple):
         return cls(0, 0, 0.0, 0, "", genesis(configuration))
 
     @classmethod
-    def after(cls, row: Row, sealed: bytes) -> Tail:
-        """End of a ledger whose last row this is."""
-        return cls(row.query, row.charges, row.spent_nats, row.asked, row.kind, sealed)
+    def after(cls, row: Row, sealed: bytes, charged: Row | None) -> Tail:
+        """End of a ledger whose last row this is, and whose last charge that."""
+        last = (b"", 0) if charged is None else (charged.digest, charged.asked)
+        return cls(row.query, row.charges, row.spent_nats, row.asked, row.kind, sealed, *last)
 
 
 def genesis(configuration: str) -> bytes:
@@ -165,6 +177,7 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
             value,
             charged,
             threshold,
+            tolerance,
             low,
             high,
             cost,
@@ -188,7 +201,7 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
                 and sum_asked >= asked
                 and (charged == 0 or charged == 1)  # noqa: PLR1714 - faster than a set, and on the hot path
             )
-            finite = math.isfinite(prior + value + threshold + low + high + nats + at)
+            finite = math.isfinite(prior + value + threshold + tolerance + low + high + nats + at)
         except TypeError:  # only rows that another program changed hold other types
             yield f"row {number} holds something other than numbers"
             return

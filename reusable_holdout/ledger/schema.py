@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "create_tables", "plain", "statements"]
 
-SCHEMA = 4
+SCHEMA = 5
 CHUNK = 500  # digests looked up by one statement
 
 METADATA = sa.MetaData()
@@ -24,6 +24,7 @@ _CONFIGURATION = sa.Table(
     METADATA,
     sa.Column("epoch", sa.Integer, sa.CheckConstraint("epoch >= 1"), primary_key=True, autoincrement=False),
     sa.Column("schema_version", sa.Integer, nullable=False),
+    sa.Column("library", sa.Text, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
 )
 _ANSWERS = sa.Table(
@@ -35,7 +36,10 @@ _ANSWERS = sa.Table(
     sa.Column("digest", sa.LargeBinary, nullable=False),
     *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
     sa.Column("charged", sa.Integer, nullable=False),
-    *(sa.Column(name, sa.Double, nullable=False) for name in ("threshold", "low", "high", "nats")),
+    *(
+        sa.Column(name, sa.Double, nullable=False)
+        for name in ("threshold", "tolerance", "low", "high", "nats")
+    ),
     sa.Column("charges", sa.BigInteger, nullable=False),
     sa.Column("spent_nats", sa.Double, nullable=False),
     sa.Column("asked", sa.BigInteger, nullable=False),
@@ -58,12 +62,15 @@ _BY_SERIES = sa.Index(
     _ANSWERS.c.query,
     sqlite_where=_IN_SERIES,
 )
+_CHARGED = _ANSWERS.c.charged == sa.literal_column("1")
+_BY_CHARGE = sa.Index("answers_charged", _ANSWERS.c.epoch, _ANSWERS.c.query, sqlite_where=_CHARGED)
 
 
 def create_tables(connection: sa.Connection) -> None:
     """Make the tables that are missing."""
     if connection.dialect.name == "postgresql":  # said here, for saying it imports the dialect
         _BY_SERIES.dialect_kwargs["postgresql_where"] = _IN_SERIES
+        _BY_CHARGE.dialect_kwargs["postgresql_where"] = _CHARGED
     METADATA.create_all(connection)
 
 
@@ -92,6 +99,9 @@ class Statements:
         compiled, configuration = self._compiled, _CONFIGURATION.c
         here = configuration.epoch == number
         self.schema = compiled(sa.select(configuration.schema_version))
+        self.library = compiled(sa.select(sa.func.max(configuration.library)))
+        upgrade: dict[str, Any] = {"schema_version": sa.bindparam("schema")}
+        self.upgraded = compiled(sa.update(_CONFIGURATION).values(upgrade))
         self.configuration = compiled(sa.select(configuration.text).where(here))
         self.configurations = compiled(sa.select(configuration.text).order_by(configuration.epoch))
         self.latest = compiled(sa.select(sa.func.max(configuration.epoch)))
@@ -106,7 +116,14 @@ class Statements:
         latest = sa.select(sa.func.max(_CONFIGURATION.c.epoch)).scalar_subquery()
         last = sa.select(sa.func.max(answers.query)).where(here).scalar_subquery()
         tail = [answers[name] for name in ("query", "charges", "spent_nats", "asked", "kind", "seal")]
-        self.tail = compiled(sa.select(*tail, latest).where(here, answers.query == last))
+        charge = _ANSWERS.alias("charge")
+        last_charge = sa.select(sa.func.max(answers.query)).where(here, _CHARGED).scalar_subquery()
+        charged = sa.and_(charge.c.epoch == number, charge.c.query == last_charge)
+        self.tail = compiled(
+            sa.select(*tail, charge.c.digest, charge.c.asked, latest)
+            .select_from(_ANSWERS.outerjoin(charge, charged))
+            .where(here, answers.query == last)
+        )
         self.rows = compiled(
             sa.select(*row).where(here, answers.query > bind("after")).order_by(answers.query)
         )
@@ -119,7 +136,6 @@ class Statements:
         way = (answers.kind == bind("kind"), answers.view == bind("view"))
         self.last_value = last_where(answers.value, ~_IN_SERIES, *way)
         self.last_in_series = last_where(answers.value, _IN_SERIES, answers.series == bind("series"), *way)
-        self.last_charge = last_where(answers.asked, answers.charged == sa.literal_column("1"))
         self.digests = compiled(sa.select(answers.digest).where(here))
         sealed = sa.select(answers.query, answers.seal).where(here, answers.seal.is_not(None))
         self.seals = compiled(sealed.order_by(answers.query))

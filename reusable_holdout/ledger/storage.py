@@ -13,6 +13,7 @@ from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import forks
 from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
 from reusable_holdout.ledger.location import check_file, resolved, shown
+from reusable_holdout.ledger.migrations import check_known, migrate
 from reusable_holdout.ledger.records import Row, Tail
 from reusable_holdout.ledger.schema import METADATA, SCHEMA, as_row, create_tables, plain, statements
 from reusable_holdout.ledger.transaction import SqlTransaction
@@ -121,10 +122,6 @@ class SqlLedger:
     def tail(self) -> Tail:
         """End of the ledger."""
         return self._read(self._tail)
-
-    def last_charge(self) -> int:
-        """Declared queries that were taken up to the last charge; 0 if there is none."""
-        return self._read(self._last_charge)
 
     def find(self, digest: bytes) -> Row | None:
         """Row of a question, without waiting for writers; None if it was not answered yet."""
@@ -235,22 +232,36 @@ class SqlLedger:
     # ---- schema and rows
 
     def _prepare(self) -> None:
-        """Make the tables if there are none, and refuse what is not a ledger of this schema."""
+        """Make the tables if there are none, bring older ones to this schema, and refuse what is no ledger."""
         if not self._has_tables(sa.inspect(self._engine)):
             self._make_tables()
         with contextlib.closing(self._connected().cursor()) as cursor:
             cursor.execute(self._sql.schema)
             found = cursor.fetchone()
             if found is not None and found[0] != SCHEMA:
-                raise LedgerError(
-                    f"{self!r} must have schema {SCHEMA}; it has {found[0]}; "
-                    "use the version of the library that wrote it"
-                )
+                self._upgrade(cursor, found[0])
             cursor.execute(self._sql.latest)
             latest = cursor.fetchone()[0]
         self._connection.rollback()
         if latest not in {None, 1}:
             self._sql = statements(self._engine, int(latest))
+
+    def _upgrade(self, cursor: Any, schema: Any) -> None:
+        """Bring the tables to this schema, once also if several processes try at the same moment."""
+        library = ""
+        if isinstance(schema, int) and schema > SCHEMA:
+            cursor.execute(self._sql.library)
+            library = cursor.fetchone()[0]
+        check_known(self, schema, library)
+        for statement in self._sql.begin:
+            cursor.execute(statement)
+        cursor.execute(self._sql.schema)
+        migrate(cursor, cursor.fetchone()[0])  # another process may have done it meanwhile
+        cursor.execute(self._sql.upgraded, (SCHEMA,))
+        if self.path is None:
+            self._connection.commit()
+        else:
+            cursor.execute("COMMIT")
 
     def _make_tables(self) -> None:
         """Make them once, also if several processes try at the same moment."""
@@ -286,7 +297,7 @@ class SqlLedger:
                 cursor.execute(self._sql.latest)
                 self._check_is_last(cursor.fetchone()[0])
             return Tail.before(self._stored(cursor) or "")
-        query, charges, nats, asked, kind, sealed, latest = found
+        query, charges, nats, asked, kind, sealed, last_charged, last_charge, latest = found
         if writing:
             self._check_is_last(latest)
         sealed = plain(sealed)
@@ -294,12 +305,7 @@ class SqlLedger:
             raise LedgerError(
                 "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
             )
-        return Tail(query, charges, nats, asked, kind, sealed)
-
-    def _last_charge(self, cursor: Any) -> int:
-        cursor.execute(self._sql.last_charge)
-        found = cursor.fetchone()
-        return 0 if found is None else int(found[0])
+        return Tail(query, charges, nats, asked, kind, sealed, plain(last_charged) or b"", last_charge or 0)
 
     def _check_is_last(self, latest: int | None) -> None:
         if latest is not None and latest != self.epoch:

@@ -8,6 +8,7 @@ from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.failures import failure, misuse, reason
 from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
 from reusable_holdout.ledger.schema import CHUNK, SCHEMA, as_row, plain
+from reusable_holdout.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,10 +93,6 @@ class SqlTransaction:
         """Last value that was released of a view's series, asked in this way; None if there is none."""
         return self._run(self._last_value, kind, view, series)
 
-    def last_charge(self) -> int:
-        """Declared queries that were taken up to the last charge; 0 if there is none."""
-        return self._run(lambda: self._ledger._last_charge(self._cursor))
-
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
         if self._appended or self._rotated:
@@ -146,14 +143,14 @@ class SqlTransaction:
                 "a ledger with rows must have the configuration they were sealed with; it is gone; nothing was "
                 "written; restore the ledger whole"
             )
-        self._cursor.execute(self._sql.create, (self._sql.epoch, SCHEMA, configuration))
+        self._cursor.execute(self._sql.create, (self._sql.epoch, SCHEMA, __version__, configuration))
         self.tail = Tail.before(configuration)
         return configuration
 
     def _rotate(self, configuration: str) -> None:
         if self._ledger._stored(self._cursor) is None:
             raise misuse("unconfigured")
-        self._cursor.execute(self._sql.create, (self._sql.epoch + 1, SCHEMA, configuration))
+        self._cursor.execute(self._sql.create, (self._sql.epoch + 1, SCHEMA, __version__, configuration))
         self._rotated = True
 
     def _find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:

@@ -42,6 +42,10 @@ class GuardCore(Protocol):
     def spent(self) -> int:
         """Charges made so far."""
 
+    @property
+    def last_charged(self) -> bytes:
+        """Digest of the question that was charged last; empty if none was."""
+
     def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Draw the noise of many comparisons."""
 
@@ -175,7 +179,15 @@ class Calibration:
         except (InputError, OverflowError):  # more calls than can be counted
             return math.inf
 
-    def core(self, *, scale: Fraction, noise: KeyedNoise, spent: int = 0, direction: int = 0) -> GuardCore:
+    def core(
+        self,
+        *,
+        scale: Fraction,
+        noise: KeyedNoise,
+        spent: int = 0,
+        last_charged: bytes = b"",
+        direction: int = 0,
+    ) -> GuardCore:
         """Make the mechanism itself.
 
         Parameters
@@ -186,6 +198,8 @@ class Calibration:
             Source of all noise.
         spent : int
             Charges already made.
+        last_charged : bytes
+            Digest of the question that was charged last.
         direction : {0, 1, -1}
             Which deviations count: both, upwards or downwards.
 
@@ -197,13 +211,19 @@ class Calibration:
         threshold, query, answer = (Fraction(each) * scale for each in self.scales)
         if self.releases_the_comparison:
             return ConditionalRelease(
-                scale=query, noise=noise, charges=self.charges, spent=spent, direction=direction
+                scale=query,
+                noise=noise,
+                charges=self.charges,
+                spent=spent,
+                last_charged=last_charged,
+                direction=direction,
             )
         return SparseVector(
             scales=NoiseScales(threshold, query, answer),
             noise=noise,
             charges=self.charges,
             spent=spent,
+            last_charged=last_charged,
             threshold_noise="held" if self.mechanism == "standard-svt" else "renewed",
             direction=direction,
         )

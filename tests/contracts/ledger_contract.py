@@ -3,7 +3,7 @@
 import pytest
 
 from reusable_holdout.errors import LedgerError, RotatedError
-from reusable_holdout.ledger import Row, chain_problems, genesis, seal
+from reusable_holdout.ledger import Row, chain_problems, genesis
 
 
 def make_row(
@@ -19,6 +19,7 @@ def make_row(
         value=0.9 - 0.05 * charged,
         charged=charged,
         threshold=0.03,
+        tolerance=0.0,
         low=0.8,
         high=0.95,
         nats=nats,
@@ -50,7 +51,7 @@ class LedgerContract:
     def test_an_empty_ledger_ends_at_its_configuration(self, ledger):
         assert ledger.configuration() is None
         assert ledger.create("{}") == "{}"
-        assert tuple(ledger.tail()) == (0, 0, 0.0, 0, "", genesis("{}"))
+        assert tuple(ledger.tail()) == (0, 0, 0.0, 0, "", genesis("{}"), b"", 0)
         assert ledger.rows() == []
         assert ledger.seals() == []
 
@@ -79,155 +80,29 @@ class LedgerContract:
         with pytest.raises(LedgerError, match="continue"):
             append(ledger, make_row(3)._replace(asked=29))
 
-    def test_the_last_charge_is_found_by_the_queries_that_were_taken_up_to_it(self, ledger):
+    def test_the_last_charge_is_found_with_the_queries_that_were_taken_up_to_it(self, ledger):
+        def last(ledger):
+            return ledger.tail().last_charge, ledger.tail().last_charged
+
         ledger.create("{}")
-        assert ledger.last_charge() == 0
+        assert last(ledger) == (0, b"")
         choice = make_row(1, kind="choose", takes=30)
         append(ledger, choice)
-        assert ledger.last_charge() == 0
+        assert last(ledger) == (0, b"")
         first = make_row(2, charged=1, before=choice)
         batch = [make_row(3, batch=3, charged=1, before=first)]
         batch.append(make_row(4, batch=3, before=batch[0]))
         append(ledger, first)
         append(ledger, *batch)
-        assert ledger.last_charge() == 32
+        assert last(ledger) == (32, batch[0].digest)
         with ledger.transaction() as transaction:
-            assert transaction.last_charge() == 32
+            assert (transaction.tail.last_charge, transaction.tail.last_charged) == (32, batch[0].digest)
         append(ledger, make_row(5, before=batch[1]))
-        assert ledger.last_charge() == 32
+        assert last(ledger) == (32, batch[0].digest)
         rotate(ledger, "second")
         now = ledger.latest()
-        assert (now.last_charge(), ledger.last_charge()) == (0, 32)
+        assert (last(now), last(ledger)) == ((0, b""), (32, batch[0].digest))
         now.close()
-
-    def test_each_series_has_a_last_value(self, ledger):
-        ledger.create("{}")
-        values = [("", 0.1), ("a", 0.2), ("b", 0.3), ("", 0.4), ("a", 0.5)]
-        for query, (series, value) in enumerate(values, start=1):
-            append(ledger, make_row(query, series=series)._replace(value=value))
-        with ledger.transaction() as transaction:
-            found = {series: transaction.last_value("check", 0, series) for series in ("", "a", "b", "none")}
-        assert found == {"": 0.4, "a": 0.5, "b": 0.3, "none": None}
-        rotate(ledger, "second")
-        now = ledger.latest()
-        with now.transaction() as transaction:
-            assert transaction.last_value("check", 0, "a") is None
-        now.close()
-
-    @pytest.mark.parametrize("series", ["", "a"])
-    def test_what_was_asked_in_another_way_is_not_the_last_value_of_a_series(self, ledger, series):
-        ledger.create("{}")
-        append(ledger, make_row(1, kind="ladder", series=series)._replace(value=0.5))
-        append(ledger, make_row(2, kind="reveal", series=series)._replace(value=0.3))
-        with ledger.transaction() as transaction:
-            assert transaction.last_value("ladder", 0, series) == 0.5
-            assert transaction.last_value("reveal", 0, series) == 0.3
-            assert transaction.last_value("gate", 0, series) is None
-
-    @pytest.mark.parametrize("series", ["", "a"])
-    def test_another_view_is_another_series(self, ledger, series):
-        ledger.create("{}")
-        append(ledger, make_row(1, kind="ladder", series=series)._replace(value=0.5))
-        append(ledger, make_row(2, kind="ladder", series=series, view=1)._replace(value=0.7))
-        with ledger.transaction() as transaction:
-            assert transaction.last_value("ladder", 0, series) == 0.5
-            assert transaction.last_value("ladder", 1, series) == 0.7
-            assert transaction.last_value("ladder", 2, series) is None
-
-    def test_each_commit_is_sealed_once(self, ledger):
-        ledger.create("{}")
-        first, batch = make_row(1), [make_row(2, batch=2), make_row(3, batch=2)]
-        append(ledger, first)
-        append(ledger, *batch)
-        one = seal(genesis("{}"), [first])
-        assert ledger.seals() == [(1, one), (3, seal(one, batch))]
-        assert chain_problems("{}", ledger.rows(), ledger.seals()) == []
-
-    def test_questions_are_found_by_their_digests(self, ledger):
-        ledger.create("{}")
-        rows = [make_row(query, batch=1) for query in range(1, 1202)]
-        append(ledger, *rows)
-        with ledger.transaction() as transaction:
-            assert transaction.find([rows[0].digest]) == {rows[0].digest: rows[0]}
-            assert transaction.find([b"?" * 32]) == {}
-            wanted = [row.digest for row in rows] + [b"?" * 32]
-            assert transaction.find(wanted) == {row.digest: row for row in rows}
-
-    @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
-    def test_nothing_is_written_when_the_block_fails(self, ledger, failure):
-        ledger.create("{}")
-        with pytest.raises(failure), ledger.transaction() as transaction:
-            transaction.append([make_row(1)])
-            raise failure
-        assert ledger.rows() == []
-        append(ledger, make_row(1))
-        assert ledger.tail().query == 1
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            make_row(2),
-            make_row(1)._replace(charges=1),
-            make_row(1)._replace(spent_nats=1.0),
-            make_row(1)._replace(asked=-1),
-            make_row(1)._replace(asked=None),
-            make_row(1)._replace(high=float("nan")),
-            make_row(1)._replace(value=float("inf")),
-            make_row(1)._replace(asked_at=float("nan")),
-            make_row(1)._replace(batch=2),
-            make_row(1)._replace(charged=2, charges=2),
-            make_row(1)._replace(value="text"),
-        ],
-    )
-    def test_rows_that_do_not_continue_the_ledger_are_refused(self, ledger, wrong):
-        ledger.create("{}")
-        with pytest.raises(LedgerError, match="continue"):
-            append(ledger, wrong)
-        assert ledger.rows() == []
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [{"digest": b"d" * 31}, {"digest": b"d" * 33}, {"digest": 3}, {"name": "\ud800"}, {"name": None}],
-    )
-    def test_rows_that_have_no_seal_of_their_own_are_refused(self, ledger, wrong):
-        ledger.create("{}")
-        with pytest.raises(LedgerError, match="columns must hold") as caught:
-            append(ledger, make_row(1)._replace(**wrong))
-        assert caught.value.__context__ is None
-        assert ledger.rows() == []
-
-    def test_a_row_needs_a_configuration_before_it(self, ledger):
-        with pytest.raises(LedgerError, match="create first"):
-            append(ledger, make_row(1))
-        assert ledger.create("{}") == "{}"
-        append(ledger, make_row(1))
-
-    def test_appending_nothing_is_no_commit(self, ledger):
-        ledger.create("{}")
-        append(ledger)
-        assert ledger.seals() == []
-
-    def test_a_question_is_found_without_a_transaction(self, ledger):
-        ledger.create("{}")
-        assert ledger.find(make_row(1).digest) is None
-        append(ledger, make_row(1))
-        assert ledger.find(make_row(1).digest) == make_row(1)
-        assert ledger.find(b"?" * 32) is None
-
-    def test_a_replay_is_found_while_a_writer_is_at_work(self, ledger):
-        """Of another thread in memory it waits; a ledger of processes is read from another one."""
-        ledger.create("{}")
-        append(ledger, make_row(1))
-        reader = self.another(ledger)
-        with ledger.transaction() as transaction:
-            transaction.append([make_row(2)])
-            if reader is not None:
-                assert reader.find(make_row(1).digest) == make_row(1)
-                assert reader.find(make_row(2).digest) is None
-                assert reader.tail().query == 1
-        if reader is not None:
-            assert reader.find(make_row(2).digest) == make_row(2)
-            reader.close()
 
     def another(self, ledger):
         """Give the same ledger as another process sees it; None if none can."""
@@ -237,7 +112,6 @@ class LedgerContract:
         ledger.create("{}")
         uses = (
             ledger.tail,
-            ledger.last_charge,
             ledger.rows,
             ledger.seals,
             ledger.configuration,
@@ -300,7 +174,7 @@ class LedgerContract:
         assert (ledger.epoch, now.epoch) == (1, 2)
         assert (ledger.configuration(), now.configuration()) == ("first", "second")
         assert now.configurations() == ["first", "second"]
-        assert tuple(now.tail()) == (0, 0, 0.0, 0, "", genesis("second"))
+        assert tuple(now.tail()) == (0, 0, 0.0, 0, "", genesis("second"), b"", 0)
         assert now.find(make_row(1).digest) is None
         append(now, make_row(1)._replace(value=0.25), make_row(2, batch=1))
         assert len(now.rows()) == 2
@@ -354,7 +228,6 @@ class LedgerContract:
         ledger.close()
         for use in (
             ledger.tail,
-            ledger.last_charge,
             ledger.rows,
             ledger.seals,
             ledger.configuration,

@@ -95,7 +95,8 @@ def test_the_last_charge_can_be_made_again_after_its_commit_failed(
 def test_the_mechanism_stands_where_the_state_does_forwards_and_backwards(mechanism):
     policy = noisy(mechanism)
     for charges in (0, 1, 3, 2, 2, 0, 3):
-        core, fresh = policy._at(State(charges=charges)), policy._resumed(charges)
+        state = State(charges=charges, last_charged=b"q%d" % charges)
+        core, fresh = policy._at(state), policy._resumed(state)
         assert core.spent == charges
         assert getattr(core, "_offset", None) == getattr(fresh, "_offset", None)
 

@@ -28,6 +28,7 @@ from reusable_holdout import (
     ReusableHoldout,
     verify,
 )
+from reusable_holdout.guard.kinds import State
 
 ROWS = 1_999  # a prime: exact scores have digits that nothing else has
 GRID = 1 << 32
@@ -41,7 +42,7 @@ class Secrets:
 
     def __init__(self, guard, labels, asked):
         policy, content = guard._ways.policy, guard._content
-        noise, mechanism = policy._noise, policy._resumed(0)
+        noise, mechanism = policy._noise, policy._resumed(State())
         key = guard._key[1].read_text().strip()
         self.numbers, self.units = [MARK], []
         units = [policy.grid_unit(prior) for _, prior in QUESTIONS.values()]
@@ -70,8 +71,9 @@ class Secrets:
             self.units += [score, deviation]
             self.numbers += [right / ROWS, 1 - right / ROWS, abs(right / ROWS - prior)]
         threshold = int(0.1 * GRID)
-        for charges in (0, 1):
-            drawn = policy._resumed(charges)._offset
+        charged = content.question(chosen[-1], units[-1])
+        for state in (State(), State(charges=1, last_charged=charged)):
+            drawn = policy._resumed(state)._offset
             self.units += [drawn, threshold + drawn]
         assert all(abs(unit) > 10_000 for unit in self.units)  # no needle is a small number
         self.numbers += [unit / GRID for unit in self.units]
@@ -243,7 +245,7 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         pickle.dumps(guard._holdout.y),
         pickle.dumps(guard._holdout.X),
         guard._key[1].read_bytes(),
-        f"{guard._ways.policy._resumed(0)._offset}",
+        f"{guard._ways.policy._resumed(State())._offset}",
     ):
         assert secrets.found_in(leak), leak
     assert not secrets.found_in("0.7", repr(guard), str(ROWS))

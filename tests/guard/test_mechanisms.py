@@ -10,6 +10,7 @@ from scipy import stats
 
 from reusable_holdout import Halted, InputError, LedgerMismatchError, Plan, ReusableHoldout
 from reusable_holdout.guard import released, verify
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.mechanisms import Calibration, ConditionalRelease, GuardMechanism, SparseVector
 
 MECHANISMS = get_args(GuardMechanism)
@@ -87,7 +88,7 @@ def test_another_mechanism_is_another_budget(make_guard, ledger):
 @for_each("mechanism", NOISY)
 def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard, mechanism):
     guard = make_guard(mechanism=mechanism, noise_scale=0.001, seed=1)
-    core = guard._ways.policy._resumed(0)
+    core = guard._ways.policy._resumed(State())
     calibration = Calibration(mechanism, guard.plan.charges)
     unit = 0.001 * 2**32
     if mechanism == "target-charging":

@@ -11,6 +11,7 @@ from children import Child
 
 from reusable_holdout import Halted, InputError, LedgerError, PlanError, ReusableHoldout, RotatedError, verify
 from reusable_holdout.cli import main
+from reusable_holdout.guard.kinds import State
 
 ROWS = 2_000
 WISH = {"tolerance": 0.15, "queries": 50, "metric": "accuracy"}
@@ -73,7 +74,7 @@ class TestTheNewEpoch:
         new = halted.rotate(None, labels(1)).guard
         questions = [bytes([i]) * 32 for i in range(20)]
         old_noise, new_noise = (
-            guard._ways.policy._resumed(0).query_noise(questions) for guard in (halted, new)
+            guard._ways.policy._resumed(State()).query_noise(questions) for guard in (halted, new)
         )
         assert not np.array_equal(old_noise, new_noise)
 

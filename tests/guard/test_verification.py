@@ -13,6 +13,7 @@ from cases import for_each
 from guard.forging import all_rows, recompute, seal_again, sql
 
 from reusable_holdout import Halted, LedgerError, ModelError, TamperedLedgerError, verify
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.kinds.check import Batch
 from reusable_holdout.guard.released import released
 from reusable_holdout.ledger import Row
@@ -210,20 +211,20 @@ TAMPERINGS = {
         "UPDATE answers SET batch = 1 WHERE query = 2",
     ],
     "a row is added at the end": [
-        "INSERT INTO answers SELECT 1, 12, 12, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, asked, asked_at, view, kind, told, name, series, seal FROM answers WHERE query = 11"
+        "INSERT INTO answers SELECT 1, 12, 12, zeroblob(32), prior, value, charged, threshold, tolerance, low, high, "
+        "nats, charges, spent_nats, asked, asked_at, view, kind, told, name, series, seal FROM answers WHERE query = 11"
     ],
     "a row is added without a seal": [
-        "INSERT INTO answers SELECT 1, 12, 12, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, asked, asked_at, view, kind, told, name, series, NULL FROM answers WHERE query = 11"
+        "INSERT INTO answers SELECT 1, 12, 12, zeroblob(32), prior, value, charged, threshold, tolerance, low, high, "
+        "nats, charges, spent_nats, asked, asked_at, view, kind, told, name, series, NULL FROM answers WHERE query = 11"
     ],
     "a row is added before the first": [
-        "INSERT INTO answers SELECT 1, 0, 0, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, asked, asked_at, view, kind, told, name, series, NULL FROM answers WHERE query = 11"
+        "INSERT INTO answers SELECT 1, 0, 0, zeroblob(32), prior, value, charged, threshold, tolerance, low, high, "
+        "nats, charges, spent_nats, asked, asked_at, view, kind, told, name, series, NULL FROM answers WHERE query = 11"
     ],
     "a sealed row is added before the first": [
-        "INSERT INTO answers SELECT 1, -3, -3, zeroblob(32), prior, value, charged, threshold, low, high, nats, "
-        "charges, spent_nats, asked, asked_at, view, kind, told, name, series, zeroblob(32) FROM answers "
+        "INSERT INTO answers SELECT 1, -3, -3, zeroblob(32), prior, value, charged, threshold, tolerance, low, high, "
+        "nats, charges, spent_nats, asked, asked_at, view, kind, told, name, series, zeroblob(32) FROM answers "
         "WHERE query = 11"
     ],
     "a row of invalid text": ["UPDATE answers SET name = CAST(x'ff' AS TEXT) WHERE query = 4"],
@@ -231,7 +232,7 @@ TAMPERINGS = {
     "the configuration is no JSON": ["UPDATE configuration SET text = 'nonsense'"],
     "the configuration is a list": ["UPDATE configuration SET text = '[]'"],
     "the configuration is a space longer": ["UPDATE configuration SET text = text || ' '"],
-    "the schema is another": ["UPDATE configuration SET schema_version = 5"],
+    "the schema is another": ["UPDATE configuration SET schema_version = 6"],
     "the table is gone": ["DROP TABLE answers"],
     "the digest is cut": ["UPDATE answers SET digest = x'00' WHERE query = 2"],
 }
@@ -283,7 +284,7 @@ def endless(make_guard, tmp_path):
                 kind.halt_reason = lambda _: None
                 kind.check_affordable = lambda *_: None
                 kind._calibration = Calibration(guard.plan.mechanism, 100)
-                kind._mechanism = None if kind is guard._ways.final else kind._resumed(0)
+                kind._mechanism = None if kind is guard._ways.final else kind._resumed(State())
                 kind.decide_many = functools.partial(_one_by_one, kind)
         return guard
 

@@ -38,6 +38,7 @@ CHANGES = {
     "value": 0.91,
     "charged": 1,
     "threshold": 0.04,
+    "tolerance": 0.02,
     "low": 0.7,
     "high": 0.96,
     "nats": 0.5,

@@ -10,11 +10,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from children import Child
 from contracts.ledger_contract import LedgerContract, append, make_row
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger import MemoryLedger, Row, SqlLedger, chain_problems
+from reusable_holdout.ledger import (
+    MemoryLedger,
+    Row,
+    SqlLedger,
+    chain_problems,
+    migrations,
+    schema,
+    storage,
+    transaction,
+)
+from reusable_holdout.ledger.schema import SCHEMA
 
 
 class TestMemoryLedger(LedgerContract):
@@ -324,17 +335,77 @@ def test_a_file_that_cannot_be_written_is_refused_in_words(writable):
     assert "must be a ledger that can be" in ran.stdout
 
 
-def test_a_newer_schema_is_refused(tmp_path):
-    path = tmp_path / "guard.db"
+def written_with(path, number, library="9.1.0"):
     ledger = SqlLedger(path)
     ledger.create("{}")
+    append(ledger, make_row(1))
     ledger.close()
     change = sqlite3.connect(path)
-    change.execute("UPDATE configuration SET schema_version = 99")
+    change.execute("UPDATE configuration SET schema_version = ?, library = ?", (number, library))
     change.commit()
     change.close()
-    with pytest.raises(LedgerError, match="schema 4; it has 99"):
+
+
+def test_a_newer_schema_is_refused_with_the_version_to_install(tmp_path):
+    written_with(tmp_path / "guard.db", 99)
+    with pytest.raises(
+        LedgerError, match=r"it has 99; nothing was changed; install reusable-holdout 9\.1\.0"
+    ):
+        SqlLedger(tmp_path / "guard.db")
+
+
+@for_each("number", [4, 0, -1, "text"])
+def test_a_schema_from_before_the_first_that_is_kept_is_refused(tmp_path_factory, number):
+    path = tmp_path_factory.mktemp("old") / "guard.db"
+    written_with(path, number)
+    with pytest.raises(LedgerError, match=r"kept for ever from reusable-holdout 0\.2\.0 on"):
         SqlLedger(path)
+
+
+@pytest.fixture
+def next_schema(monkeypatch):
+    """A version to come, whose answers have one more column."""
+    for module in (schema, storage, migrations, transaction):
+        monkeypatch.setattr(module, "SCHEMA", SCHEMA + 1, raising=False)
+    migrated = []
+
+    def add_a_column(cursor):
+        migrated.append(SCHEMA)
+        cursor.execute("ALTER TABLE answers ADD COLUMN more INTEGER DEFAULT 7")
+
+    monkeypatch.setitem(migrations.MIGRATIONS, SCHEMA, add_a_column)
+    return migrated
+
+
+def test_an_older_schema_is_brought_to_the_present_one_once(tmp_path, next_schema):
+    path = tmp_path / "guard.db"
+    written_with(path, SCHEMA, "0.2.0")
+    first, second = SqlLedger(path), SqlLedger(path)
+    assert next_schema == [SCHEMA]
+    append(first, make_row(2))
+    assert [row.query for row in second.rows()] == [1, 2]
+    assert chain_problems("{}", second.rows(), second.seals()) == []
+    first.close()
+    second.close()
+    found = sqlite3.connect(path).execute("SELECT schema_version, library FROM configuration").fetchall()
+    assert found == [(SCHEMA + 1, "0.2.0")]
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path, next_schema, monkeypatch):
+    path = tmp_path / "guard.db"
+    written_with(path, SCHEMA, "0.2.0")
+
+    def fail(cursor):
+        cursor.execute("ALTER TABLE answers ADD COLUMN more INTEGER DEFAULT 7")
+        raise RuntimeError("interrupted")
+
+    with monkeypatch.context() as broken:
+        broken.setitem(migrations.MIGRATIONS, SCHEMA, fail)
+        with pytest.raises(RuntimeError, match="interrupted"):
+            SqlLedger(path)
+    ledger = SqlLedger(path)
+    assert next_schema == [SCHEMA]
+    ledger.close()
 
 
 def test_a_ledger_whose_file_is_gone_has_no_last_epoch_and_is_not_made_anew(tmp_path):

@@ -10,30 +10,33 @@ from reusable_holdout.ledger.schema import SCHEMA, create_tables
 _SQLITE = [
     "CREATE TABLE answers ( epoch INTEGER NOT NULL, query BIGINT NOT NULL, batch BIGINT NOT NULL, "
     "digest BLOB NOT NULL, prior DOUBLE NOT NULL, value DOUBLE NOT NULL, charged INTEGER NOT NULL, "
-    "threshold DOUBLE NOT NULL, low DOUBLE NOT NULL, high DOUBLE NOT NULL, nats DOUBLE NOT NULL, "
-    "charges BIGINT NOT NULL, spent_nats DOUBLE NOT NULL, asked BIGINT NOT NULL, asked_at DOUBLE NOT NULL, "
-    "view BIGINT NOT NULL, kind TEXT NOT NULL, told TEXT NOT NULL, name TEXT NOT NULL, series TEXT NOT NULL, "
-    "seal BLOB, "
+    "threshold DOUBLE NOT NULL, tolerance DOUBLE NOT NULL, low DOUBLE NOT NULL, high DOUBLE NOT NULL, "
+    "nats DOUBLE NOT NULL, charges BIGINT NOT NULL, spent_nats DOUBLE NOT NULL, asked BIGINT NOT NULL, "
+    "asked_at DOUBLE NOT NULL, view BIGINT NOT NULL, kind TEXT NOT NULL, told TEXT NOT NULL, name TEXT NOT NULL, "
+    "series TEXT NOT NULL, seal BLOB, "
     "PRIMARY KEY (epoch, query), UNIQUE (epoch, digest) )",
     "CREATE TABLE configuration ( epoch INTEGER NOT NULL CHECK (epoch >= 1), schema_version INTEGER NOT NULL, "
-    "text TEXT NOT NULL, PRIMARY KEY (epoch) )",
+    "library TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (epoch) )",
 ]
 _POSTGRESQL = [text.replace("DOUBLE", "DOUBLE PRECISION").replace("BLOB", "BYTEA") for text in _SQLITE]
-_INDEX = "CREATE INDEX answers_in_series ON answers (epoch, series, query) WHERE series != ''"
+_INDEXES = {
+    "CREATE INDEX answers_in_series ON answers (epoch, series, query) WHERE series != ''",
+    "CREATE INDEX answers_charged ON answers (epoch, query) WHERE charged = 1",
+}
 
 
 @for_each(
     ("url", "answers", "configuration"),
     [("sqlite://", f"{_SQLITE[0]} WITHOUT ROWID", _SQLITE[1]), ("postgresql://", *_POSTGRESQL)],
 )
-def test_the_tables_of_schema_4_never_change(url, answers, configuration):
+def test_the_tables_of_schema_5_never_change(url, answers, configuration):
     made = []
     engine = sa.create_mock_engine(
         url, lambda statement, _: made.append(statement.compile(dialect=engine.dialect))
     )
     create_tables(engine)
-    assert SCHEMA == 4
+    assert SCHEMA == 5
     texts = {
         " ".join(str(text).replace('"query"', "query").replace('"view"', "view").split()) for text in made
     }
-    assert texts == {answers, _INDEX, configuration}
+    assert texts == {answers, *_INDEXES, configuration}

@@ -72,7 +72,7 @@ class Check(Stated):
         self._calibration = Calibration(certificate.mechanism, certificate.charges)
         self._scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
         self._noise = noise
-        self._mechanism = self._resumed(0)
+        self._mechanism = self._resumed(State())
         self.table = lru_cache(maxsize=4)(self._make_table)
 
     @classmethod
@@ -275,7 +275,10 @@ class Check(Stated):
             outcome = self._charge(mechanism, scores[here], Posed(terms, questions[here], length))
             outcomes[here] = outcome
             state = state._replace(
-                charges=state.charges + 1, nats=state.nats + outcome.nats, value=outcome.value
+                charges=state.charges + 1,
+                nats=state.nats + outcome.nats,
+                value=outcome.value,
+                last_charged=questions[here],
             )
             start = here + 1
         return Batch(priors[:start], thresholds[:start], outcomes[:start])
@@ -316,13 +319,18 @@ class Check(Stated):
 
     def _at(self, state: State) -> GuardCore:
         """Give the mechanism of this state: another process may have charged, or a commit may have failed."""
-        if self._mechanism.spent != state.charges:
-            self._mechanism = self._resumed(state.charges)
+        mechanism = self._mechanism
+        if (mechanism.spent, mechanism.last_charged) != (state.charges, state.last_charged):
+            self._mechanism = self._resumed(state)
         return self._mechanism
 
-    def _resumed(self, spent: int) -> GuardCore:
+    def _resumed(self, state: State) -> GuardCore:
         return self._calibration.core(
-            scale=self._scale, noise=self._noise, spent=spent, direction=self._direction_compared
+            scale=self._scale,
+            noise=self._noise,
+            spent=state.charges,
+            last_charged=state.last_charged,
+            direction=self._direction_compared,
         )
 
     @property

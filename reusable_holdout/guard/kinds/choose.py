@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
-from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.kind import FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval, choice_nats, worst_choice_nats
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import State
     from reusable_holdout.guard.kinds.samples import Sample
 
 __all__ = ["Choose", "EvidenceChoose", "Winner"]
@@ -134,7 +133,7 @@ class Choose(Reveal):
         tuple of Terms and Outcome
             The terms are the winner's.
         """
-        core, better = self._resumed(0), self.certificate.better
+        core, better = self._resumed(State()), self.certificate.better
         noise = core.query_noise(questions).tolist()
         noisy = [
             -GRID * GRID if one is None else better * _score(one) + own

@@ -10,7 +10,6 @@ import numpy as np
 
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
-from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
@@ -18,7 +17,7 @@ from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import Posed, Terms
+    from reusable_holdout.guard.kinds.kind import Posed, State, Terms
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Evidence
@@ -185,11 +184,6 @@ class EvidenceCheck(WithinTolerance):
 
 class AnyTolerance(StatedWithTolerance, WithinTolerance):
     """Questions that may state a tolerance: rows that do not certify it are charged."""
-
-    @property
-    def least_threshold(self) -> float:
-        """Unit of the cells at the least tolerance."""
-        return min(self.threshold(0.0, State(), tolerance) for tolerance in (None, self.least_tolerance))
 
     def can_keep(self, prior: float, tolerance: float, state: State) -> bool:
         """Whether rows could certify it now, whatever the noise: such as are all what was stated."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
-from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.kind import FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.validity import FactorCode, Interval
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import State
     from reusable_holdout.guard.kinds.samples import Sample
 
 __all__ = ["EvidenceReveal"]
@@ -97,7 +96,7 @@ class EvidenceReveal(Reveal):
     ) -> str:
         """Round a value with noise to its cell, and what the rows leave around the cell to its width."""
         certificate, sample, length = self.certificate, cast("Sample", measured), self.length(state)
-        cell = self._told(self._noisy(self._resumed(0), sample.score, question), terms)
+        cell = self._told(self._noisy(self._resumed(State()), sample.score, question), terms)
         near, far = self._reached(int(cell.split()[1]), terms)
         ends = sample.ends(certificate.final_set(length, terms.prior))
         low, high = (certificate.lower + end * certificate.span for end in ends)

@@ -45,7 +45,6 @@ class Final(Kind):
 
     name: ClassVar[str] = "final"
     voluntary: ClassVar[bool] = True
-    looks_back: ClassVar[bool] = True
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate)

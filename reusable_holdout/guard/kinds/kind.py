@@ -40,7 +40,9 @@ class State(NamedTuple):
     value : float or None
         The last one told in the question's series.
     last_charge : int or None
-        Declared queries that were asked up to the last charge; None where no kind needs it.
+        Declared queries that were asked up to the last charge; None where it is not known, the dearest then.
+    last_charged : bytes
+        Digest of the question that was charged last; empty if none was.
     """
 
     query: int = 0
@@ -50,6 +52,7 @@ class State(NamedTuple):
     closed: bool = False
     value: float | None = None
     last_charge: int | None = None
+    last_charged: bytes = b""
 
 
 class Terms(NamedTuple):
@@ -123,9 +126,6 @@ class Kind(ABC):
 
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
-
-    #: Whether its length depends on when the last charge was.
-    looks_back: ClassVar[bool] = False
 
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate

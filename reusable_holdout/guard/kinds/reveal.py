@@ -9,13 +9,12 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.inputs import checked_prior
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import State
     from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.validity import CellCode
 
@@ -104,7 +103,7 @@ class Reveal(Check):
         self, measured: Sample | int | NDArray[np.int64], terms: Terms, question: bytes, state: State
     ) -> str:
         """Name of what is told of a value."""
-        return self._told(self._noisy(self._resumed(0), int(cast("int", measured)), question), terms)
+        return self._told(self._noisy(self._resumed(State()), int(cast("int", measured)), question), terms)
 
     def check_affordable(self, nats: float, state: State, what: str) -> None:
         """Refuse a question whose dearest outcome would break a promise of the plan, by public numbers alone.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -102,11 +101,6 @@ class StatedWithTolerance(Stated):
     def least_tolerance(self) -> float:
         """No question may state a tolerance below this, in the metric's unit."""
         return self.certificate.span / _TOLERANCE_GRID
-
-    @property
-    def least_threshold(self) -> float:
-        """No question has a threshold below this, in the metric's unit."""
-        return min(self.certificate.least_threshold, self.certificate.fixed_threshold or math.inf)
 
     def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
         """Check prior and tolerance; another tolerance is another question."""

@@ -67,6 +67,8 @@ class SparseVector:
         Charges that can be afforded in all; at least 0.
     spent : int
         Charges already made, for a mechanism that is resumed.
+    last_charged : bytes
+        Digest of the question that was charged last: renewed threshold noise belongs to what it follows.
     threshold_noise : {"renewed", "held"}
         Whether each charge renews the threshold's noise, or one draw serves for good.
     comparison : {"laplace", "exponential"}
@@ -84,7 +86,8 @@ class SparseVector:
     -----
     Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included, and with
     exponential noise the difference of the two means, rounded, is added on the right. Renewed threshold noise is drawn
-    for each number of charges spent, so it is held between charges.
+    for each number of charges spent and the question that was charged last, so it is held between charges, and after a
+    return to an earlier charge it is new unless the same question is charged again.
 
     Why one-sided noise is enough: the proof shifts the threshold's noise upwards by D and a query's upwards by at most
     2D, never down.
@@ -112,6 +115,7 @@ class SparseVector:
         noise: KeyedNoise,
         charges: int,
         spent: int = 0,
+        last_charged: bytes = b"",
         threshold_noise: ThresholdNoise = "renewed",
         comparison: Comparison = "laplace",
         direction: int = 0,
@@ -139,6 +143,7 @@ class SparseVector:
         self._noise = noise
         self._charges = charges
         self._spent = spent
+        self._last_charged = last_charged
         self._offset = self._draw_offset()
 
     @property
@@ -155,6 +160,11 @@ class SparseVector:
     def spent(self) -> int:
         """Charges made so far."""
         return self._spent
+
+    @property
+    def last_charged(self) -> bytes:
+        """Digest of the question that was charged last; empty if none was."""
+        return self._last_charged
 
     @property
     def halted(self) -> bool:
@@ -330,13 +340,16 @@ class SparseVector:
             raise BudgetError(self._halt_message())
         released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
         self._spent += 1
+        self._last_charged = question
         self._offset = self._draw_offset()
         return released
 
     def _draw_offset(self) -> int:
         """Threshold noise in force, with the correction of the means."""
-        stage = self._spent if self._renews else 0
-        drawn = self._noise.draw(self._threshold_law, label="threshold", question=stage.to_bytes(8, "big"))
+        stage, follows = (self._spent, self._last_charged) if self._renews else (0, b"")
+        drawn = self._noise.draw(
+            self._threshold_law, label="threshold", question=stage.to_bytes(8, "big") + follows
+        )
         return drawn + self._correction
 
     def _halt_message(self) -> str:

@@ -35,6 +35,8 @@ class ConditionalRelease:
         Charges that can be afforded in all; at least 0.
     spent : int
         Charges already made, for a mechanism that is resumed.
+    last_charged : bytes
+        Digest of the question that was charged last.
     direction : {0, 1, -1}
         Which deviations count: both (0), upwards (1) or downwards (-1).
 
@@ -64,7 +66,14 @@ class ConditionalRelease:
     """
 
     def __init__(
-        self, *, scale: Fraction, noise: KeyedNoise, charges: int, spent: int = 0, direction: int = 0
+        self,
+        *,
+        scale: Fraction,
+        noise: KeyedNoise,
+        charges: int,
+        spent: int = 0,
+        last_charged: bytes = b"",
+        direction: int = 0,
     ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
@@ -72,6 +81,7 @@ class ConditionalRelease:
         self._noise = noise
         self._charges = charges
         self._spent = spent
+        self._last_charged = last_charged
         self._direction = direction
 
     @property
@@ -83,6 +93,11 @@ class ConditionalRelease:
     def spent(self) -> int:
         """Charges made so far."""
         return self._spent
+
+    @property
+    def last_charged(self) -> bytes:
+        """Digest of the question that was charged last; empty if none was."""
+        return self._last_charged
 
     @property
     def halted(self) -> bool:
@@ -174,6 +189,7 @@ class ConditionalRelease:
         """
         self._check_budget()
         self._spent += 1
+        self._last_charged = question
         return self._noisy(int(value), question)
 
     def _noisy(self, score: int, question: bytes) -> int:

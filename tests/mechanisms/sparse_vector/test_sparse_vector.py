@@ -105,9 +105,22 @@ def test_one_query_alone_has_the_noise_it_has_in_a_batch() -> None:
 def test_a_resumed_mechanism_goes_on_where_it_was() -> None:
     first = SparseVector(scales=SCALES, noise=NOISE, charges=3)
     first.charge(10, b"a")
-    resumed = SparseVector(scales=SCALES, noise=NOISE, charges=3, spent=1)
+    resumed = SparseVector(scales=SCALES, noise=NOISE, charges=3, spent=1, last_charged=b"a")
     assert resumed._offset == first._offset
     assert resumed.charge(20, b"b") == first.charge(20, b"b")
+    assert (resumed.spent, resumed.last_charged) == (first.spent, first.last_charged) == (2, b"b")
+
+
+def test_after_another_charge_the_thresholds_noise_is_another() -> None:
+    """Who restores a ledger and is charged for something else does not meet the old noise again."""
+    fresh = SparseVector(scales=SCALES, noise=NOISE, charges=3)
+    after = {question: SparseVector(scales=SCALES, noise=NOISE, charges=3) for question in (b"a", b"b", b"c")}
+    for question, core in after.items():
+        core.charge(10, question)
+    assert len({core._offset for core in (fresh, *after.values())}) == 4
+    held = [SparseVector(scales=SCALES, noise=NOISE, charges=3, threshold_noise="held") for _ in range(2)]
+    held[0].charge(10, b"a")
+    assert held[0]._offset == held[1]._offset
 
 
 def test_after_the_last_charge_nothing_is_answered() -> None:
