@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHUNK", "METADATA", "SCHEMA", "Statements", "as_row", "create_tables", "plain", "statements"]
 
-SCHEMA = 4
+SCHEMA = 5
 CHUNK = 500  # digests looked up by one statement
 
 METADATA = sa.MetaData()
@@ -25,6 +25,7 @@ _CONFIGURATION = sa.Table(
     sa.Column("epoch", sa.Integer, sa.CheckConstraint("epoch >= 1"), primary_key=True, autoincrement=False),
     sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
+    sa.Column("known_rows", sa.LargeBinary),
 )
 _ANSWERS = sa.Table(
     "answers",
@@ -95,6 +96,7 @@ class Statements:
         self.configuration = compiled(sa.select(configuration.text).where(here))
         self.configurations = compiled(sa.select(configuration.text).order_by(configuration.epoch))
         self.latest = compiled(sa.select(sa.func.max(configuration.epoch)))
+        self.known_rows = compiled(sa.select(configuration.known_rows).where(here))
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.begin = ["BEGIN IMMEDIATE"]
         if self._dialect.name != "sqlite":

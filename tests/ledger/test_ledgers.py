@@ -333,7 +333,7 @@ def test_a_newer_schema_is_refused(tmp_path):
     change.execute("UPDATE configuration SET schema_version = 99")
     change.commit()
     change.close()
-    with pytest.raises(LedgerError, match="schema 4; it has 99"):
+    with pytest.raises(LedgerError, match="schema 5; it has 99"):
         SqlLedger(path)
 
 

@@ -16,7 +16,7 @@ _SQLITE = [
     "seal BLOB, "
     "PRIMARY KEY (epoch, query), UNIQUE (epoch, digest) )",
     "CREATE TABLE configuration ( epoch INTEGER NOT NULL CHECK (epoch >= 1), schema_version INTEGER NOT NULL, "
-    "text TEXT NOT NULL, PRIMARY KEY (epoch) )",
+    "text TEXT NOT NULL, known_rows BLOB, PRIMARY KEY (epoch) )",
 ]
 _POSTGRESQL = [text.replace("DOUBLE", "DOUBLE PRECISION").replace("BLOB", "BYTEA") for text in _SQLITE]
 _INDEX = "CREATE INDEX answers_in_series ON answers (epoch, series, query) WHERE series != ''"
@@ -26,13 +26,13 @@ _INDEX = "CREATE INDEX answers_in_series ON answers (epoch, series, query) WHERE
     ("url", "answers", "configuration"),
     [("sqlite://", f"{_SQLITE[0]} WITHOUT ROWID", _SQLITE[1]), ("postgresql://", *_POSTGRESQL)],
 )
-def test_the_tables_of_schema_4_never_change(url, answers, configuration):
+def test_the_tables_of_schema_5_never_change(url, answers, configuration):
     made = []
     engine = sa.create_mock_engine(
         url, lambda statement, _: made.append(statement.compile(dialect=engine.dialect))
     )
     create_tables(engine)
-    assert SCHEMA == 4
+    assert SCHEMA == 5
     texts = {
         " ".join(str(text).replace('"query"', "query").replace('"view"', "view").split()) for text in made
     }
