@@ -6,7 +6,7 @@
     ├── PlanError                  a wish no plan can meet; names the nearest one that can be met
     ├── InputError(ValueError)     predictions, priors or data that do not fit the question
     │   └── OverlapError           rows of a holdout are among training rows, or were released before
-    ├── ModelError                 the analyst's model or metric failed on the holdout; its own words are withheld
+    ├── ModelError                 the analyst's model or metric failed on the holdout, or was trained on rows of it
     ├── BudgetError                more was asked than is left; nothing was charged
     ├── HandleError(PicklingError) this guard cannot leave its process
     └── LedgerError                the ledger cannot be used
@@ -100,7 +100,10 @@ class OverlapError(InputError):
 
 
 class ModelError(HoldoutError):
-    """The analyst's model or metric raised on the holdout; its message is withheld, for it may quote the holdout."""
+    """The analyst's model or metric raised on the holdout, or was trained on rows of it; which of these is not told.
+
+    Its message is withheld, for it may quote the holdout.
+    """
 
 
 class BudgetError(HoldoutError):

@@ -76,9 +76,9 @@ class KnownRows:
             raise InputError(
                 f"ids= must name each of the {rows:,} rows; got {names.rows:,} names; {nothing}; pass one for each"
             )
-        if names.repeated:
+        if names.copies.repeated:
             raise InputError(
-                f"ids= must name each row once; {names.repeated:,} of {rows:,} rows share a name with another; "
+                f"ids= must name each row once; {names.copies.repeated:,} of {rows:,} rows share a name with another; "
                 f"{nothing}; pass distinct names"
             )
 

@@ -152,7 +152,7 @@ def _check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
         )
     rows = ordered_rows(table, _names_beside(table, X, nothing))
     features = known.holdout.row_set
-    _check_few(features.common(rows), _copies(features), _copies(rows), _TRAINING, nothing)
+    _check_few(features.common(rows), features.copies, rows.copies, _TRAINING, nothing)
 
 
 def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
@@ -230,9 +230,9 @@ def _check_fresh(
             continue
         for part, text in parts.items():
             if features is not None and by_name(part) == named:
-                old = Copies(RowSet.rows_in(text), RowSet.repeated_in(text, secrets[part]))
+                old = RowSet.copies_in(text, secrets[part])
                 common = features.common_with(text, secrets[part])
-                _check_few(common, _copies(features), old, words, nothing)
+                _check_few(common, features.copies, old, words, nothing)
 
 
 def _epochs(ledger: Ledger) -> list[Configuration]:
@@ -257,10 +257,6 @@ def _check_few(common: int, fresh: Copies, known: Copies, words: str, nothing: s
             common=f"{common:,}", rows=f"{fresh.rows:,}", explained=explained, nothing=nothing
         )
         raise OverlapError(told, common, most)
-
-
-def _copies(rows: RowSet) -> Copies:
-    return Copies(rows.rows, rows.repeated)
 
 
 def _shape(table: Any, nothing: str) -> tuple[int, ...]:

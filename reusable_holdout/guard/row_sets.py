@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import HandleError
+from reusable_holdout.guard.chance import Copies
 from reusable_holdout.guard.chunks import ChunkedRows
 from reusable_holdout.guard.digests import canonical_csr
 from reusable_holdout.queries.pieces import in_blocks
@@ -35,20 +36,19 @@ class RowSet:
     Attributes
     ----------
     rows : int
-    repeated : int
-        Rows that are equal to another one.
+    copies : Copies
 
     Examples
     --------
     >>> one, other = (rows_of_table(np.array(table)) for table in ([[1, 2], [3, 4], [3, 4]], [[3.0, 4.0], [5.0, 6.0]]))
-    >>> one.repeated, one.common(other)
+    >>> one.copies.repeated, one.common(other)
     (2, 1)
     """
 
     def __init__(self, hashes: NDArray[np.uint64]) -> None:
         self._values, self._times = np.unique(hashes, return_counts=True)
         self.rows = len(hashes)
-        self.repeated = int(self._times[self._times > 1].sum())
+        self.copies = Copies(self.rows, int(self._times[self._times > 1].sum()))
 
     def __repr__(self) -> str:
         return "<rows>"
@@ -67,7 +67,7 @@ class RowSet:
         Copies of a row are told apart by their number, so that no two of the random numbers are equal, and these are
         sorted; before them stands, masked, how many rows repeat another.
         """
-        return self._head(secret, self.repeated) + np.sort(self._keyed(secret)).astype("<u8").tobytes()
+        return self._head(secret, self.copies.repeated) + np.sort(self._keyed(secret)).astype("<u8").tobytes()
 
     def common_with(self, text: bytes, secret: bytes) -> int:
         """Rows in common with those that :meth:`text` was made of, under the same secret."""
@@ -75,15 +75,10 @@ class RowSet:
         return len(np.intersect1d(self._keyed(secret), known, assume_unique=True))
 
     @classmethod
-    def repeated_in(cls, text: bytes, secret: bytes) -> int:
-        """How many rows of those that :meth:`text` was made of repeat another."""
+    def copies_in(cls, text: bytes, secret: bytes) -> Copies:
+        """The same of the rows that :meth:`text` was made of."""
         masked = int.from_bytes(text[:_HEAD], "little")
-        return int.from_bytes(cls._head(secret, masked), "little")
-
-    @staticmethod
-    def rows_in(text: bytes) -> int:
-        """How many rows :meth:`text` was made of."""
-        return len(text) // 8 - 1
+        return Copies(len(text) // 8 - 1, int.from_bytes(cls._head(secret, masked), "little"))
 
     @staticmethod
     def _head(secret: bytes, number: int) -> bytes:

@@ -9,6 +9,7 @@ from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
 from reusable_holdout.guard.kinds import ways_of
 from reusable_holdout.guard.known_rows import Sealed
+from reusable_holdout.guard.trained import TrainedOn
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
 
@@ -34,7 +35,6 @@ class Standing(Asking):
     _ledger: Ledger
     _key: tuple[bytes, Path | None]
     _handle: Handle | None
-    _may_overlap: bool
 
     def _begin(
         self,
@@ -62,7 +62,6 @@ class Standing(Asking):
         configuration.check_same(stored, past=past_epochs(ledger))
         if rows is not None:
             rows.check_same(stored, key[0])
-        self._may_overlap = stored.overlap == "allow"
         self.digest = configuration.holdout
         self._transcript = Transcript(
             ledger,
@@ -71,6 +70,7 @@ class Standing(Asking):
             metric=holdout.bound.metric.name,
             another_budget=stored.another_budget,
         )
+        self._trained_on = TrainedOn(holdout, allowed=stored.overlap == "allow")
         self._stand(holdout, configuration.view, plan, ledger, key)
 
     def _stand(
@@ -90,4 +90,5 @@ class Standing(Asking):
         self._content = ContentKey(secret)
         self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
         self._ways = ways_of(plan, greater_is_better=metric.greater_is_better, noise=self._noise)
+        self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None

@@ -70,10 +70,10 @@ def test_every_kind_of_column_counts():
 
 def test_rows_are_counted_as_often_as_both_have_them():
     one, other = (RowSet(np.array(rows, dtype=np.uint64)) for rows in ([1, 1, 1, 2, 3], [1, 1, 3, 3, 4]))
-    assert (one.common(other), one.rows, one.repeated, other.repeated) == (3, 5, 3, 4)
+    assert (one.common(other), one.rows, one.copies.repeated, other.copies.repeated) == (3, 5, 3, 4)
     kept = other.text(b"secret")
     assert one.common_with(kept, b"secret") == 3
-    assert (RowSet.rows_in(kept), RowSet.repeated_in(kept, b"secret")) == (5, 4)
+    assert RowSet.copies_in(kept, b"secret") == (5, 4)
 
 
 def test_what_is_kept_tells_only_how_many_rows_there_are():
@@ -117,8 +117,7 @@ def test_fresh_rows_agree_more_than_chance_explains_as_rarely_as_promised(n, m, 
     rng, refused = np.random.default_rng([n, pairs]), 0
     for _ in range(2_000):
         fresh, known = split(pairs, 1_000 - 2 * pairs, n, m, rng)
-        copies = [Copies(one.rows, one.repeated) for one in (fresh, known)]
-        refused += fresh.common(known) > by_chance(*copies, error=0.05, tells=False)
+        refused += fresh.common(known) > by_chance(fresh.copies, known.copies, error=0.05, tells=False)
     assert refused <= 165  # the 1 - 1e-9 quantile of a binomial of 2,000 and .05
 
 
