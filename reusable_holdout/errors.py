@@ -5,7 +5,8 @@
     HoldoutError(Exception)
     ├── PlanError                  a wish no plan can meet; names the nearest one that can be met
     ├── InputError(ValueError)     predictions, priors or data that do not fit the question
-    ├── ModelError                 the analyst's model or metric failed on the holdout; its own words are withheld
+    │   └── OverlapError           rows of a holdout are among training rows, or were released before
+    ├── ModelError                 the analyst's model or metric failed on the holdout, or was trained on rows of it
     ├── BudgetError                more was asked than is left; nothing was charged
     ├── HandleError(PicklingError) this guard cannot leave its process
     └── LedgerError                the ledger cannot be used
@@ -44,6 +45,7 @@ __all__ = [
     "LedgerKeyError",
     "LedgerMismatchError",
     "ModelError",
+    "OverlapError",
     "PlanError",
     "RotatedError",
     "SecondBudgetError",
@@ -76,8 +78,32 @@ class InputError(HoldoutError, ValueError):
     """The input does not fit the question; nothing was asked and nothing was charged."""
 
 
+class OverlapError(InputError):
+    """Rows of a holdout that is to be guarded are among training rows, or in one that was released; nothing was made.
+
+    Its owner alone sees it, who holds both.
+
+    Attributes
+    ----------
+    rows : int
+        How many.
+    explained : int
+        How many chance explains at most.
+    """
+
+    def __init__(self, message: str, rows: int, explained: int) -> None:
+        super().__init__(message)
+        self.rows, self.explained = rows, explained
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.rows, self.explained)
+
+
 class ModelError(HoldoutError):
-    """The analyst's model or metric raised on the holdout; its message is withheld, for it may quote the holdout."""
+    """The analyst's model or metric raised on the holdout, or was trained on rows of it; which of these is not told.
+
+    Its message is withheld, for it may quote the holdout.
+    """
 
 
 class BudgetError(HoldoutError):

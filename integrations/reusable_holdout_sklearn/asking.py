@@ -166,19 +166,23 @@ def _score(guard: ReusableHoldout, model: Any, way: Way) -> bytes:
 
 
 def ask(
-    guard: ReusableHoldout, questions: Sequence[Question], priors: Sequence[float], names: Sequence[str]
+    guard: ReusableHoldout,
+    questions: Sequence[Question],
+    priors: Sequence[float],
+    names: Sequence[str],
+    X_train: Any,
 ) -> Asked:
-    """Ask about a batch, in its order; it shares the history before it.
+    """Ask about a batch of models that were fitted on these rows, in its order; it shares the history before it.
 
     Every answer is durable before it is returned. A model that fails on the holdout is answered by None, takes a
-    charge, and ends the batch for those before it.
+    charge, and ends the batch for those before it; so do all that were fitted on rows of the holdout.
 
     Raises
     ------
     InputError
         If a model does not fit the holdout, or a prior the metric; nothing of this batch was asked.
     """
-    scores = [_score(guard, one.model, "evaluate") if one.score is None else one.score for one in questions]
+    scores = _scores(guard, questions, "evaluate", X_train)
     answers: list[Answer | None] = []
     try:
         while len(answers) < len(questions):
@@ -189,6 +193,13 @@ def ask(
     except Halted as halted:
         return Asked(answers, halted)
     return Asked(answers, None)
+
+
+@sealed
+def _scores(guard: ReusableHoldout, questions: Sequence[Question], way: Way, X_train: Any) -> list[bytes]:
+    """What the guard measured of each; empty of those that failed, or were fitted on rows of the holdout."""
+    scores = [_score(guard, one.model, way) if one.score is None else one.score for one in questions]
+    return [b""] * len(scores) if guard._trained_on.holds(X_train) else scores
 
 
 def _ask_part(
@@ -289,9 +300,9 @@ def _could_have_chosen(guard: ReusableHoldout, priors: Sequence[float] | None) -
 
 @sealed
 def choose(
-    guard: ReusableHoldout, questions: Sequence[Question], priors: Sequence[float], name: str
+    guard: ReusableHoldout, questions: Sequence[Question], priors: Sequence[float], name: str, X_train: Any
 ) -> Choice:
-    """Ask which of several fitted models is best, in one question.
+    """Ask which of several models that were fitted on these rows is best, in one question.
 
     Raises
     ------
@@ -306,7 +317,7 @@ def choose(
         guard._content.model_question(one.content, unit, b"choose")
         for one, unit in zip(questions, units, strict=True)
     ]
-    concealed = [_score(guard, one.model, "choose") if one.score is None else one.score for one in questions]
+    concealed = _scores(guard, questions, "choose", X_train)
     bound, by_sample = guard._holdout.bound, guard._ways.choose.by_sample
     packed = [guard._content.reveal(one) if one else None for one in concealed]
     measured = [None if one is None else unpacked(bound, one) if by_sample else int(one[0]) for one in packed]

@@ -246,7 +246,8 @@ class Questions:
             askable = could_replay(guard, [candidate.prior for candidate in self.candidates])
         with closing(self._fitted(self.candidates[:askable], "evaluate")) as batches:
             for batch, questions in batches:
-                asked = ask(guard, questions, [one.prior for one in batch], [one.name for one in batch])
+                priors, names = [one.prior for one in batch], [one.name for one in batch]
+                asked = ask(guard, questions, priors, names, self.X)
                 for candidate, answer, question in zip(batch, asked.answers, questions, strict=False):
                     self.confirmation.add(candidate, answer, question.model if self.keep else None)
                 if asked.halted is not None:
@@ -263,12 +264,12 @@ class Questions:
         InputError, BudgetError
             If the choice does not fit the plan; nothing was told.
         ModelError
-            If all of them fail on the holdout.
+            If all of them fail on the holdout, or were fitted on rows of it.
         """
         priors = [one.prior for one in self.candidates]
         check_choice(self.guard, len(priors), priors)
         questions = [one for _, batch in self._fitted(self.candidates, "choose") for one in batch]
-        choice = choose(self.guard, questions, priors, f"best of {len(priors)}")
+        choice = choose(self.guard, questions, priors, f"best of {len(priors)}", self.X)
         models = [one.model for one in questions] if self.keep else None
         self.confirmation.choose(self.candidates, choice, models)
 

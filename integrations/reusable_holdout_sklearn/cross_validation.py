@@ -83,7 +83,7 @@ def guarded_cross_validate(
         If a budget has run out and the question is new. If no question had this prior, the model is not even refitted.
         The folds' scores are on the exception, in `scores`.
     ModelError
-        If the model fails on the holdout.
+        If the model fails on the holdout, or `X` holds rows of it.
     InputError
         If a fold has no score.
 
@@ -122,14 +122,15 @@ def guarded_cross_validate(
         raise _with_scores(halt(guard), scores)
     fit_params = _fit_params(estimator, y, cv, params or {})
     question = fitted_question(estimator, {}, X, y, fit_params, guard)
-    asked = ask(guard, [question], [prior], [type(estimator).__name__ if name is None else name])
+    asked = ask(guard, [question], [prior], [type(estimator).__name__ if name is None else name], X)
     if asked.halted is not None:
         raise _with_scores(asked.halted, scores)
     (answer,) = asked.answers
     if answer is None:
         raise ModelError(
-            "the model failed on the holdout; its words are withheld, for they may quote the holdout; that it failed "
-            "is a fact about the holdout and took one charge; try it on training rows with the same columns"
+            "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which, and "
+            "a failure's words, are withheld, for they may quote the holdout; either is a fact about the holdout and "
+            "took one charge; try the model on training rows with the same columns, and see whence X came"
         )
     scores["guard_answer"] = answer
     if return_estimator:

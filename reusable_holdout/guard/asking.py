@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds import Check, Gate, Kind, Sample, Ways
     from reusable_holdout.guard.kinds.stated import Asked
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
     from reusable_holdout.mechanisms import KeyedNoise
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     Listener = Callable[[Sequence[Answer]], None]
 
-__all__ = ["Asking", "with_axis"]
+__all__ = ["Asking"]
 
 
 class Asking:
@@ -49,6 +50,7 @@ class Asking:
     _holdout: PrivateData
     _content: ContentKey
     _transcript: Transcript
+    _trained_on: TrainedOn
     _listeners: list[Listener]
 
     def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
@@ -69,11 +71,17 @@ class Asking:
         if self._holdout.X is None:
             raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
 
-    def _predicted(self, models: Sequence[Any]) -> NDArray[Any] | None:
-        """Predictions of one model as several questions have them, or those of two; None if one fails."""
+    def _predicted(self, models: Sequence[Any], X_train: Any) -> NDArray[Any] | None:
+        """Predictions of one model as several questions have them, or those of two.
+
+        None if one fails, or was trained on rows of the holdout: one outcome, and nobody is told which.
+        """
+        if self._trained_on.holds(X_train):
+            return None
         if len(models) == 2:
             return self._holdout.predicted_by_both(models)
-        return with_axis(self._holdout.predicted(models[0]))
+        found = self._holdout.predicted(models[0])
+        return None if found is None else found[None]
 
     def _scored(
         self,
@@ -175,8 +183,3 @@ def _sample_on(bound: BoundMetric, prepared: NDArray[Any]) -> Sample | None:
 def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
     score = _score_on(bound, prepared)
     return None if score is None else Measured.of(score, bound)
-
-
-def with_axis(prepared: NDArray[Any] | None) -> NDArray[Any] | None:
-    """One question's predictions as several questions have them."""
-    return None if prepared is None else prepared[None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
@@ -57,6 +57,10 @@ class Configuration(Facts):
         Rows, or groups, that are kept for the final.
     another_budget : bool
         Whether the rows had another budget when this one was made.
+    overlap : {"refuse", "allow"}
+        Whether its owner insists on rows that may have been trained on, or released.
+    known_rows : dict
+        SHA-256 of each part of what the ledger keeps, to know the rows again; empty if it keeps nothing.
     """
 
     what: ClassVar[str] = "the ledger's configuration"
@@ -71,6 +75,8 @@ class Configuration(Facts):
     previous: str = ""
     exam: int = 0
     another_budget: bool = False
+    overlap: str = "refuse"
+    known_rows: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -81,6 +87,8 @@ class Configuration(Facts):
         counts: Counts | None = None,
         *,
         another_budget: bool = False,
+        overlap: str = "refuse",
+        known_rows: dict[str, str] | None = None,
     ) -> Self:
         """Facts of a guard that is made."""
         every = holdout.rows.every
@@ -94,6 +102,8 @@ class Configuration(Facts):
             counts=counts,
             exam=holdout.rows.exam_units,
             another_budget=another_budget,
+            overlap=overlap,
+            known_rows=known_rows or {},
         )
 
     @classmethod

@@ -15,6 +15,7 @@ from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
 from reusable_holdout.guard.kinds import POLICIES
+from reusable_holdout.guard.overlap import looked_through
 from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from reusable_holdout.guard.overlap import Overlap
     from reusable_holdout.ledger import Ledger, SqlLedger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
@@ -102,6 +104,13 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         Class shares that you expect, such as those of the training rows: of the last of two classes, of all in sorted
         order, or by class; equal ones by default. How far the holdout's class counts are from these is told, and
         priced, where a metric's interval rests on them: the nearer, the cheaper.
+    training : array-like, optional
+        What models were trained on, to be looked through for rows of the holdout: a table with its columns, or, where
+        the guard has ids, ids. Nothing of it is kept.
+    ids : array-like of shape (rows,), optional
+        Distinct names of the rows, by which they are known again; they never leave the guard.
+    overlap : {"refuse", "allow"}
+        Whether to go on though rows are among `training`, and to ask about models that were trained on some of them.
     vacuous : bool
         Whether to make a guard whose plan says nothing: its tolerance is more than a quarter of the metric's range.
     another_budget : bool
@@ -125,6 +134,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         If no plan keeps the wish, or the plan is vacuous.
     InputError
         If data and metric do not fit.
+    OverlapError
+        If rows were trained on: by ids one of them, by features more than chance explains; nothing was made.
     SecondBudgetError
         If the rows, or some of them, have a budget in another ledger; nothing was made.
     LedgerMismatchError, LedgerKeyError, LedgerError
@@ -190,6 +201,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         groups: ArrayLike | None = None,
         largest_group: int | None = None,
         prevalence: Any = None,
+        training: Any = None,
+        ids: ArrayLike | None = None,
+        overlap: Overlap = "refuse",
         vacuous: bool = False,
         another_budget: bool = False,
     ) -> None:
@@ -234,10 +248,10 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         POLICIES[plan.policy].check(data.bound, ledger)
         plan.check_says_something(vacuous=vacuous)
         warn_of_copies(data)
+        rows = looked_through(data, ids, training, overlap)
         with _new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
-            self._begin(
-                data, plan, counts, store, find_key(store, key=key, seed=seed), another_budget=another
-            )
+            found = find_key(store, key=key, seed=seed)
+            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows)
 
     @classmethod
     @sealed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks, rows_and_labels
 from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.queries.containers import as_array, no_array, one_column
 from reusable_holdout.slips import percentage
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from reusable_holdout.guard.row_sets import RowSet
     from reusable_holdout.queries import Metric
 
 __all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors", "listed"]
@@ -101,6 +104,11 @@ class PrivateData:
             raise InputError(
                 f"X and y must have as many rows; got {count:,} and {labels:,}{advice}; nothing was made"
             )
+
+    @cached_property
+    def row_set(self) -> RowSet:
+        """Its features, row by row; there must be some."""
+        return ordered_rows(self.X, column_names(self.X))
 
     def copied(self) -> Any:
         """Features for a model to work on: what it does to them must not change the holdout."""

@@ -161,9 +161,10 @@ class Recorded:
         if failed(row):
             took = "one charge" if row.charged else f"{row.nats:.1f} nats"
             raise ModelError(
-                f"the model or metric failed on the holdout; its words are withheld, for they may quote the holdout; "
-                f"that it failed is a fact about the holdout and took {took} (query {row.query}), "
-                f"{self.charges_left(charges)} charges are left; try it on training rows with the same columns"
+                "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
+                "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
+                f"fact about the holdout and took {took} (query {row.query}), {self.charges_left(charges)} charges are "
+                "left; try the model on training rows with the same columns, and see whence X_train came"
             )
         return answer_of(
             row, self.charges_left(charges), replayed=replayed, another_budget=self.another_budget

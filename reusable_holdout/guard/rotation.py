@@ -12,6 +12,7 @@ from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds import POLICIES
+from reusable_holdout.guard.overlap import looked_through, sealed_fresh
 from reusable_holdout.guard.pricing import plan_numbers, priced
 from reusable_holdout.guard.record import Record
 from reusable_holdout.guard.standing import Standing
@@ -20,6 +21,7 @@ from reusable_holdout.plan import renewed
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from reusable_holdout.guard.overlap import Overlap
     from reusable_holdout.ledger import Ledger
 
 __all__ = ["Rotating", "Rotation"]
@@ -43,13 +45,13 @@ class Rotation(NamedTuple, Generic[_GuardT]):
     y: Any
 
 
-def _check_may_rotate(guard: Record, *, early: bool) -> None:
+def _check_may_rotate(guard: Rotating, *, early: bool, grouped: bool) -> None:
     """Refuse to release a holdout that still answers.
 
     Raises
     ------
     InputError
-        If the guard has not halted.
+        If the guard has not halted or did not make the budget, or groups are missing.
     """
     if not early and not guard.halted:
         raise InputError(
@@ -57,9 +59,18 @@ def _check_may_rotate(guard: Record, *, early: bool) -> None:
             f"{guard.plan.queries - guard.queries_asked:,} queries left; nothing was released; pass early=True to give "
             "them up"
         )
+    if guard._root is not guard:
+        raise InputError(
+            "rows are rotated by the guard that was made with them; this one is about another metric, slice or "
+            "policy; nothing was released; rotate the first, and ask it for this one with on()"
+        )
+    if not grouped and guard._holdout.groups is not None:
+        raise InputError(
+            "the next rows must come with groups, as these did; got none; nothing was released; pass groups="
+        )
 
 
-def _begin_epoch(ledger: Ledger, configuration: Configuration) -> None:
+def _begin_epoch(ledger: Ledger, configuration: Configuration, known_rows: bytes) -> None:
     """End the epoch a ledger stands at, and begin the next, all or nothing.
 
     Raises
@@ -77,7 +88,7 @@ def _begin_epoch(ledger: Ledger, configuration: Configuration) -> None:
             )
     with ledger.transaction() as transaction:
         follows = replace(configuration, epoch=ledger.epoch + 1, previous=transaction.tail.seal.hex())
-        transaction.rotate(follows.text())
+        transaction.rotate(follows.text(), known_rows)
 
 
 class Rotating(Standing, Record):
@@ -98,6 +109,9 @@ class Rotating(Standing, Record):
         groups: ArrayLike | None = None,
         largest_group: int | None = None,
         prevalence: Any = None,
+        training: Any = None,
+        ids: ArrayLike | None = None,
+        overlap: Overlap = "refuse",
         vacuous: bool = False,
         another_budget: bool = False,
         early: bool = False,
@@ -110,7 +124,8 @@ class Rotating(Standing, Record):
         Parameters
         ----------
         X, y : array-like
-            The new holdout: rows of the same population that neither an epoch before nor any training has used.
+            The new holdout: rows of the same population that neither an epoch before nor any training has used. They
+            are compared with those of every epoch before, row by row.
         queries, tolerance, charges, estimate
             Of the new plan. The tolerance stays as it is and the charges follow from it, unless one of them is named.
         classes : array-like, optional
@@ -123,6 +138,12 @@ class Rotating(Standing, Record):
             By default the same as before.
         prevalence : float, sequence of float or dict, optional
             By default the same guess as before.
+        training : array-like, optional
+            As for :class:`ReusableHoldout`; the rows that are released belong to it.
+        ids : array-like of shape (rows,), optional
+            Names of the new rows; needed if those of the old ones had some.
+        overlap : {"refuse", "allow"}
+            Whether to go on though new rows are among `training` or were used before.
         vacuous : bool
             Whether to go on with a plan that says nothing.
         another_budget : bool
@@ -139,6 +160,9 @@ class Rotating(Standing, Record):
         ------
         InputError
             If the guard has not halted, or the new holdout is one that was used before.
+        OverlapError
+            If rows of it were used before or trained on: by ids one of them, by features more than chance explains;
+            nothing was released.
         PlanError
             If the new rows cannot keep the promise, or it is vacuous; nothing was released.
         RotatedError
@@ -149,16 +173,7 @@ class Rotating(Standing, Record):
         The new holdout must be drawn independently of everything released and of the old rows; then its intervals hold
         whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
         """
-        _check_may_rotate(self, early=early)
-        if self._root is not self:
-            raise InputError(
-                "rows are rotated by the guard that was made with them; this one is about another metric, slice or "
-                "policy; nothing was released; rotate the first, and ask it for this one with on()"
-            )
-        if groups is None and self._holdout.groups is not None:
-            raise InputError(
-                "the next rows must come with groups, as these did; got none; nothing was released; pass groups="
-            )
+        _check_may_rotate(self, early=early, grouped=groups is not None)
         known = self._holdout.bound.classes if classes is None else classes
         holdout = PrivateData(
             X,
@@ -191,10 +206,19 @@ class Rotating(Standing, Record):
         POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
         plan.check_says_something(vacuous=vacuous)
         warn_of_copies(holdout)
+        rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
+        sealed = sealed_fresh(rows, self._ledger, self._key[0], self._holdout.X)
         with claimed(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
-            _begin_epoch(
-                self._ledger, Configuration.of(plan, holdout, self._key[0], counts, another_budget=another)
+            configuration = Configuration.of(
+                plan,
+                holdout,
+                self._key[0],
+                counts,
+                another_budget=another,
+                overlap=overlap,
+                known_rows=sealed.digests,
             )
+            _begin_epoch(self._ledger, configuration, sealed.text)
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, counts, self._ledger.latest(), self._key, another_budget=another)
         return Rotation(guard, self._holdout.X, self._holdout.y)

@@ -8,6 +8,8 @@ from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
 from reusable_holdout.guard.kinds import ways_of
+from reusable_holdout.guard.known_rows import Sealed
+from reusable_holdout.guard.trained import TrainedOn
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.handle import Handle
     from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.overlap import OwnedRows
     from reusable_holdout.guard.views import Counts, View
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import Plan
@@ -41,11 +44,23 @@ class Standing(Asking):
         key: tuple[bytes, Path | None],
         *,
         another_budget: bool = False,
+        rows: OwnedRows | None = None,
     ) -> None:
         """Take the place of the guard's own metric, on a ledger that is new or its own."""
-        configuration = Configuration.of(plan, holdout, key[0], counts, another_budget=another_budget)
-        stored = Configuration.parse(ledger.create(configuration.text()))
+        sealed = Sealed({}, b"") if rows is None or ledger.configuration() else rows.sealed(key[0])
+        configuration = Configuration.of(
+            plan,
+            holdout,
+            key[0],
+            counts,
+            another_budget=another_budget,
+            overlap="refuse" if rows is None else rows.overlap,
+            known_rows=sealed.digests,
+        )
+        stored = Configuration.parse(ledger.create(configuration.text(), sealed.text))
         configuration.check_same(stored, past=past_epochs(ledger))
+        if rows is not None:
+            rows.check_same(stored, key[0])
         self.digest = configuration.holdout
         self._transcript = Transcript(
             ledger,
@@ -54,6 +69,7 @@ class Standing(Asking):
             metric=holdout.bound.metric.name,
             another_budget=stored.another_budget,
         )
+        self._trained_on = TrainedOn(holdout, allowed=stored.overlap == "allow")
         self._stand(holdout, stored.view, plan, ledger, key)
 
     def _stand(
@@ -73,4 +89,5 @@ class Standing(Asking):
         self._content = ContentKey(secret)
         self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
         self._ways = ways_of(view.kept, self._noise)
+        self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None

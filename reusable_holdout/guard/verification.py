@@ -21,6 +21,7 @@ from reusable_holdout.guard.kinds import (
     Terms,
 )
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
+from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.verified_views import Views
 from reusable_holdout.ledger import chain_problems, genesis
 from reusable_holdout.slips import checked_call
@@ -139,6 +140,7 @@ class _Epoch(NamedTuple):
     text: str
     rows: list[Row]
     seals: list[tuple[int, bytes]]
+    known_rows: bytes
 
     def chain(self) -> list[str]:
         """Seals in order, from that of the configuration; hex."""
@@ -158,7 +160,8 @@ def _read(ledger: str | Path) -> list[_Epoch]:
             rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
             seals = store.seals(epoch=number)
             # others were committed meanwhile
-            epochs.append(_Epoch(text, rows, [one for one in seals if rows and one[0] <= rows[-1].query]))
+            seals = [one for one in seals if rows and one[0] <= rows[-1].query]
+            epochs.append(_Epoch(text, rows, seals, store.known_rows(number)))
     finally:
         store.close()
     return epochs
@@ -179,6 +182,8 @@ def _epoch_problems(epoch: _Epoch, number: int, previous: str, before: Sequence[
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
     if not this.view.consistent:
         yield "its rules are not those of its metric and plan: the configuration was changed"
+    if Sealed(this.known_rows, epoch.known_rows).parts() is None:
+        yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
     for one in past:
         if one.holdout == this.holdout:
             yield f"its holdout is that of epoch {one.epoch}, which was released"

@@ -41,8 +41,14 @@ class Transaction(Protocol):
         """
         ...
 
-    def rotate(self, configuration: str) -> None:
+    def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
         """End this epoch and begin the next, which has no rows; `Ledger.latest` stands at it.
+
+        Parameters
+        ----------
+        configuration : str
+        known_rows : bytes
+            As for :meth:`Ledger.create`.
 
         Raises
         ------
@@ -92,8 +98,15 @@ class Ledger(Protocol):
         """Whether :meth:`close` was called."""
         ...
 
-    def create(self, configuration: str) -> str:
-        """Store a configuration if there is none; return the stored one."""
+    def create(self, configuration: str, known_rows: bytes = b"") -> str:
+        """Store a configuration if there is none; return the stored one.
+
+        Parameters
+        ----------
+        configuration : str
+        known_rows : bytes
+            By which the epoch's rows are known again; it is in the hash chain if the configuration has its digest.
+        """
         ...
 
     def configuration(self) -> str | None:
@@ -102,6 +115,10 @@ class Ledger(Protocol):
 
     def configurations(self) -> list[str]:
         """Configurations of all epochs, in order."""
+        ...
+
+    def known_rows(self, epoch: int) -> bytes:
+        """What an epoch's rows are known by; empty if nothing is kept of them."""
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:

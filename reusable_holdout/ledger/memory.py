@@ -48,11 +48,11 @@ class MemoryLedger:
             ledger._book, ledger.epoch = self._book, len(self._book.epochs)
             return ledger
 
-    def create(self, configuration: str) -> str:
+    def create(self, configuration: str, known_rows: bytes = b"") -> str:
         """Store a configuration if there is none; return the stored one."""
         with self._open():
             if self._here.configuration is None:
-                self._here.configuration = configuration
+                self._here.configuration, self._here.known_rows = configuration, known_rows
             return self._here.configuration
 
     def configuration(self) -> str | None:
@@ -65,6 +65,11 @@ class MemoryLedger:
         with self._open():
             stored = [epoch.configuration for epoch in self._book.epochs]
             return [text for text in stored if text is not None]
+
+    def known_rows(self, epoch: int) -> bytes:
+        """What an epoch's rows are known by; empty if nothing is kept of them."""
+        with self._open():
+            return self._at(epoch).known_rows
 
     @contextmanager
     def transaction(self) -> Iterator[_MemoryTransaction]:
@@ -155,6 +160,7 @@ class MemoryLedger:
 @dataclass
 class _Epoch:
     configuration: str | None = None
+    known_rows: bytes = b""
     rows: list[Row] = field(default_factory=list)
     places: dict[bytes, int] = field(default_factory=dict)
     seals: list[tuple[int, bytes]] = field(default_factory=list)
@@ -205,14 +211,14 @@ class _MemoryTransaction:
             raise LedgerError("a question is answered once; a row repeats one; nothing was written")
         self.appended, self.sealed = list(rows), sealed
 
-    def rotate(self, configuration: str) -> None:
+    def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
         """End this epoch and begin the next, once at most."""
         here = self._open()
         if self.appended or self.next is not None:
             raise misuse("twice")
         if here.configuration is None:
             raise misuse("unconfigured")
-        self.next = _Epoch(configuration)
+        self.next = _Epoch(configuration, known_rows)
 
     def _open(self) -> _Epoch:
         """Epoch that is written to: the last."""

@@ -26,6 +26,7 @@ _CONFIGURATION = sa.Table(
     sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("library", sa.Text, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
+    sa.Column("known_rows", sa.LargeBinary),
 )
 _ANSWERS = sa.Table(
     "answers",
@@ -105,6 +106,7 @@ class Statements:
         self.configuration = compiled(sa.select(configuration.text).where(here))
         self.configurations = compiled(sa.select(configuration.text).order_by(configuration.epoch))
         self.latest = compiled(sa.select(sa.func.max(configuration.epoch)))
+        self.known_rows = compiled(sa.select(configuration.known_rows).where(here))
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.begin = ["BEGIN IMMEDIATE"]
         if self._dialect.name != "sqlite":

@@ -88,14 +88,14 @@ class SqlLedger:
         """Its file, or its URL without a password."""
         return shown(self.url) if self.path is None else str(self.path)
 
-    def create(self, configuration: str) -> str:
+    def create(self, configuration: str, known_rows: bytes = b"") -> str:
         """Store a configuration if there is none; return the stored one."""
         stored = self.configuration()
         if stored is not None:
             return stored
         try:
             with self.transaction() as transaction:
-                return transaction.create(configuration)
+                return transaction.create(configuration, known_rows)
         except LedgerError:  # a server has no row to lock yet: of two processes that race, one inserts
             stored = self.configuration()
             if stored is None:
@@ -112,6 +112,17 @@ class SqlLedger:
         def work(cursor: Any) -> list[str]:
             cursor.execute(self._sql.configurations)
             return [text for (text,) in cursor.fetchall()]
+
+        return self._read(work)
+
+    def known_rows(self, epoch: int) -> bytes:
+        """What an epoch's rows are known by; empty if nothing is kept of them."""
+        sql = self._sql_of(epoch)
+
+        def work(cursor: Any) -> bytes:
+            cursor.execute(sql.known_rows)
+            found = plain((cursor.fetchone() or [None])[0])
+            return found if type(found) is bytes else b""
 
         return self._read(work)
 

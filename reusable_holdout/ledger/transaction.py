@@ -81,9 +81,9 @@ class SqlTransaction:
         if error is None and problem:
             raise failure(ledger, "written", problem, outcome=outcome)
 
-    def create(self, configuration: str) -> str:
+    def create(self, configuration: str, known_rows: bytes) -> str:
         """Store a configuration if there is none; return the stored one."""
-        return self._run(self._create, configuration)
+        return self._run(self._create, configuration, known_rows)
 
     def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
         """Rows of the questions that were answered before."""
@@ -104,11 +104,11 @@ class SqlTransaction:
         self._appended = True
         self._run(self._insert, rows, sealed)
 
-    def rotate(self, configuration: str) -> None:
+    def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
         """End this epoch and begin the next, once at most."""
         if self._appended or self._rotated:
             raise misuse("twice")
-        self._run(self._rotate, configuration)
+        self._run(self._rotate, configuration, known_rows)
 
     # ---- the same, on the database
 
@@ -134,7 +134,7 @@ class SqlTransaction:
             self._cursor.execute("COMMIT")
         self._cursor.close()
 
-    def _create(self, configuration: str) -> str:
+    def _create(self, configuration: str, known_rows: bytes) -> str:
         stored = self._ledger._stored(self._cursor)
         if stored is not None:
             return stored
@@ -143,14 +143,16 @@ class SqlTransaction:
                 "a ledger with rows must have the configuration they were sealed with; it is gone; nothing was "
                 "written; restore the ledger whole"
             )
-        self._cursor.execute(self._sql.create, (self._sql.epoch, SCHEMA, __version__, configuration))
+        values = (self._sql.epoch, SCHEMA, __version__, configuration, known_rows or None)
+        self._cursor.execute(self._sql.create, values)
         self.tail = Tail.before(configuration)
         return configuration
 
-    def _rotate(self, configuration: str) -> None:
+    def _rotate(self, configuration: str, known_rows: bytes) -> None:
         if self._ledger._stored(self._cursor) is None:
             raise misuse("unconfigured")
-        self._cursor.execute(self._sql.create, (self._sql.epoch + 1, SCHEMA, __version__, configuration))
+        values = (self._sql.epoch + 1, SCHEMA, __version__, configuration, known_rows or None)
+        self._cursor.execute(self._sql.create, values)
         self._rotated = True
 
     def _find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:

@@ -1,6 +1,18 @@
 """Which rows have a budget: the promise belongs to them, not to a file."""
 
+from reusable_holdout.registry.hashing import Words, mixed, siphash
 from reusable_holdout.registry.sketch import Sketch, Sketcher, overlap
 from reusable_holdout.registry.store import VARIABLE, Budget, Registry, registry_of_its_own
 
-__all__ = ["VARIABLE", "Budget", "Registry", "Sketch", "Sketcher", "overlap", "registry_of_its_own"]
+__all__ = [
+    "VARIABLE",
+    "Budget",
+    "Registry",
+    "Sketch",
+    "Sketcher",
+    "Words",
+    "mixed",
+    "overlap",
+    "registry_of_its_own",
+    "siphash",
+]

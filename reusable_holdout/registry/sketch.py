@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from reusable_holdout.registry.hashing import Words, mixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,7 +103,7 @@ class Sketcher:
     """
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        self._words = Words(key)
         self._salt = np.uint64(int.from_bytes(self._digest(b"salt"), "little"))
         self._rows, self._sum = 0, 0
         self._whole, self._columns = _Least(), list[_Least]()
@@ -122,7 +123,7 @@ class Sketcher:
             whole = values if whole is None else np.add(whole, values, out=whole)
         if whole is None:
             return
-        rows = _mixed(whole)  # whatever the columns' order and names
+        rows = mixed(whole)  # whatever the columns' order and names
         self._rows += len(rows)
         self._sum = (self._sum + int(rows.sum(dtype=np.uint64))) % (1 << 64)
         self._whole.add(rows)
@@ -151,24 +152,10 @@ class Sketcher:
         return Part(kind, least.rate, least.distinct, least.repeated, ordered)
 
     def _digest(self, content: bytes) -> bytes:
-        return hashlib.blake2b(content, key=self._key, digest_size=8).digest()
+        return self._words.digest(content)
 
     def _hashed(self, column: NDArray[Any]) -> NDArray[np.uint64]:
-        kind = column.dtype.kind
-        if kind in "biuf":
-            bits = (column.astype(np.float64) + 0.0).view(np.uint64)  # one zero, and 1 is 1.0
-        elif kind in "mM":
-            bits = column.astype(np.int64).view(np.uint64)
-        else:
-            known: dict[Any, int] = {}
-            words = map(repr, column.tolist())
-            bits = np.fromiter((self._number(word, known) for word in words), np.uint64, len(column))
-        return _mixed(bits ^ self._salt)
-
-    def _number(self, word: str, known: dict[Any, int]) -> int:
-        if word not in known:
-            known[word] = int.from_bytes(self._digest(word.encode()), "little")
-        return known[word]
+        return mixed(self._words.of(column) ^ self._salt)
 
 
 class _Least:
@@ -225,13 +212,3 @@ def _may_tell(column: NDArray[Any]) -> bool:
         head = column[: 1 << 10]
         return bool((head != np.floor(head)).mean() > 0.5)
     return column.dtype.kind in "OUST"
-
-
-def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Bits of each number, spread over all of its 64: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
-    mixed = bits ^ (bits >> np.uint64(30))
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed

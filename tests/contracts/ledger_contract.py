@@ -60,6 +60,25 @@ class LedgerContract:
         assert ledger.create("second") == "first"
         assert ledger.configuration() == "first"
 
+    def test_what_rows_are_known_by_is_kept_for_each_epoch(self, ledger):
+        ledger.create("first", b"\x00known")
+        ledger.create("second", b"others")
+        with pytest.raises(ZeroDivisionError), ledger.transaction() as transaction:
+            transaction.rotate("second", b"never")
+            raise ZeroDivisionError
+        rotate(ledger, "second")
+        now = ledger.latest()
+        with now.transaction() as transaction:
+            transaction.rotate("third", b"of the third")
+        for one in (ledger, now):
+            assert [one.known_rows(epoch) for epoch in (1, 2, 3, 4)] == [
+                b"\x00known",
+                b"",
+                b"of the third",
+                b"",
+            ]
+        now.close()
+
     def test_rows_come_back_as_they_were_written(self, ledger):
         ledger.create("{}")
         first = make_row(1, name="größe 'x'; --")

@@ -18,6 +18,7 @@ from reusable_holdout import (
     InputError,
     LedgerMismatchError,
     ModelError,
+    OverlapError,
     ParquetRows,
     ReusableHoldout,
 )
@@ -335,7 +336,9 @@ def test_the_next_holdout_may_be_in_chunks(many, frame, parquet, model, ledger):
         guard.rotate(
             dd.from_pandas(frame[:2_000], npartitions=3), "label", early=True, charges=3, vacuous=True
         )
-    rotation = guard.rotate(parquet, "label", early=True, charges=3, vacuous=True)
+    with pytest.raises(OverlapError, match=r"2,000 of its 3,000 rows are rows of epoch 1"):
+        guard.rotate(parquet, "label", early=True, charges=3, vacuous=True)
+    rotation = guard.rotate(parquet, "label", early=True, charges=3, vacuous=True, overlap="allow")
     assert rotation.guard.evaluate(model, prior=0.5).query == 1
     rotation.guard.close()
 

@@ -52,7 +52,7 @@ class TestTheNewEpoch:
         guard = ReusableHoldout(features, y, ledger=ledger if on_disk else None, seed=0, **WISH)
         halt(guard, y)
         fresh = labels(1)
-        new, X_old, y_old = guard.rotate(features, fresh)
+        new, X_old, y_old = guard.rotate(features + ROWS, fresh)
         assert np.array_equal(X_old, features)
         assert np.array_equal(y_old, y)
         assert (new.epoch, new.queries_asked, new.charges_left) == (2, 0, new.plan.charges)

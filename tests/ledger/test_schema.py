@@ -16,7 +16,7 @@ _SQLITE = [
     "series TEXT NOT NULL, seal BLOB, "
     "PRIMARY KEY (epoch, query), UNIQUE (epoch, digest) )",
     "CREATE TABLE configuration ( epoch INTEGER NOT NULL CHECK (epoch >= 1), schema_version INTEGER NOT NULL, "
-    "library TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (epoch) )",
+    "library TEXT NOT NULL, text TEXT NOT NULL, known_rows BLOB, PRIMARY KEY (epoch) )",
 ]
 _POSTGRESQL = [text.replace("DOUBLE", "DOUBLE PRECISION").replace("BLOB", "BYTEA") for text in _SQLITE]
 _INDEXES = {

@@ -183,7 +183,7 @@ def test_guards_in_memory_are_not_registered(tmp_path, registry):
 def test_the_next_holdout_must_be_of_rows_that_have_no_budget(tmp_path):
     with ReusableHoldout(X, Y, ledger=tmp_path / "guard.db", **WISH) as guard:
         with pytest.raises(SecondBudgetError, match="in an epoch before"):
-            guard.rotate(np.r_[X[1:], FRESH[:1]], np.r_[Y[1:], Y[:1]], early=True)
+            guard.rotate(np.r_[X[1:], FRESH[:1]], np.r_[Y[1:], Y[:1]], early=True, overlap="allow")
         assert guard.evaluate_predictions(Y, prior=1.0).query == 1
         turned = guard.rotate(FRESH, Y, early=True)
         assert not turned.guard.evaluate_predictions(Y, prior=1.0).another_budget

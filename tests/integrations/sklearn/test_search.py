@@ -584,6 +584,7 @@ def _guard_of(X, y):
             charges=20,
             threshold=0.9,
             vacuous=True,
+            overlap="allow",
             mechanism="noiseless",  # some checks fit the same rows in two layouts, where only noise tells models apart
             choices=[2],
             confidence=0.9,

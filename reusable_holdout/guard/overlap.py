@@ -1,0 +1,267 @@
+"""Rows that a holdout must not have: of training tables, and of holdouts that were released.
+
+Its owner holds both tables: looking is free, and what is found is an error that says how much. By ids one row is too
+many; by features as many as chance does not explain.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
+from reusable_holdout.guard.chance import Copies, by_chance
+from reusable_holdout.guard.chunks import rows_and_labels
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.known_rows import (
+    IDS,
+    KnownRows,
+    Sealed,
+    by_name,
+    comparable_names,
+    names_of,
+    secret_of,
+)
+from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows, width_of
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.ledger import Ledger
+
+__all__ = ["Overlap", "OwnedRows", "looked_through", "sealed_fresh"]
+
+Overlap = Literal["refuse", "allow"]
+_ERROR = 0.01  # of refusing rows that are fresh, at most, where rows repeat
+_TRAINING = (
+    "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
+    'take them out of one of the two (and train again), or pass overlap="allow" to insist: then no promise holds'
+)
+_RELEASED = (
+    "a new holdout must be rows that were not used before; {common} of its {rows} rows are rows of epoch {epoch}, "
+    '{explained}; {nothing}; pass fresh rows, or overlap="allow" to insist: then no promise holds'
+)
+
+
+class OwnedRows(NamedTuple):
+    """Rows that a guard is made of, and what their owner says of them.
+
+    Attributes
+    ----------
+    known : KnownRows
+    overlap : {"refuse", "allow"}
+    named : bool
+        Whether ids were passed.
+    """
+
+    known: KnownRows
+    overlap: str
+    named: bool
+
+    def sealed(self, key: bytes) -> Sealed:
+        """What a new ledger is to keep of them."""
+        X = self.known.holdout.X
+        features = None if X is None else self.known.holdout.row_set
+        return self.known.sealed(key, 1, features, by_name=column_names(X) is not None)
+
+    def check_same(self, stored: Configuration, key: bytes) -> None:
+        """Refuse another word or other ids than a ledger was made with.
+
+        Raises
+        ------
+        LedgerMismatchError
+        """
+        problem = ""
+        if stored.overlap != self.overlap:
+            problem = f"overlap must be {stored.overlap!r}, as when the ledger was made; got {self.overlap!r}"
+        elif self.named:
+            digests = self.known.sealed(key, stored.epoch, None, by_name=False).digests
+            if digests[IDS] != stored.known_rows.get(IDS):
+                problem = (
+                    "ids= must be those the ledger was made with; they are others, or it was made without"
+                )
+        if problem:
+            raise LedgerMismatchError(
+                f"{problem}; nothing was asked and nothing was charged; resume with ReusableHoldout.open"
+            )
+
+
+def looked_through(
+    holdout: PrivateData, ids: Any, training: Any, overlap: str, *, nothing: str = "nothing was made"
+) -> OwnedRows:
+    """Rows of a holdout, none of which is among training rows, unless their owner insists.
+
+    Raises
+    ------
+    OverlapError, InputError
+        As :func:`_check_training`, and if ids are no names, one for each row.
+    """
+    if overlap not in get_args(Overlap):
+        raise InputError(f'overlap must be "refuse" or "allow"; got {overlap!r}; {nothing}')
+    known = KnownRows(holdout, ids, nothing=nothing)
+    if training is not None and overlap == "refuse":
+        _check_training(known, training, nothing=nothing)
+    return OwnedRows(known, overlap, ids is not None)
+
+
+def _check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
+    """Refuse a holdout with rows that were trained on.
+
+    Parameters
+    ----------
+    known : KnownRows
+        Of the holdout.
+    training : array-like
+        Ids, or a table with the holdout's columns.
+    nothing : str
+        What an error says did not happen.
+
+    Raises
+    ------
+    OverlapError
+        If it has some, beyond chance.
+    InputError
+        If they cannot be compared.
+    """
+    if isinstance(training, str | Path):
+        raise InputError(
+            f"training= must be data, not where they lie; got a path; {nothing}; read the file first"
+        )
+    table = rows_and_labels(training, None)[0]
+    shape = tuple(table.shape) if hasattr(table, "shape") else _shape(table, nothing)
+    if len(shape) == 1:
+        if known.ids is None:
+            raise InputError(
+                "training= must be a table with the holdout's columns where the guard has no ids; got one column; "
+                f"{nothing}; pass such a table, or the holdout's own ids=, too"
+            )
+        names = names_of(table, what="training=", nothing=nothing)
+        if names.kind != known.ids.kind:
+            raise InputError(
+                f"training= must hold names of the kind of ids=; got {names.kind}, these are {known.ids.kind}; "
+                f"{nothing}; convert one of them"
+            )
+        _check_none(known.ids.rows.common(names.rows), known.ids.rows.rows, _TRAINING, nothing)
+        return
+    X = known.holdout.X
+    if X is None:
+        raise InputError(
+            f"training= must be ids where the guard has no features; got a table; {nothing}; pass the ids of what was "
+            "trained on, and ids= with the holdout's"
+        )
+    rows = ordered_rows(table, _names_beside(table, X, nothing))
+    features = known.holdout.row_set
+    _check_few(features.common(rows), features.copies, rows.copies, _TRAINING, nothing)
+
+
+def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
+    try:
+        return comparable_names(table, X)
+    except InputError as error:
+        problem = str(error)
+    raise InputError(
+        f"training= must have the holdout's columns, features alone; {problem}; {nothing}; pass the same columns"
+    )
+
+
+def sealed_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> Sealed:
+    """What a ledger is to keep of a new holdout, none of whose rows is of an epoch before, unless its owner insists.
+
+    Parameters
+    ----------
+    rows : OwnedRows
+        Of the new holdout.
+    ledger : Ledger
+    key : bytes
+        The noise key.
+    beside : array-like
+        Features of the last epoch: columns without names have theirs.
+
+    Raises
+    ------
+    OverlapError
+        If some are, beyond chance.
+    InputError
+        If the rows before had ids, and these have none.
+    TamperedLedgerError
+        If what the ledger keeps of an epoch's rows is not what was sealed.
+    """
+    features, named = _features_as_before(rows.known.holdout, ledger, beside)
+    if rows.overlap == "refuse":
+        _check_fresh(rows.known, features, ledger, key, named=named)
+    return rows.known.sealed(key, ledger.epoch + 1, features, by_name=named)
+
+
+def _features_as_before(holdout: PrivateData, ledger: Ledger, beside: Any) -> tuple[RowSet | None, bool]:
+    """Features as those of the epochs before are kept, and whether that is by the names of columns."""
+    if holdout.X is None:
+        return None, False
+    names = column_names(holdout.X)
+    before = (by_name(part) for one in _epochs(ledger) for part in one.known_rows if part != IDS)
+    named = next(before, names is not None)
+    if named == (names is not None):
+        return holdout.row_set, named
+    others = column_names(beside) if named else None
+    fitting = others is not None and (len(others),) == width_of(holdout.X)
+    return ordered_rows(holdout.X, others if fitting else None), named
+
+
+def _check_fresh(
+    known: KnownRows, features: RowSet | None, ledger: Ledger, key: bytes, *, named: bool
+) -> None:
+    nothing = "nothing was released"
+    for epoch in _epochs(ledger):
+        parts = Sealed(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
+        if parts is None:
+            raise TamperedLedgerError(
+                [f"the rows of epoch {epoch.epoch} are not those that were sealed; {nothing}"]
+            )
+        words = _RELEASED.replace("{epoch}", str(epoch.epoch))
+        secrets = {part: secret_of(key, epoch.epoch, part) for part in parts}
+        if IDS in parts:
+            if known.ids is None:
+                raise InputError(
+                    f"the next rows must come with ids, as those of epoch {epoch.epoch} did; got none; {nothing}; pass "
+                    "ids="
+                )
+            rows = known.ids.rows
+            _check_none(rows.common_with(parts[IDS], secrets[IDS]), rows.rows, words, nothing)
+            continue
+        for part, text in parts.items():
+            if features is not None and by_name(part) == named:
+                old = RowSet.copies_in(text, secrets[part])
+                common = features.common_with(text, secrets[part])
+                _check_few(common, features.copies, old, words, nothing)
+
+
+def _epochs(ledger: Ledger) -> list[Configuration]:
+    return [Configuration.parse(text) for text in ledger.configurations()]
+
+
+def _check_none(common: int, rows: int, words: str, nothing: str) -> None:
+    if common:
+        told = words.format(common=f"{common:,}", rows=f"{rows:,}", explained="by their ids", nothing=nothing)
+        raise OverlapError(told, common, 0)
+
+
+def _check_few(common: int, fresh: Copies, known: Copies, words: str, nothing: str) -> None:
+    most = by_chance(fresh, known, error=_ERROR, tells=True)
+    if common > most:
+        explained = (
+            f"by their features, and chance explains {most:,} at most, as often as rows repeat in the two tables"
+            if fresh.repeated or known.repeated
+            else "by their features, and no rows repeat within the two tables, so chance explains none"
+        )
+        told = words.format(
+            common=f"{common:,}", rows=f"{fresh.rows:,}", explained=explained, nothing=nothing
+        )
+        raise OverlapError(told, common, most)
+
+
+def _shape(table: Any, nothing: str) -> tuple[int, ...]:
+    try:
+        return np.shape(table)
+    except ValueError:
+        pass
+    raise InputError(f"training= must be rows of one length; got rows of several lengths; {nothing}")

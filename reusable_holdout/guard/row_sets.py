@@ -1,0 +1,182 @@
+"""Sets of rows as numbers, one for each row, exact: which rows two tables have in common."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import HandleError
+from reusable_holdout.guard.chance import Copies
+from reusable_holdout.guard.chunks import ChunkedRows
+from reusable_holdout.guard.digests import canonical_csr
+from reusable_holdout.queries.pieces import in_blocks
+from reusable_holdout.registry import Words, mixed, siphash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["RowSet", "column_names", "names_in", "ordered_rows", "rows_of_table", "width_of"]
+
+_PLACE = 0xD1B54A32D192ED03
+_HEAD = 8  # bytes of a text of numbers before those of the rows
+
+
+class RowSet:
+    """Rows whatever their order, each as often as it comes; says nothing about itself and cannot be pickled.
+
+    Parameters
+    ----------
+    hashes : numpy.ndarray of uint64 of shape (rows,)
+        Equal for equal rows, and to 64 bits for no others.
+
+    Attributes
+    ----------
+    rows : int
+    copies : Copies
+
+    Examples
+    --------
+    >>> one, other = (rows_of_table(np.array(table)) for table in ([[1, 2], [3, 4], [3, 4]], [[3.0, 4.0], [5.0, 6.0]]))
+    >>> one.copies.repeated, one.common(other)
+    (2, 1)
+    """
+
+    def __init__(self, hashes: NDArray[np.uint64]) -> None:
+        self._values, self._times = np.unique(hashes, return_counts=True)
+        self.rows = len(hashes)
+        self.copies = Copies(self.rows, int(self._times[self._times > 1].sum()))
+
+    def __repr__(self) -> str:
+        return "<rows>"
+
+    def __reduce__(self) -> str:
+        raise HandleError("rows of a holdout cannot be pickled; pickle the guard, which becomes a handle")
+
+    def common(self, other: RowSet) -> int:
+        """How many rows both have: of one that comes several times as many as both have of it."""
+        _, mine, theirs = np.intersect1d(self._values, other._values, assume_unique=True, return_indices=True)
+        return int(np.minimum(self._times[mine], other._times[theirs]).sum())
+
+    def text(self, secret: bytes) -> bytes:
+        """Bytes to keep: without the secret they tell how many rows there are, and nothing else.
+
+        Copies of a row are told apart by their number, so that no two of the random numbers are equal, and these are
+        sorted; before them stands, masked, how many rows repeat another.
+        """
+        return self._head(secret, self.copies.repeated) + np.sort(self._keyed(secret)).astype("<u8").tobytes()
+
+    def common_with(self, text: bytes, secret: bytes) -> int:
+        """Rows in common with those that :meth:`text` was made of, under the same secret."""
+        known = np.frombuffer(text, dtype="<u8", offset=_HEAD)
+        return len(np.intersect1d(self._keyed(secret), known, assume_unique=True))
+
+    @classmethod
+    def copies_in(cls, text: bytes, secret: bytes) -> Copies:
+        """The same of the rows that :meth:`text` was made of."""
+        masked = int.from_bytes(text[:_HEAD], "little")
+        return Copies(len(text) // 8 - 1, int.from_bytes(cls._head(secret, masked), "little"))
+
+    @staticmethod
+    def _head(secret: bytes, number: int) -> bytes:
+        mask = int.from_bytes(hashlib.blake2b(b"head", key=secret, digest_size=_HEAD).digest(), "little")
+        return (number ^ mask).to_bytes(_HEAD, "little")
+
+    def _keyed(self, secret: bytes) -> NDArray[np.uint64]:
+        ends = np.cumsum(self._times)
+        copies = np.arange(self.rows) - np.repeat(ends - self._times, self._times)
+        rows, key = np.repeat(self._values, self._times), hashlib.blake2b(secret, digest_size=16).digest()
+        keyed = np.empty(self.rows, dtype=np.uint64)
+        for block in in_blocks(self.rows, width=8):
+            keyed[block] = siphash(key, [rows[block], copies[block].astype(np.uint64)])
+        return keyed
+
+
+def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
+    """Rows of a table: by the values of its columns, whatever they are kept in.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, ...), frame, sparse matrix or ChunkedRows
+    order : sequence of int, optional
+        Places of the columns to take, in this order.
+    """
+    words = Words()
+    chunks = X.chunks() if isinstance(X, ChunkedRows) else [X]
+    found = [mixed(_sums(chunk, words, order)) for chunk in chunks]
+    return RowSet(np.concatenate(found))
+
+
+def ordered_rows(X: Any, names: tuple[str, ...] | None) -> RowSet:
+    """Rows of a table whose columns are brought into the order of their names.
+
+    Parameters
+    ----------
+    X : array-like
+    names : tuple of str or None
+        Of its columns; None to take them as they come.
+    """
+    return rows_of_table(X, None if names is None else sorted(range(len(names)), key=names.__getitem__))
+
+
+def names_in(column: NDArray[Any]) -> RowSet:
+    """Names of rows, each a number or text."""
+    return RowSet(mixed(Words().of(column)))
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns, if all have one, and each its own."""
+    names = X.names if isinstance(X, ChunkedRows) else getattr(X, "columns", None)
+    listed = [] if names is None else list(names)
+    if not listed or not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
+        return None
+    return tuple(listed)
+
+
+def width_of(X: Any) -> tuple[int, ...]:
+    """Shape of one row."""
+    return tuple(X.shape[1:]) if hasattr(X, "shape") else np.shape(X)[1:]
+
+
+def _sums(X: Any, words: Words, order: Sequence[int] | None) -> NDArray[np.uint64]:
+    """Sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are the same."""
+    if hasattr(X, "tocsr"):
+        matrix = canonical_csr(X)
+        return _sparse_sums(matrix if order is None else matrix[:, order], words)
+    sums = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), dtype=np.uint64)
+    place = 0
+    for part in _columns(X, order):
+        table = part.reshape(len(part), -1)
+        for block in in_blocks(len(table), width=max(1, table.shape[1])):
+            found = words.of(table[block])
+            sums[block] += _placed(found, np.arange(place, place + table.shape[1])).sum(
+                axis=1, dtype=np.uint64
+            )
+        place += table.shape[1]
+    return sums
+
+
+def _sparse_sums(matrix: Any, words: Words) -> NDArray[np.uint64]:
+    numbers = _placed(words.of(matrix.data), matrix.indices)
+    ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(numbers, dtype=np.uint64)])
+    sums: NDArray[np.uint64] = ends[matrix.indptr[1:]] - ends[matrix.indptr[:-1]]
+    return sums
+
+
+def _placed(words: NDArray[np.uint64], places: NDArray[Any]) -> NDArray[np.uint64]:
+    keys = (places.astype(np.uint64) + np.uint64(1)) * np.uint64(_PLACE)
+    numbers: NDArray[np.uint64] = mixed(words + keys) * (words != 0)
+    return numbers
+
+
+def _columns(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
+    if not hasattr(X, "columns"):
+        array = np.asarray(X)
+        yield array if order is None else array[:, order]
+        return
+    for place in range(len(X.columns)) if order is None else order:
+        column = X.iloc[:, place] if hasattr(X, "iloc") else X.to_series(place)
+        yield np.asarray(column.to_numpy())

@@ -1,0 +1,74 @@
+"""Whether an analyst's training rows hold rows of the holdout: never told by itself, but as a model that fails."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.chance import by_chance
+from reusable_holdout.guard.chunks import rows_and_labels
+from reusable_holdout.guard.known_rows import comparable_names
+from reusable_holdout.guard.row_sets import ordered_rows
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.row_sets import RowSet
+
+__all__ = ["TrainedOn"]
+
+_ERROR = 1e-6  # of a charge for rows that are fresh, at most
+
+
+class TrainedOn:
+    """What is known of the rows that an analyst's models were trained on; one for all metrics of the holdout.
+
+    Features alone are compared: labels and ids would be read out.
+
+    Parameters
+    ----------
+    holdout : PrivateData
+    allowed : bool
+        Whether the owner insists: then nothing is looked for.
+    """
+
+    def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
+        self._holdout, self._allowed = holdout, allowed
+        self._last: tuple[weakref.ref[Any], RowSet | None] | None = None  # loops ask with one table
+
+    def __repr__(self) -> str:
+        return "<training rows>"
+
+    def holds(self, X_train: Any) -> bool:
+        """Whether some of these rows are in the holdout, more than chance explains: a fact about it, to be priced.
+
+        Rows that cannot be compared hold none.
+        """
+        if X_train is None or self._allowed or self._holdout.X is None:
+            return False
+        rows = self._rows_of(X_train)
+        if rows is None or not rows.rows:
+            return False
+        own = self._holdout.row_set
+        return own.common(rows) > by_chance(own.copies, rows.copies, error=_ERROR, tells=False)
+
+    def _rows_of(self, X_train: Any) -> RowSet | None:
+        last = self._last
+        if last is not None and last[0]() is X_train:
+            return last[1]
+        rows = attempt(lambda: _compared(X_train, self._holdout.X))
+        try:
+            self._last = weakref.ref(X_train), rows
+        except TypeError:  # a list
+            self._last = None
+        return rows
+
+
+def _compared(X_train: Any, X: Any) -> RowSet | None:
+    """Rows of a table with the holdout's columns; None if it has others, which anyone may know."""
+    table = rows_and_labels(X_train, None)[0]
+    try:
+        return ordered_rows(table, comparable_names(table, X))
+    except InputError:
+        return None
