@@ -13,6 +13,7 @@
         ├── LedgerKeyError         the noise key is missing, readable by others, or wrong
         ├── LedgerMismatchError    the ledger belongs to another holdout or configuration
         ├── SecondBudgetError      these rows have a budget in another ledger
+        ├── RolledBackError        the ledger is not what its witness saw of it: an older copy, or another
         ├── RotatedError           the ledger has gone on to another holdout
         └── TamperedLedgerError    a row was changed, removed or added
     Halted(BaseException)          the budget is spent
@@ -45,8 +46,10 @@ __all__ = [
     "LedgerKeyError",
     "LedgerMismatchError",
     "ModelError",
+    "NoWitnessWarning",
     "OverlapError",
     "PlanError",
+    "RolledBackError",
     "RotatedError",
     "SecondBudgetError",
     "TamperedLedgerError",
@@ -126,8 +129,16 @@ class LedgerMismatchError(LedgerError):
     """The ledger belongs to another holdout or another configuration."""
 
 
+class NoWitnessWarning(UserWarning):
+    """A ledger on disk has no witness: an older copy of it could be restored, and its budget spent again."""
+
+
 class SecondBudgetError(LedgerError):
     """These rows have a budget in another ledger; nothing was made."""
+
+
+class RolledBackError(LedgerError):
+    """The ledger does not go on from what its witness has seen: an older copy was restored; nothing was answered."""
 
 
 class RotatedError(LedgerError):

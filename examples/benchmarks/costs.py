@@ -15,7 +15,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         costs = [
             one_answer(Path(folder), rounds=rounds),
+            witnessed_answer(Path(folder), rounds=rounds),
             batch(Path(folder), rounds=rounds),
             scoring(rounds=rounds),
             late_query(Path(folder), rounds=rounds, late=100_000 if options.quick else 1_000_000),
@@ -91,6 +92,30 @@ def one_answer(folder: Path, *, rounds: int) -> Cost:
         least,
         "bare BEGIN IMMEDIATE; INSERT; COMMIT",
         goal=2.0,
+        unit=1e3,
+        name="ms",
+    )
+
+
+def witnessed_answer(folder: Path, *, rounds: int) -> Cost:
+    """One durable answer of a ledger with a witness, a file, against one without."""
+    labels, predictions = _questions(500 * rounds)
+    with_witness = _guard(labels, folder / "watched.db", witness=folder / "heads")
+    without = _guard(labels, folder / "unwatched.db", witness=False)
+    priors = np.random.default_rng(2).uniform(0.87, 0.93, len(predictions))
+    times: dict[ReusableHoldout, list[float]] = {with_witness: [], without: []}
+    for guard in times:
+        guard.evaluate_predictions(labels, prior=0.9)
+    for one, prior in zip(predictions, priors.tolist(), strict=True):
+        for guard, seconds in times.items():
+            ask = partial(guard.evaluate_predictions, one, prior=prior)
+            seconds.append(_seconds(ask))
+    return _cost(
+        "one durable answer with a witness",
+        times[with_witness],
+        times[without],
+        "without one",
+        goal=1.2,
         unit=1e3,
         name="ms",
     )
@@ -185,7 +210,9 @@ def _bare(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _guard(labels: np.ndarray, path: Path, queries: int = 100_000) -> ReusableHoldout:
+def _guard(
+    labels: np.ndarray, path: Path, queries: int = 100_000, witness: Path | Literal[False] = False
+) -> ReusableHoldout:
     return ReusableHoldout(
         None,
         labels,
@@ -196,6 +223,7 @@ def _guard(labels: np.ndarray, path: Path, queries: int = 100_000) -> ReusableHo
         ledger=path,
         seed=0,
         vacuous=True,
+        witness=witness,
     )
 
 

@@ -37,6 +37,7 @@ from reusable_holdout_leaderboard.wire import (
     history_rows,
     several,
 )
+from reusable_holdout_leaderboard.witnesses import WITNESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -60,6 +61,7 @@ def add_api(app: FastAPI) -> None:
     for router in (_PUBLIC, _TEAMS, ADMIN):
         app.include_router(router, prefix="/api/v1")
         app.include_router(router, prefix="/api/v1/c/{slug}", dependencies=[Depends(named)])
+    app.include_router(WITNESS, prefix="/api/v1")
 
 
 # ---- for everyone

@@ -21,6 +21,7 @@ __all__ = [
     "EventAnswer",
     "FinalAnswer",
     "FreezeBody",
+    "HeadBody",
     "RankAnswer",
     "StandingAnswer",
     "StatusAnswer",
@@ -85,6 +86,13 @@ class EvaluateBody(_Body):
     batch: Annotated[list[Predictions], Field(min_length=1, max_length=10_000)] | None = None
     priors: list[float] | None = None
     names: list[str] | None = None
+
+
+class HeadBody(_Body):
+    """Head of a ledger that a witness is to hold, after the one that it was seen to hold."""
+
+    head: Annotated[str, Field(max_length=97)]
+    after: Annotated[str, Field(max_length=97)] = ""
 
 
 class TeamBody(_Body):

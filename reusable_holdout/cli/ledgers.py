@@ -1,4 +1,4 @@
-"""``reusable-holdout history``, ``plot`` and ``verify``."""
+"""``reusable-holdout history``, ``plot``, ``verify`` and ``witness``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reusable_holdout.cli.command import add, tell
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["add_history", "add_plot", "add_verify"]
+__all__ = ["add_history", "add_plot", "add_verify", "add_witness"]
 
 
 def add_history(commands: Any) -> None:
@@ -85,12 +85,13 @@ def add_verify(commands: Any) -> None:
     )
     parser.add_argument("ledger", help="SQLite file or URL")
     parser.add_argument("--expected-head", help="seal noted earlier: finds rows that were cut off since")
+    parser.add_argument("--witness", help="what remembers the ledger (default: the one that stands in it)")
 
 
 def _verify(options: argparse.Namespace) -> int:
     from reusable_holdout.guard import verify
 
-    found = verify(options.ledger, expected_head=options.expected_head)
+    found = verify(options.ledger, expected_head=options.expected_head, witness=options.witness)
     if options.json:
         tell(
             {
@@ -100,6 +101,7 @@ def _verify(options: argparse.Namespace) -> int:
                 "head": found.head,
                 "problems": found.problems,
                 "another_budget": found.another_budget,
+                "witnessed": found.witnessed,
             },
             as_json=True,
         )
@@ -107,5 +109,30 @@ def _verify(options: argparse.Namespace) -> int:
         print("\n".join(found.problems) or f"sound: {found.queries} answers, {found.charges} charged")
         if found.another_budget:
             print("marked: its rows had another budget, and nothing is promised of both together")
-        print(f"head {found.head}")
+        print(f"head {found.head}{', as its witness has seen it' * found.witnessed}")
     return 0 if found.sound else 1
+
+
+def add_witness(commands: Any) -> None:
+    """Add ``witness``."""
+    parser = add(
+        commands,
+        "witness",
+        _witness,
+        "Let the witness of a ledger begin anew, if it was lost. Only where you are sure that this is the newest copy: "
+        "what was asked of a newer one is forgotten, and its budget could be spent again.",
+        "witness guard.db",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+    parser.add_argument("--key", type=Path, help="noise key, if it does not lie beside the ledger")
+
+
+def _witness(options: argparse.Namespace) -> int:
+    from reusable_holdout.guard import begin_witness
+
+    place = begin_witness(options.ledger, key=options.key)
+    tell(
+        {"witness": place} if options.json else f"{place} remembers the ledger from now on",
+        as_json=options.json,
+    )
+    return 0

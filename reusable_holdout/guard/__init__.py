@@ -10,6 +10,7 @@ from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.record import Price
 from reusable_holdout.guard.released import Released, released
 from reusable_holdout.guard.rotation import Rotation
+from reusable_holdout.guard.stores import begin_witness
 from reusable_holdout.guard.verification import Verification, verify
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "ReusableHoldout",
     "Rotation",
     "Verification",
+    "begin_witness",
     "check_is_guard",
     "predictions_of",
     "released",

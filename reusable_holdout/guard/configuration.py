@@ -57,6 +57,8 @@ class Configuration(Facts):
         Rows, or groups, that are kept for the final.
     another_budget : bool
         Whether the rows had another budget when this one was made.
+    witness : str
+        Place of the ledger's witness; empty if it has none.
     overlap : {"refuse", "allow"}
         Whether its owner insists on rows that may have been trained on, or released.
     known_rows : dict
@@ -75,6 +77,7 @@ class Configuration(Facts):
     previous: str = ""
     exam: int = 0
     another_budget: bool = False
+    witness: str = ""
     overlap: str = "refuse"
     known_rows: dict[str, str] = field(default_factory=dict)
 
@@ -89,6 +92,7 @@ class Configuration(Facts):
         another_budget: bool = False,
         overlap: str = "refuse",
         known_rows: dict[str, str] | None = None,
+        witness: str = "",
     ) -> Self:
         """Facts of a guard that is made."""
         every = holdout.rows.every
@@ -102,6 +106,7 @@ class Configuration(Facts):
             counts=counts,
             exam=holdout.rows.exam_units,
             another_budget=another_budget,
+            witness=witness,
             overlap=overlap,
             known_rows=known_rows or {},
         )

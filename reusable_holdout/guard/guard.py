@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from reusable_holdout.errors import HoldoutError, LedgerError, SecondBudgetError
+from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration, metric_of
@@ -20,19 +19,18 @@ from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, price
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
 from reusable_holdout.guard.sharing import Sharing
+from reusable_holdout.guard.stores import new_or_kept, sql_ledger, watched
 from reusable_holdout.guard.voluntary import Voluntary
-from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike
 
     from reusable_holdout.guard.overlap import Overlap
-    from reusable_holdout.ledger import Ledger, SqlLedger
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
 
@@ -113,6 +111,11 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         Whether to go on though rows are among `training`, and to ask about models that were trained on some of them.
     vacuous : bool
         Whether to make a guard whose plan says nothing: its tolerance is more than a quarter of the metric's range.
+    witness : str, Path or False, optional
+        Another owner's memory of how far the ledger had come, so that a restored copy is refused: a file of another
+        owner, ``git:repository@remote#name`` for a git note, or the URL of a name at a server. It stands in the ledger,
+        and is asked before, and told after, every answer. Without one a copied ledger gives its budget twice, which is
+        said when it is made; False says that you know.
     another_budget : bool
         Make a guard though the rows have a budget in another ledger: no promise holds of both together, and every
         answer, the ledger and its verification say so. Which rows have one is known to a registry in your state folder.
@@ -206,6 +209,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         overlap: Overlap = "refuse",
         vacuous: bool = False,
         another_budget: bool = False,
+        witness: str | Path | Literal[False] | None = None,
     ) -> None:
         data = PrivateData(
             X,
@@ -249,9 +253,10 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         plan.check_says_something(vacuous=vacuous)
         warn_of_copies(data)
         rows = looked_through(data, ids, training, overlap)
-        with _new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
+        with new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
             found = find_key(store, key=key, seed=seed)
-            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows)
+            place = watched(store, witness, found[0])
+            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=place)
 
     @classmethod
     @sealed
@@ -267,6 +272,7 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        witness: str | Path | Literal[False] | None = None,
     ) -> Self:
         """Resume a guard from its ledger; nothing is refilled.
 
@@ -278,6 +284,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             The same as when it was made.
         metric : Metric, optional
             Needed for a metric of your own only.
+        witness : str or Path, optional
+            By default the one that stands in the ledger; another place of it, or one that watches it from now on.
 
         Raises
         ------
@@ -285,8 +293,10 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             If there is no such ledger.
         LedgerMismatchError, LedgerKeyError
             If it belongs to other data, or its key is missing.
+        RolledBackError
+            If it does not go on from what its witness has seen.
         """
-        store = _sql_ledger(ledger, must_exist=True)
+        store = sql_ledger(ledger, must_exist=True)
         stored = store.configuration()
         if stored is None:
             raise LedgerError(
@@ -314,7 +324,9 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             theory=plan.shared.theory,
         )
         guard = cls.__new__(cls)
-        guard._begin(data, plan, counts, store, find_key(store, key=key, seed=seed))
+        found = find_key(store, key=key, seed=seed)
+        watched(store, witness, found[0])
+        guard._begin(data, plan, counts, store, found)
         return guard
 
     # ---- life
@@ -369,24 +381,3 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
                 contents["policy"] = self.policy
                 self._handle = self._root._handle_of_all().of_view(self.view, contents)
         return self._handle
-
-
-def _sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
-    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
-
-    return SqlLedger(location, must_exist=must_exist)
-
-
-@contextmanager
-def _new_or_kept(location: str | Path | None) -> Iterator[Ledger]:
-    """A guard's ledger; a file that is made for rows which have a budget elsewhere is taken away again."""
-    ledger = MemoryLedger() if location is None else _sql_ledger(location)
-    try:
-        yield ledger
-    except SecondBudgetError:
-        path = ledger.path
-        empty = path is not None and ledger.configuration() is None
-        ledger.close()
-        if empty and path is not None:
-            path.unlink(missing_ok=True)
-        raise

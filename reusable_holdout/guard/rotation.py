@@ -216,6 +216,7 @@ class Rotating(Standing, Record):
                 counts,
                 another_budget=another,
                 overlap=overlap,
+                witness=Configuration.parse(self._ledger.configuration() or "").witness,
                 known_rows=sealed.digests,
             )
             _begin_epoch(self._ledger, configuration, sealed.text)

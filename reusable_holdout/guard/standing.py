@@ -45,6 +45,7 @@ class Standing(Asking):
         *,
         another_budget: bool = False,
         rows: OwnedRows | None = None,
+        witness: str = "",
     ) -> None:
         """Take the place of the guard's own metric, on a ledger that is new or its own."""
         sealed = Sealed({}, b"") if rows is None or ledger.configuration() else rows.sealed(key[0])
@@ -56,6 +57,7 @@ class Standing(Asking):
             another_budget=another_budget,
             overlap="refuse" if rows is None else rows.overlap,
             known_rows=sealed.digests,
+            witness=witness,
         )
         stored = Configuration.parse(ledger.create(configuration.text(), sealed.text))
         configuration.check_same(stored, past=past_epochs(ledger))

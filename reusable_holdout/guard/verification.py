@@ -25,6 +25,7 @@ from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.verified_views import Views
 from reusable_holdout.ledger import chain_problems, genesis
 from reusable_holdout.slips import checked_call
+from reusable_holdout.witness import witness_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.ledger import Row
+    from reusable_holdout.witness import Head
 
 __all__ = ["Verification", "verify"]
 
@@ -56,6 +58,8 @@ class Verification:
         One sentence for each thing that is wrong; empty for a sound ledger.
     another_budget : bool
         Whether rows of it had another budget when they came into it: then nothing is promised of both together.
+    witnessed : bool
+        Whether a witness was reached, which has seen no more than is here.
     """
 
     queries: int
@@ -63,6 +67,7 @@ class Verification:
     head: str
     problems: list[str]
     another_budget: bool = False
+    witnessed: bool = False
 
     @property
     def sound(self) -> bool:
@@ -82,7 +87,9 @@ class Verification:
 
 
 @checked_call
-def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verification:
+def verify(
+    ledger: str | Path, *, expected_head: str | None = None, witness: str | Path | None = None
+) -> Verification:
     """Recompute the hash chain, the budget, and every interval of a ledger, offline and without the holdout or its key.
 
     Parameters
@@ -91,6 +98,8 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
         SQLite file or URL.
     expected_head : str, optional
         The `head` of an earlier verification: a seal that must still be in the chain.
+    witness : str or Path, optional
+        By default the one that stands in the ledger, if it can be reached.
 
     Returns
     -------
@@ -106,9 +115,7 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
     Proves that the ledger is consistent with itself: what was released is what the plan allows, in this order. That
     the values came from the holdout is known to the holder of holdout and key only.
     """
-    epochs = _read(ledger)
-    if not epochs:
-        raise LedgerError("the ledger holds no guard: there is nothing to verify")
+    epochs, seen = _read(ledger, witness)
     problems, chain = [], [""]
     for number, epoch in enumerate(epochs, start=1):
         where = "" if len(epochs) == 1 else f"epoch {number}: "
@@ -119,12 +126,18 @@ def verify(ledger: str | Path, *, expected_head: str | None = None) -> Verificat
         problems.append(
             "the expected head is not in the chain: rows were cut off or replaced since it was written down"
         )
+    if seen is not None and seen.seal.hex() not in chain[1:]:
+        problems.append(
+            f"its witness has seen {seen.query} answers of epoch {seen.epoch}, which are not here, or are others: an "
+            "older copy was restored"
+        )
     more = len(problems) - _MOST_PROBLEMS
     if more > 0:
         problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
     rows = [row for epoch in epochs for row in epoch.rows]
     charges = sum(row.charged == 1 for row in rows)
-    return Verification(len(rows), charges, chain[-1], problems, any(map(_has_another, epochs)))
+    another = any(map(_has_another, epochs))
+    return Verification(len(rows), charges, chain[-1], problems, another, seen is not None)
 
 
 def _has_another(epoch: _Epoch) -> bool:
@@ -150,12 +163,16 @@ class _Epoch(NamedTuple):
         ]
 
 
-def _read(ledger: str | Path) -> list[_Epoch]:
+def _read(ledger: str | Path, witness: str | Path | None) -> tuple[list[_Epoch], Head | None]:
+    """Epochs of a ledger, and what its witness had seen before they were read."""
     from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
 
     store = SqlLedger(ledger, must_exist=True)
     try:
-        epochs = []
+        epochs, last = [], store.configuration()
+        if last is None:
+            raise LedgerError("the ledger holds no guard: there is nothing to verify")
+        seen = _seen(last, witness)
         for number, text in enumerate(store.configurations(), start=1):
             rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
             seals = store.seals(epoch=number)
@@ -164,7 +181,18 @@ def _read(ledger: str | Path) -> list[_Epoch]:
             epochs.append(_Epoch(text, rows, seals, store.known_rows(number)))
     finally:
         store.close()
-    return epochs
+    return epochs, seen
+
+
+def _seen(text: str, witness: str | Path | None) -> Head | None:
+    """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
+    try:
+        place = Configuration.parse(text).witness if witness is None else witness
+        return witness_at(place).read() if place else None
+    except HoldoutError:
+        if witness is not None:
+            raise
+        return None
 
 
 def _epoch_problems(epoch: _Epoch, number: int, previous: str, before: Sequence[_Epoch]) -> Iterator[str]:

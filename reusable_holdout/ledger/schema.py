@@ -141,6 +141,7 @@ class Statements:
         self.digests = compiled(sa.select(answers.digest).where(here))
         sealed = sa.select(answers.query, answers.seal).where(here, answers.seal.is_not(None))
         self.seals = compiled(sealed.order_by(answers.query))
+        self.seal_at = compiled(sa.select(answers.seal).where(here, answers.query == bind("query")))
         self.one = compiled(sa.select(*row).where(here, answers.digest == bind("digest")))
         chunk: list[Any] = [bind(f"digest{place}") for place in range(CHUNK)]
         self.chunk = compiled(sa.select(*row).where(here, answers.digest.in_(chunk)))

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import forks
+from reusable_holdout.ledger.engine import engine_of
 from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
 from reusable_holdout.ledger.location import check_file, resolved, shown
 from reusable_holdout.ledger.migrations import check_known, migrate
 from reusable_holdout.ledger.records import Row, Tail
 from reusable_holdout.ledger.schema import METADATA, SCHEMA, as_row, create_tables, plain, statements
 from reusable_holdout.ledger.transaction import SqlTransaction
+from reusable_holdout.ledger.witnessed import check_goes_on, lost
+from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from reusable_holdout.ledger.schema import Statements
+    from reusable_holdout.witness import Witness
 
 __all__ = ["SqlLedger"]
 
 _T = TypeVar("_T")
-_BUSY_SECONDS = 60
 
 
 class SqlLedger:
@@ -60,12 +62,13 @@ class SqlLedger:
         if self.path is not None:
             check_file(self.path, must_exist=must_exist)
         self.closed = False
+        self.witness: Witness | None = None
         self.begin_afresh()
         problem = ""
         forks.watch(self)
         self._acquire()
         try:
-            self._engine = _engine(self.url, is_sqlite=self.path is not None)
+            self._engine = engine_of(self.url, is_sqlite=self.path is not None)
             self._sql = statements(self._engine, 1)
             self._prepare()
         except BaseException as error:
@@ -180,8 +183,65 @@ class SqlLedger:
         return self._sql.epoch
 
     def latest(self) -> SqlLedger:
-        """Same ledger, standing at its last epoch."""
-        return SqlLedger(self.url if self.path is None else self.path, must_exist=True)
+        """Same ledger, standing at its last epoch, with the same witness."""
+        ledger = SqlLedger(self.url if self.path is None else self.path, must_exist=True)
+        ledger.witness = self.witness
+        return ledger
+
+    def watched_by(self, witness: Witness, *, may_begin: bool) -> None:
+        """Let a witness hold the highest head from now on.
+
+        Parameters
+        ----------
+        witness : Witness
+        may_begin : bool
+            Whether it may have seen nothing yet, though the ledger has a guard.
+
+        Raises
+        ------
+        RolledBackError
+            If the ledger does not go on from what it has seen, or it has seen nothing and may not begin.
+        """
+        seen = witness.read()
+        made = self._read(self._stored) is not None
+        if seen is None and made and not may_begin:
+            raise lost(self.place, witness.place)
+
+        def work(cursor: Any) -> Head:
+            tail = self._tail(cursor)
+            here = Head(self.epoch, tail.query, tail.seal) if made else Head(0, 0, b"")
+            if seen is not None:
+                check_goes_on(self, cursor, here, seen)
+            return here
+
+        here = self._read(work)
+        self.witness = witness
+        if made and here != seen:
+            self.tell_witness(here, seen)
+
+    def tell_witness(self, head: Head, seen: Head | None) -> None:
+        """Tell the witness of a head that is committed, after the one that it was seen to hold.
+
+        Raises
+        ------
+        RolledBackError
+            If it has been told of another meanwhile that is not of this ledger.
+        """
+        if self.witness is None:
+            return
+        held = self.witness.advance(head, after=seen)
+        while (
+            held != head
+        ):  # another process of this ledger has told it of its own, or a copy of the ledger has
+
+            def work(cursor: Any, held: Head = held) -> None:
+                tail = self._tail(cursor)
+                check_goes_on(self, cursor, Head(self.epoch, tail.query, tail.seal), held)
+
+            self._read(work)
+            if not head.is_later_than(held):
+                return
+            held = self.witness.advance(head, after=held)
 
     def _sql_of(self, epoch: int | None) -> Statements:
         return self._sql if epoch is None else statements(self._engine, epoch)
@@ -321,59 +381,3 @@ class SqlLedger:
     def _check_is_last(self, latest: int | None) -> None:
         if latest is not None and latest != self.epoch:
             raise rotated(self.epoch, latest)
-
-
-def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
-    """Engine without a pool: a ledger keeps one connection, and must know of every one that a fork would share."""
-    if not is_sqlite:  # "format": the hot path binds by position, and every server's driver can
-        # a connection that was lost is not reset: that would log the driver's words
-        engine = sa.create_engine(url, poolclass=sa.NullPool, paramstyle="format", pool_reset_on_return=None)
-        if engine.dialect.name == "postgresql":
-            sa.event.listen(engine, "connect", _settle)
-        return engine
-    engine = sa.create_engine(
-        url,
-        poolclass=sa.NullPool,
-        connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
-    )
-
-    @sa.event.listens_for(engine, "connect")
-    def durable(connection: Any, _: Any) -> None:
-        deadline = time.monotonic() + _BUSY_SECONDS
-        while not _is_wal(connection, last=time.monotonic() > deadline):
-            time.sleep(0.01)
-        connection.execute("PRAGMA synchronous=FULL")
-
-    return engine
-
-
-def _settle(connection: Any, _: Any) -> None:
-    """Make a PostgreSQL session durable and patient, whatever its database's defaults are.
-
-    A process that is stopped inside a transaction must not hold up the others for ever.
-    """
-    milliseconds = str(_BUSY_SECONDS * 1_000)
-    settings = {
-        "default_transaction_isolation": "read committed",
-        "lock_timeout": milliseconds,
-        "idle_in_transaction_session_timeout": milliseconds,
-    }
-    with contextlib.closing(connection.cursor()) as cursor:
-        for name, value in settings.items():
-            cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
-        cursor.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
-        )
-    connection.commit()
-
-
-def _is_wal(connection: Any, *, last: bool) -> bool:
-    """Change the mode; unlike all else, that does not wait for others by itself when the database is busy."""
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-    except connection.OperationalError as error:
-        if last or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
-            raise
-        return False
-    return True

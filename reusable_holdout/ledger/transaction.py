@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reusable_holdout.errors import LedgerError
+from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.ledger.failures import failure, misuse, reason
-from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
+from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
 from reusable_holdout.ledger.schema import CHUNK, SCHEMA, as_row, plain
+from reusable_holdout.ledger.witnessed import check_goes_on, lost
 from reusable_holdout.version import __version__
+from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reusable_holdout.ledger.storage import SqlLedger
+    from reusable_holdout.witness import Witness
 
 __all__ = ["SqlTransaction"]
 
@@ -37,6 +40,7 @@ class SqlTransaction:
         self._appended = False
         self._rotated = False
         self._problem = ""
+        self._seen: Head | None = None
 
     def __enter__(self) -> Self:
         ledger = self._ledger
@@ -47,6 +51,9 @@ class SqlTransaction:
             for statement in self._sql.begin:
                 self._cursor.execute(statement)
             self.tail = ledger._tail(self._cursor, writing=True)
+            self._head = Head(self._sql.epoch, self.tail.query, self.tail.seal)
+            if ledger.witness is not None:
+                self._check_witness(ledger.witness)
             ledger._active = self
         except BaseException as error:
             ledger.drop()
@@ -80,6 +87,8 @@ class SqlTransaction:
             ledger._release()
         if error is None and problem:
             raise failure(ledger, "written", problem, outcome=outcome)
+        if error is None and ledger.witness is not None and self._head != self._seen:
+            self._tell()
 
     def create(self, configuration: str, known_rows: bytes) -> str:
         """Store a configuration if there is none; return the stored one."""
@@ -102,6 +111,7 @@ class SqlTransaction:
         check_follows(self.tail, rows)
         sealed = seal(self.tail.seal, rows)
         self._appended = True
+        self._head = Head(self._sql.epoch, rows[-1].query, sealed)
         self._run(self._insert, rows, sealed)
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
@@ -109,6 +119,28 @@ class SqlTransaction:
         if self._appended or self._rotated:
             raise misuse("twice")
         self._run(self._rotate, configuration, known_rows)
+
+    # ---- the witness
+
+    def _check_witness(self, witness: Witness) -> None:
+        self._seen = witness.read()
+        if self._seen is not None:
+            check_goes_on(self._ledger, self._cursor, self._head, self._seen)
+        elif self._ledger._stored(self._cursor) is not None:
+            raise lost(self._ledger.place, witness.place)
+
+    def _tell(self) -> None:
+        """Tell the witness what was committed, before anything of it leaves."""
+        try:
+            self._ledger.tell_witness(self._head, self._seen)
+            return
+        except RolledBackError:
+            raise
+        except LedgerError as error:
+            why = str(error)
+        raise LedgerError(
+            f"{why}; what was asked is recorded, and told once the witness can be told: ask again, it replays free"
+        )
 
     # ---- the same, on the database
 
@@ -146,6 +178,7 @@ class SqlTransaction:
         values = (self._sql.epoch, SCHEMA, __version__, configuration, known_rows or None)
         self._cursor.execute(self._sql.create, values)
         self.tail = Tail.before(configuration)
+        self._head = Head(self._sql.epoch, 0, self.tail.seal)
         return configuration
 
     def _rotate(self, configuration: str, known_rows: bytes) -> None:
@@ -153,6 +186,7 @@ class SqlTransaction:
             raise misuse("unconfigured")
         values = (self._sql.epoch + 1, SCHEMA, __version__, configuration, known_rows or None)
         self._cursor.execute(self._sql.create, values)
+        self._head = Head(self._sql.epoch + 1, 0, genesis(configuration))
         self._rotated = True
 
     def _find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:

@@ -1,0 +1,124 @@
+"""The ledger that a guard is made on, and its witness; what is said where it has none."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, cast
+
+from reusable_holdout.errors import InputError, LedgerError, NoWitnessWarning, SecondBudgetError
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.keys import find_key
+from reusable_holdout.ledger import MemoryLedger
+from reusable_holdout.witness import witness_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reusable_holdout.ledger import Ledger, SqlLedger
+
+__all__ = ["begin_witness", "new_or_kept", "sql_ledger", "watched"]
+
+
+def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: bytes) -> str:
+    """Let a ledger's witness see it, and say where that is; empty if it has none.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    witness : str, Path, False or None
+        None for the one that stands in the ledger; for a new ledger it is said then what goes without one.
+    key : bytes
+        The guard's.
+
+    Raises
+    ------
+    InputError
+        If there can be none, or one is refused that the ledger has.
+    RolledBackError
+        If the ledger does not go on from what it has seen.
+    """
+    if ledger.url is None:
+        if witness:
+            raise InputError(
+                "a witness is for a ledger on disk or on a server; this budget is in memory; nothing was made; pass "
+                "ledger=, or leave witness out"
+            )
+        return ""
+    text = ledger.configuration()
+    kept = "" if text is None else Configuration.parse(text).witness
+    if witness is False and kept:
+        raise InputError(
+            f"a ledger that has a witness must be opened with it; got witness=False; its own is {kept}; nothing was "
+            "asked; leave witness out"
+        )
+    place = witness or kept
+    if not place:
+        if text is None and witness is None:
+            warnings.warn(
+                f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
+                "see it; witness= names a file of another owner, a git note or a server that remembers how far it "
+                "had come; witness=False says that you know",
+                NoWitnessWarning,
+                stacklevel=4,
+            )
+        return ""
+    chosen = witness_at(place, key)
+    cast("SqlLedger", ledger).watched_by(chosen, may_begin=not kept)
+    return kept or chosen.place
+
+
+def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
+    """Let a ledger's witness that was lost, and has seen nothing, begin at the ledger as it is; where it is.
+
+    Parameters
+    ----------
+    ledger : str or Path
+    key : Path, optional
+        Noise key, if it does not lie beside the ledger.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger has no witness, or it has seen something.
+    """
+    store = sql_ledger(ledger, must_exist=True)
+    try:
+        place = Configuration.parse(store.configuration() or "").witness
+        if not place:
+            raise LedgerError(
+                f"the ledger {store.place} must have a witness; it has none; open its guard with witness="
+            )
+        witness = witness_at(place, find_key(store, key=key, seed=None)[0])
+        if witness.read() is not None:
+            raise LedgerError(
+                f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "
+                "verify says whether the ledger goes on from that"
+            )
+        store.watched_by(witness, may_begin=True)
+    finally:
+        store.close()
+    return place
+
+
+def sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
+    """Ledger on disk or on a server."""
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    return SqlLedger(location, must_exist=must_exist)
+
+
+@contextmanager
+def new_or_kept(location: str | Path | None) -> Iterator[Ledger]:
+    """A guard's ledger; a file that is made for rows which have a budget elsewhere is taken away again."""
+    ledger = MemoryLedger() if location is None else sql_ledger(location)
+    try:
+        yield ledger
+    except SecondBudgetError:
+        path = ledger.path
+        empty = path is not None and ledger.configuration() is None
+        ledger.close()
+        if empty and path is not None:
+            path.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,54 @@
+"""Which witness a place names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.witness.file import FileWitness
+from reusable_holdout.witness.git_note import GitWitness
+
+if TYPE_CHECKING:
+    from reusable_holdout.witness.head import Witness
+
+__all__ = ["witness_at"]
+
+
+def witness_at(place: str | Path, key: bytes = b"") -> Witness:
+    """Witness at a place.
+
+    Parameters
+    ----------
+    place : str or Path
+        A file; ``git:repository``, with ``@remote`` and ``#name``; or an http or https URL.
+    key : bytes
+        The guard's noise key: a server's token comes of it.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    if isinstance(place, Path):
+        return FileWitness(place)
+    if not isinstance(place, str) or not place.strip():
+        raise InputError(
+            "a witness must be a file, git:repository or a URL, or False for none; got "
+            f"{type(place).__name__}; nothing was made"
+        )
+    if place.startswith("git:"):
+        where, _, name = place.removeprefix("git:").partition("#")
+        repository, _, remote = where.partition("@")
+        return GitWitness(Path(repository), remote, name)
+    if "://" in place:
+        url = urlsplit(place)
+        if url.scheme not in {"http", "https"} or not url.hostname or url.username or url.query:
+            raise InputError(
+                "a witness's URL must be http or https, without a user or a query; got another; nothing was made"
+            )
+        from reusable_holdout.witness.server import ServerWitness, token_of  # noqa: PLC0415 - loads HTTP
+
+        return ServerWitness(place, token_of(key))
+    return FileWitness(Path(place))

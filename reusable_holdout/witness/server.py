@@ -1,0 +1,70 @@
+"""A witness that is a server: `reusable-holdout serve` is one, for as many ledgers as there are names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from reusable_holdout.errors import LedgerError
+from reusable_holdout.witness.head import Head, highest
+
+__all__ = ["ServerWitness", "token_of"]
+
+_SECONDS = 30.0
+
+
+def token_of(key: bytes) -> str:
+    """Token of a guard at a witness server: who has the ledger alone does not have it."""
+    return hashlib.blake2b(b"witness", key=key, digest_size=32).hexdigest()
+
+
+class ServerWitness:
+    """Address at a server that holds a head, and gives it up for a later one alone.
+
+    Parameters
+    ----------
+    url : str
+        Such as ``https://host/api/v1/witness/name``.
+    token : str
+        Whoever sends it first owns the name.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        self._url, self._token = url, token
+
+    @property
+    def place(self) -> str:
+        """The URL."""
+        return self._url
+
+    def read(self) -> Head | None:
+        """Highest head the server has seen; None if none came."""
+        found = self._sent("GET")
+        return highest(found["head"].encode(), self._url) if found.get("head") else None
+
+    def advance(self, head: Head, *, after: Head | None) -> Head:
+        """Send a head; the server takes it if it still holds that which was seen."""
+        heads = {"head": head, "after": after}
+        body = {name: "" if one is None else one.record().decode() for name, one in heads.items()}
+        found = self._sent("PUT", json.dumps(body).encode())
+        return highest(found["head"].encode(), self._url) or head
+
+    def _sent(self, method: str, body: bytes | None = None) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        request = Request(self._url, data=body, headers=headers, method=method)  # noqa: S310 - http or https
+        why = ""
+        try:
+            with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+                found: dict[str, Any] = json.load(answer)
+                return found
+        except HTTPError as error:
+            why = f"it answered {error.code}"
+        except (URLError, OSError, ValueError) as error:
+            why = type(getattr(error, "reason", error)).__name__
+        raise LedgerError(
+            f"the ledger's witness must be a server that can be reached, where this ledger's name is its own; "
+            f"{self._url} is not ({why}); ask again when it is there"
+        )
