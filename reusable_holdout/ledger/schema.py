@@ -64,7 +64,9 @@ _BY_SERIES = sa.Index(
     sqlite_where=_IN_SERIES,
 )
 _CHARGED = _ANSWERS.c.charged == sa.literal_column("1")
-_BY_CHARGE = sa.Index("answers_charged", _ANSWERS.c.epoch, _ANSWERS.c.query, sqlite_where=_CHARGED)
+_BY_CHARGE = sa.Index(
+    "answers_charged", _ANSWERS.c.epoch, _ANSWERS.c.charged, _ANSWERS.c.query, sqlite_where=_CHARGED
+)
 
 
 def create_tables(connection: sa.Connection) -> None:

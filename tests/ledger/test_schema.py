@@ -21,7 +21,7 @@ _SQLITE = [
 _POSTGRESQL = [text.replace("DOUBLE", "DOUBLE PRECISION").replace("BLOB", "BYTEA") for text in _SQLITE]
 _INDEXES = {
     "CREATE INDEX answers_in_series ON answers (epoch, series, query) WHERE series != ''",
-    "CREATE INDEX answers_charged ON answers (epoch, query) WHERE charged = 1",
+    "CREATE INDEX answers_charged ON answers (epoch, charged, query) WHERE charged = 1",
 }
 
 
