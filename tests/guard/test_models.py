@@ -1,6 +1,7 @@
 """Asking about models: fits, priors, failures, and which models are one question."""
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -102,6 +103,9 @@ def test_equal_models_are_one_question_and_other_models_are_others(make_guard, p
 
 def test_a_model_that_cannot_be_pickled_is_a_new_question_each_time(make_guard, problem):
     class Local:
+        def __init__(self):
+            self.lock = threading.Lock()
+
         def predict(self, X):
             return np.ones(len(X), dtype=int)
 
