@@ -67,11 +67,11 @@ class Asking:
         if self._holdout.X is None:
             raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
 
-    def _predicted(self, models: Sequence[Any]) -> NDArray[Any] | None:
+    def _predicted(self, models: Sequence[Any], X_train: Any = None) -> NDArray[Any] | None:
         """Predictions of one model as several questions have them, or those of two; None if one fails."""
         if len(models) == 2:
-            return self._holdout.predicted_by_both(models)
-        return with_axis(self._holdout.predicted(models[0]))
+            return self._holdout.predicted_by_both(models, X_train)
+        return with_axis(self._holdout.predicted(models[0], X_train))
 
     def _scored(
         self,

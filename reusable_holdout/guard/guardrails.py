@@ -56,7 +56,9 @@ class Stated(NamedTuple):
 class Guarding(Asking):
     """Gates with guardrails: one question, one bit, several metrics."""
 
-    def _gate_models(self, models: list[Any], prior: float | None, guardrails: Any, name: str) -> Answer:
+    def _gate_models(
+        self, models: list[Any], prior: float | None, guardrails: Any, name: str, X_train: Any
+    ) -> Answer:
         """Ask about one model, or about the difference of two."""
         paired = len(models) == 2
         kind, asked = self._guarded(prior, paired=paired)
@@ -69,7 +71,7 @@ class Guarding(Asking):
         content = fingerprint(models if paired else models[0])
         parts = [self._content.model_question(content, asked.unit, b"gate")]
         parts += [one.guard._content.model_question(content, one.unit, b"rail") for one in rails]
-        predicted = [partial(guard._predicted, models) for guard in guards]
+        predicted = [partial(guard._predicted, models, X_train) for guard in guards]
         return self._gated(kind, asked, parts, predicted, rails, name)
 
     def _gate_predictions(self, given: list[Any], prior: float | None, guardrails: Any, name: str) -> Answer:

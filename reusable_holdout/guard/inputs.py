@@ -14,6 +14,7 @@ from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks, rows_and_labels
 from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.trial import check_on_stand_ins
 from reusable_holdout.queries.containers import as_array, no_array, one_column
 from reusable_holdout.slips import percentage
 
@@ -106,19 +107,26 @@ class PrivateData:
         """Features for a model to work on: what it does to them must not change the holdout."""
         return self.X.copy() if hasattr(self.X, "copy") else copy.deepcopy(self.X)
 
-    def predicted(self, model: Any) -> NDArray[Any] | None:
-        """What a model predicts for the rows, in canonical form; None if it fails."""
+    def predicted(self, model: Any, X_train: Any = None) -> NDArray[Any] | None:
+        """What a model predicts for the rows, in canonical form; None if it fails.
+
+        Raises
+        ------
+        InputError
+            If it fails on whatever rows, by what is public: see :func:`check_on_stand_ins`.
+        """
         bound = self.bound
-        response, classes = bound.metric.response, bound.classes
+        response, classes, form = bound.metric.response, bound.classes, bound.form
         if isinstance(self.X, ChunkedRows):
-            return predicted_by_chunks(model, self.X, response=response, classes=classes, form=bound.form)
+            return predicted_by_chunks(model, self.X, response=response, classes=classes, form=form)
+        check_on_stand_ins(model, self.X, X_train, response=response, classes=classes, form=form)
         return attempt(
             lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
         )
 
-    def predicted_by_both(self, pair: Sequence[Any]) -> NDArray[Any] | None:
+    def predicted_by_both(self, pair: Sequence[Any], X_train: Any = None) -> NDArray[Any] | None:
         """What two models predict, one after the other; None if one of them fails."""
-        both = [self.predicted(model) for model in pair]
+        both = [self.predicted(model, X_train) for model in pair]
         found = [one for one in both if one is not None]
         return np.stack(found) if len(found) == len(both) else None
 

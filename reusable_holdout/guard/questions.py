@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard.asking import with_axis
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
@@ -93,7 +92,7 @@ class Questions(Guarding):
         if isinstance(stated, str):
             stated = self._estimate(ready, X_train, y_train, method=stated, cv=cv)
         called = type(model).__name__ if name is None else name
-        return self._evaluate_model(ready, stated, tolerance, called, series, guardrails)
+        return self._evaluate_model(ready, stated, tolerance, called, series, guardrails, X_train)
 
     @sealed
     def _evaluate_model(
@@ -104,9 +103,10 @@ class Questions(Guarding):
         name: str,
         series: str,
         guardrails: Any,
+        X_train: Any,
     ) -> Answer:
         if guardrails is not None:
-            return self._gate_models([model], prior, guardrails, name)
+            return self._gate_models([model], prior, guardrails, name, X_train)
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
         asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
@@ -114,7 +114,7 @@ class Questions(Guarding):
             fingerprint(model), asked.unit + self._ways.policy.series_unit(series)
         )
         return self._ask(
-            self._ways.policy, lambda: with_axis(holdout.predicted(model)), asked, question, name, series
+            self._ways.policy, lambda: self._predicted([model], X_train), asked, question, name, series
         )
 
     @sealed
@@ -334,20 +334,26 @@ class Questions(Guarding):
             ours, theirs = (self._estimate(one, X_train, y_train, method=prior, cv=cv) for one in pair)
             prior = ours - theirs
         called = f"{type(model).__name__} less {type(incumbent).__name__}" if name is None else name
-        return self._compare_models(pair, prior, tolerance, called, guardrails)
+        return self._compare_models(pair, prior, tolerance, called, guardrails, X_train)
 
     @sealed
     def _compare_models(
-        self, pair: list[Any], prior: float | None, tolerance: float | None, name: str, guardrails: Any
+        self,
+        pair: list[Any],
+        prior: float | None,
+        tolerance: float | None,
+        name: str,
+        guardrails: Any,
+        X_train: Any,
     ) -> Answer:
         if guardrails is not None:
-            return self._gate_models(pair, prior, guardrails, name)
+            return self._gate_models(pair, prior, guardrails, name, X_train)
         holdout, bound = self._holdout, self._holdout.bound
         for one in pair:
             check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
         kind, asked = self._comparison(prior, tolerance)
         question = self._content.model_question(fingerprint(pair), asked.unit)
-        return self._ask(kind, lambda: holdout.predicted_by_both(pair), asked, question, name)
+        return self._ask(kind, lambda: self._predicted(pair, X_train), asked, question, name)
 
     def _comparison(self, prior: float | None, tolerance: float | None) -> tuple[Check, Asked]:
         if self._ways.comparison is None:

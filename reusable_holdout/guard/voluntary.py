@@ -68,13 +68,14 @@ class Voluntary(Asking):
         stated = "cross-validation" if prior is None else prior
         if isinstance(stated, str):
             stated = self._estimate(ready, X_train, y_train, method=stated, cv=cv)
-        return self._reveal_model(ready, stated, type(model).__name__ if name is None else name)
+        return self._reveal_model(ready, stated, type(model).__name__ if name is None else name, X_train)
 
     @sealed
-    def _reveal_model(self, model: Any, prior: float, name: str) -> Answer:
+    def _reveal_model(self, model: Any, prior: float, name: str, X_train: Any) -> Answer:
         stated = self._ways.reveal.check_stated(prior, self.metric.name)
         question = self._model_question(model, self._ways.reveal.grid_unit(stated), b"reveal")
-        return self._revealed(map(self._holdout.predicted, [model]), stated, question, name)
+        predicted = (self._holdout.predicted(one, X_train) for one in [model])
+        return self._revealed(predicted, stated, question, name)
 
     @sealed
     def reveal_predictions(self, predictions: Any, *, prior: float | None = None, name: str = "") -> Answer:

@@ -35,7 +35,7 @@ class Counted:
         self.counting, self.share = counting, share
 
     def predict(self, X):
-        self.counting.predicted += 1
+        self.counting.predicted += len(X) == ROWS  # on others it is tried before
         return (np.arange(len(X)) >= self.share * len(X)).astype(int)
 
     def __getstate__(self):  # what it is: who counts is no part of it
@@ -47,7 +47,7 @@ class Failing(Counted):
 
     def predict(self, X):
         super().predict(X)
-        raise ValueError("of the rows")
+        raise ValueError(f"of {len(X)} rows")
 
 
 @pytest.fixture

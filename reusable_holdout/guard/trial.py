@@ -1,0 +1,114 @@
+"""A model is tried on made-up rows before it reads the holdout's: what fails on whatever rows is refused, free.
+
+The order is what makes it free. Were a model tried only after it failed on the holdout's rows, then the free refusal
+itself would tell that it failed there; so the trial comes first and decides alone, by public facts.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.boundary import quiet
+from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.stand_ins import made_like
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import Response
+    from reusable_holdout.queries.predictions import Predictions
+
+__all__ = ["check_on_stand_ins"]
+
+_LONGEST = 500  # words of a model's that are shown
+_READERS: dict[int, weakref.ref[Any]] = {}
+"""Models that have been given a holdout's rows in this process: what they say now may quote them."""
+
+
+class _Failure(NamedTuple):
+    kind: str
+    words: str
+
+
+def check_on_stand_ins(
+    model: Any, X: Any, X_train: Any, *, response: Response, classes: NDArray[Any] | None, form: Predictions
+) -> None:
+    """Refuse a model that fails in the same way on all of several made-up rows, and on training rows if they came.
+
+    The holdout's values have no part in it. A model that refuses some values and not others fails in several ways, or
+    not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. One
+    that was given a holdout's rows before is not tried again, for what it kept of them could speak.
+
+    Parameters
+    ----------
+    model : estimator
+    X : array-like
+        The holdout's features.
+    X_train : array-like or None
+        Training rows, which are tried if they are like the holdout's.
+    response, classes
+        As for :func:`predictions_of`.
+    form : Predictions
+        For all rows.
+
+    Raises
+    ------
+    InputError
+        With the model's own words: it has seen no row of the holdout's.
+    """
+    if _has_read(model):
+        return
+    failures: list[_Failure] = []
+    for rows in made_like(X, X_train):
+        failure = None if rows is None else _failure(model, rows, response, classes, form)
+        if failure is None or failure != (failures or [failure])[0]:
+            failures = []
+            break
+        failures.append(failure)
+    if failures:
+        kind, words = failures[0]
+        raise InputError(
+            f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on made-up ones, "
+            f"whatever their values, with {kind}: {words}; nothing was asked and nothing was charged; mend it, pass "
+            "X_train and y_train if it works on those, or ask about its predictions"
+        )
+    _remember(model)
+
+
+def _failure(
+    model: Any, rows: Any, response: Response, classes: NDArray[Any] | None, form: Predictions
+) -> _Failure | None:
+    """How a model fails on rows, if it does; where it lies in memory is no part of that."""
+    try:
+        with quiet():
+            count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+            form.of_rows(count).prepare(predictions_of(model, rows, response=response, classes=classes))
+    except KeyboardInterrupt:  # the user's, not the model's
+        raise
+    except BaseException as error:
+        return _Failure(type(error).__name__, re.sub(r"0x[0-9a-f]+", "0x", _words(error))[:_LONGEST])
+    return None
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "no words"
+
+
+def _has_read(model: Any) -> bool:
+    try:
+        weakref.ref(model)
+    except TypeError:  # it cannot be remembered, so perhaps it has
+        return True
+    known = _READERS.get(id(model))
+    return known is not None and known() is model
+
+
+def _remember(model: Any) -> None:
+    number = id(model)
+    _READERS[number] = weakref.ref(model, lambda _: _READERS.pop(number, None))
