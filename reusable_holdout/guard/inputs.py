@@ -14,7 +14,7 @@ from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks, rows_and_labels
 from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.models import predictions_of
-from reusable_holdout.guard.trial import check_on_stand_ins
+from reusable_holdout.guard.trial import Trial
 from reusable_holdout.queries.containers import as_array, no_array, one_column
 from reusable_holdout.slips import percentage
 
@@ -91,6 +91,7 @@ class PrivateData:
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
         self.bound = self.rows.asked
+        self._trial: Trial | None = None
         if X is None:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):
@@ -113,13 +114,15 @@ class PrivateData:
         Raises
         ------
         InputError
-            If it fails on whatever rows, by what is public: see :func:`check_on_stand_ins`.
+            If it fails on whatever rows, by what is public: see :class:`Trial`.
         """
         bound = self.bound
         response, classes, form = bound.metric.response, bound.classes, bound.form
         if isinstance(self.X, ChunkedRows):
             return predicted_by_chunks(model, self.X, response=response, classes=classes, form=form)
-        check_on_stand_ins(model, self.X, X_train, response=response, classes=classes, form=form)
+        if self._trial is None:
+            self._trial = Trial(self.X, response=response, classes=classes, form=form)
+        self._trial.check(model, X_train)
         return attempt(
             lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
         )
