@@ -170,6 +170,7 @@ class Voluntary(Asking):
 
     @sealed
     def _choose_models(self, models: list[Any], priors: Any, name: str) -> Choice:
+        checked_names([name], 1)  # before the rows are read
         stated = self._stated_priors(priors, len(models))
         units = self._ways.reveal.grid_units(stated).tolist()
         digests = [
@@ -201,6 +202,7 @@ class Voluntary(Asking):
             As for :meth:`choose`.
         """
         prepared = self._holdout.bound.prepare_many(predictions)
+        checked_names([name], 1)  # before the rows are read
         stated = self._stated_priors(priors, len(prepared))
         digests = [
             self._content.question(one, unit, b"choose")
