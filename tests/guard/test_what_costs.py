@@ -221,11 +221,11 @@ def refused_models(w):
         yield lambda m=model: w.guard.evaluate(m, prior=0.2)
         yield lambda m=model: w.ladder.evaluate(m)
         yield lambda m=model: w.gate.evaluate(m, prior=0.1, guardrails={w.rail: 0.1})
-        yield lambda m=model: w.guard.compare(m, good, prior=0.2)
+        yield lambda m=model: w.guard.compare(good, m, prior=0.2)
         yield lambda m=model: w.guard.reveal(m, prior=0.2)
-        yield lambda m=model: w.guard.choose([m, good], [0.2, 0.2])
+        yield lambda m=model: w.guard.choose([good, m], [0.2, 0.2])
         yield lambda m=model: w.guard.final(m)
-        yield lambda m=model: w.guard.final([m, w.model(0.72)])
+        yield lambda m=model: w.guard.final([w.model(0.72), m])
 
 
 def refused_predictions(w):
