@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import quiet
 from reusable_holdout.guard.models import predictions_of
-from reusable_holdout.guard.stand_ins import made_like
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +87,8 @@ class Trial:
 
     def _same_failure(self, model: Any, X_train: Any) -> _Failure | None:
         """How a model fails on all rows, if it fails on all of them alike."""
+        from reusable_holdout.guard.stand_ins import made_like  # noqa: PLC0415 - loads pandas
+
         first: _Failure | None = None
         for rows in made_like(self._X, X_train):
             failure = None if rows is None else self._failure(model, rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import os
 import platform
 import site
@@ -70,6 +69,8 @@ def _spelled(folders: list[str]) -> tuple[str, ...]:
 
 def _version(top: str, told: object) -> str | None:
     """Versions that a package tells of itself and that it was installed with; None if there are none."""
+    import importlib.metadata  # noqa: PLC0415 - slow to import, and not needed to ask with predictions
+
     versions = [told] if isinstance(told, str) else []
     try:
         versions.append(importlib.metadata.version(top))
@@ -82,4 +83,6 @@ def _version(top: str, told: object) -> str | None:
 @functools.cache
 def _distributions() -> dict[str, list[str]]:
     """Distributions of each package: slow, and needed only of those that do not tell their version."""
+    import importlib.metadata  # noqa: PLC0415
+
     return {top: sorted(set(each)) for top, each in importlib.metadata.packages_distributions().items()}
