@@ -35,6 +35,7 @@ __all__ = [
     "check_choice",
     "check_guard",
     "choose",
+    "could_have_chosen",
     "could_replay",
     "fitted_question",
     "guard_for_workers",
@@ -47,6 +48,8 @@ __all__ = [
 
 Way: TypeAlias = Literal["evaluate", "choose"]
 
+_NEEDLESS = b"needless"  # in place of a score
+
 
 class Question(NamedTuple):
     """One fitted model.
@@ -58,7 +61,7 @@ class Question(NamedTuple):
         What it is, the same in every process.
     score : bytes or None
         What the guard measured on the holdout, concealed under its key; empty if the model failed there, None if it is
-        still to be measured.
+        still to be measured, if the question needs that.
     """
 
     model: Any
@@ -129,21 +132,57 @@ def fitted_question(
     y: Any,
     fit_params: dict[str, Any],
     guard: ReusableHoldout | None,
+    prior: float,
     way: Way = "evaluate",
 ) -> Question:
-    """Fit one candidate, in whatever process, and let it predict if the guard is here."""
+    """Fit one candidate, in whatever process, and let it predict if the guard is here and needs that."""
     model = clone(estimator).set_params(**clone(parameters, safe=False))
     if y is None:
         model.fit(X, **fit_params)
     else:
         model.fit(X, y, **fit_params)
-    return question_of(model, guard, way)
+    return question_of(model, guard, prior, way)
 
 
-def question_of(model: Any, guard: ReusableHoldout | None, way: Way = "evaluate") -> Question:
+def question_of(model: Any, guard: ReusableHoldout | None, prior: float, way: Way = "evaluate") -> Question:
     """Question about one fitted model."""
     content = fingerprint(model)  # before it predicts: some models keep what they have seen
-    return Question(model, content, None if guard is None else _score(guard, model, way))
+    if guard is None or (way == "evaluate" and not _needs_rows(guard, content, prior)):
+        return Question(model, content, None)
+    return Question(model, content, _score(guard, model, way))
+
+
+@sealed
+def _needs_rows(guard: ReusableHoldout, content: bytes, prior: float) -> bool:
+    return guard._transcript.needs_rows(guard._ways.policy, _digest(guard, content, prior))
+
+
+def _digest(guard: ReusableHoldout, content: bytes, prior: float) -> bytes:
+    asked = guard._ways.policy.asked(None if is_ladder(guard) else prior, None, guard.metric.name)
+    return guard._content.model_question(content, asked.unit)
+
+
+@sealed
+def _scores_to_ask(
+    guard: ReusableHoldout, questions: Sequence[Question], priors: Sequence[float], X_train: Any
+) -> list[bytes]:
+    """What is decided on: measured now if it was not, and neither a halt nor an earlier answer makes it needless."""
+    needed = [
+        one.score is not None or _needs_rows(guard, one.content, prior)
+        for one, prior in zip(questions, priors, strict=True)
+    ]
+    measured = _scores(
+        guard, [one for one, needs in zip(questions, needed, strict=True) if needs], "evaluate", X_train
+    )
+    found = iter(measured)
+    return [
+        next(found)
+        if needs
+        else b""
+        if guard._transcript.has_failed(_digest(guard, one.content, prior))
+        else _NEEDLESS
+        for one, prior, needs in zip(questions, priors, needed, strict=True)
+    ]
 
 
 @sealed
@@ -182,7 +221,7 @@ def ask(
     InputError
         If a model does not fit the holdout, or a prior the metric; nothing of this batch was asked.
     """
-    scores = _scores(guard, questions, "evaluate", X_train)
+    scores = _scores_to_ask(guard, questions, priors, X_train)
     answers: list[Answer | None] = []
     try:
         while len(answers) < len(questions):
@@ -197,9 +236,14 @@ def ask(
 
 @sealed
 def _scores(guard: ReusableHoldout, questions: Sequence[Question], way: Way, X_train: Any) -> list[bytes]:
-    """What the guard measured of each; empty of those that failed, or were fitted on rows of the holdout."""
-    scores = [_score(guard, one.model, way) if one.score is None else one.score for one in questions]
-    return [b""] * len(scores) if guard._trained_on.holds(X_train) else scores
+    """What the guard measured of each; empty of those that failed, or were fitted on rows of the holdout.
+
+    All are tried on made-up rows first: what is refused there, free, must tell nothing of the holdout's.
+    """
+    guard._holdout.try_out([one.model for one in questions if one.score is None], X_train)
+    if questions and guard._trained_on.holds(X_train):
+        return [b""] * len(questions)
+    return [_score(guard, one.model, way) if one.score is None else one.score for one in questions]
 
 
 def _ask_part(
@@ -275,7 +319,7 @@ def check_choice(guard: ReusableHoldout, candidates: int, priors: Sequence[float
     InputError
         If its dearest outcome would break a promise of the guard's plan.
     """
-    if _could_have_chosen(guard, priors) or (priors is None and guard.halted):
+    if could_have_chosen(guard, priors) or (priors is None and guard.halted):
         return
     if guard.halted:
         raise halt(guard)
@@ -284,7 +328,7 @@ def check_choice(guard: ReusableHoldout, candidates: int, priors: Sequence[float
     guard._ways.choose.check_affordable(guard._ways.choose.worst_nats(candidates), state, what)
 
 
-def _could_have_chosen(guard: ReusableHoldout, priors: Sequence[float] | None) -> bool:
+def could_have_chosen(guard: ReusableHoldout, priors: Sequence[float] | None) -> bool:
     """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
     history, kind = guard.history(), guard._ways.choose
     made = history[(history["kind"] == kind.name) & (history["view"] == guard.view)]
@@ -317,7 +361,9 @@ def choose(
         guard._content.model_question(one.content, unit, b"choose")
         for one, unit in zip(questions, units, strict=True)
     ]
-    concealed = _scores(guard, questions, "choose", X_train)
+    concealed = [b""] * len(questions)
+    if guard._transcript.needs_rows(guard._ways.choose, guard._content.several(b"choose", digests)):
+        concealed = _scores(guard, questions, "choose", X_train)
     bound, by_sample = guard._holdout.bound, guard._ways.choose.by_sample
     packed = [guard._content.reveal(one) if one else None for one in concealed]
     measured = [None if one is None else unpacked(bound, one) if by_sample else int(one[0]) for one in packed]
@@ -328,7 +374,8 @@ def choose(
 def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: float, name: str) -> Answer:
     asked = guard._ways.policy.asked(None if is_ladder(guard) else prior, None, guard.metric.name)
     digest = guard._content.model_question(question.content, asked.unit)
-    measured = _revealed(guard, [score], np.array([asked.prior]))[0] if score else None
+    found = _revealed(guard, [score], np.array([asked.prior])) if score else None
+    measured = None if found is None else found[0]
     answer = guard._transcript.ask(
         guard._ways.policy, measured, asked.prior, Query(digest, name, tolerance=asked.tolerance)
     )
@@ -339,9 +386,13 @@ def _ask_one(guard: ReusableHoldout, question: Question, score: bytes, prior: fl
 
 def _revealed(
     guard: ReusableHoldout, scores: Sequence[bytes], priors: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """What the policy decides on, for each question: a number, or a row of them."""
-    measured = np.stack([guard._content.reveal(score) for score in scores])
+) -> NDArray[np.int64] | None:
+    """What the policy decides on, for each question: a number, or a row of them; None if nothing was measured."""
+    known = {place: guard._content.reveal(one) for place, one in enumerate(scores) if one != _NEEDLESS}
+    if not known:
+        return None
+    blank = np.zeros_like(next(iter(known.values())))
+    measured = np.stack([known.get(place, blank) for place in range(len(scores))])
     policy = guard._ways.policy
     rows = measured if policy.measures_rows else measured[:, 0]
     return policy.weighed(guard._holdout.bound, rows, priors, None)

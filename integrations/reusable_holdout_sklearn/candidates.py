@@ -15,6 +15,7 @@ from reusable_holdout_sklearn.asking import (
     ask,
     check_choice,
     choose,
+    could_have_chosen,
     could_replay,
     fitted_question,
     guard_for_workers,
@@ -244,7 +245,8 @@ class Questions:
         guard, askable = self.guard, len(self.candidates)
         if guard.halted:  # only replays can be had: fit no model that is certain to be new
             askable = could_replay(guard, [candidate.prior for candidate in self.candidates])
-        with closing(self._fitted(self.candidates[:askable], "evaluate")) as batches:
+        here = guard_for_workers(guard)
+        with closing(self._fitted(self.candidates[:askable], "evaluate", here)) as batches:
             for batch, questions in batches:
                 priors, names = [one.prior for one in batch], [one.name for one in batch]
                 asked = ask(guard, questions, priors, names, self.X)
@@ -268,18 +270,20 @@ class Questions:
         """
         priors = [one.prior for one in self.candidates]
         check_choice(self.guard, len(priors), priors)
-        questions = [one for _, batch in self._fitted(self.candidates, "choose") for one in batch]
+        here = guard_for_workers(self.guard)
+        if could_have_chosen(self.guard, priors):  # a replay needs no predictions: known when all are fitted
+            here = None
+        questions = [one for _, batch in self._fitted(self.candidates, "choose", here) for one in batch]
         choice = choose(self.guard, questions, priors, f"best of {len(priors)}", self.X)
         models = [one.model for one in questions] if self.keep else None
         self.confirmation.choose(self.candidates, choice, models)
 
     def _fitted(
-        self, candidates: Sequence[Candidate], way: Way
+        self, candidates: Sequence[Candidate], way: Way, guard: ReusableHoldout | None
     ) -> Generator[tuple[Sequence[Candidate], list[Question]], None, None]:
         """Batches of candidates and the questions about them, each fitted when it is taken."""
         from tqdm import tqdm  # noqa: PLC0415 - a scorer shows no bar
 
-        guard = guard_for_workers(self.guard)
         total = len(self.candidates)
         with (
             Parallel(n_jobs=self.n_jobs) as parallel,
@@ -289,7 +293,14 @@ class Questions:
                 batch = candidates[start : start + self.batch_size]
                 fits = (
                     delayed(fitted_question)(
-                        self.estimator, one.parameters, self.X, self.y, self.fit_params, guard, way
+                        self.estimator,
+                        one.parameters,
+                        self.X,
+                        self.y,
+                        self.fit_params,
+                        guard,
+                        one.prior,
+                        way,
                     )
                     for one in batch
                 )

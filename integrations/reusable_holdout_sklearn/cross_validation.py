@@ -121,7 +121,7 @@ def guarded_cross_validate(
     if guard.halted and not could_replay(guard, [prior]):
         raise _with_scores(halt(guard), scores)
     fit_params = _fit_params(estimator, y, cv, params or {})
-    question = fitted_question(estimator, {}, X, y, fit_params, guard)
+    question = fitted_question(estimator, {}, X, y, fit_params, guard, prior)
     asked = ask(guard, [question], [prior], [type(estimator).__name__ if name is None else name], X)
     if asked.halted is not None:
         raise _with_scores(asked.halted, scores)

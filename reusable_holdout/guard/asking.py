@@ -74,13 +74,15 @@ class Asking:
     def _predicted(self, models: Sequence[Any], X_train: Any) -> NDArray[Any] | None:
         """Predictions of one model as several questions have them, or those of two.
 
-        None if one fails, or was trained on rows of the holdout: one outcome, and nobody is told which.
+        None if one fails, or was trained on rows of the holdout: one outcome, and nobody is told which. What is refused
+        free, by what is public, is refused before either is known.
         """
+        self._holdout.try_out(models, X_train)
         if self._trained_on.holds(X_train):
             return None
         if len(models) == 2:
-            return self._holdout.predicted_by_both(models)
-        found = self._holdout.predicted(models[0])
+            return self._holdout.predicted_by_both(models, X_train)
+        found = self._holdout.predicted(models[0], X_train)
         return None if found is None else found[None]
 
     def _scored(

@@ -79,7 +79,8 @@ class Finals(Asking):
                 )
                 for model, label in zip(models, labels, strict=True)
                 for guard in guards
-            ]
+            ],
+            models,
         )
 
     def _others_of_rows(self, also: Sequence[Any]) -> list[Asking]:
@@ -144,7 +145,9 @@ class Finals(Asking):
         return answers if several or also else answers[0]
 
     def _finished(
-        self, asked: Sequence[tuple[Asking, Callable[[], NDArray[Any] | None], Query]]
+        self,
+        asked: Sequence[tuple[Asking, Callable[[], NDArray[Any] | None], Query]],
+        models: Sequence[Any] = (),
     ) -> list[Answer]:
         """Tell the scores of predictions, which are made when they are taken: not after another final."""
         questions = [question for _, _, question in asked]
@@ -153,6 +156,8 @@ class Finals(Asking):
                 "a final is of different models; two are the same; nothing was told; name each once"
             )
         ended = self._ways.final.halt_reason(self._transcript.state) is not None
+        for guard in {} if ended else dict.fromkeys(guard for guard, _, _ in asked):
+            guard._holdout.try_out(models)
         scores = [None if ended else guard._sampled_at_last(predicted()) for guard, predicted, _ in asked]
         answers = self._transcript.final([guard._ways.final for guard, _, _ in asked], scores, questions)
         given = [answer for answer in answers if answer is not None]

@@ -16,6 +16,7 @@ from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks, rows
 from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
+from reusable_holdout.guard.trial import Trial
 from reusable_holdout.queries.containers import as_array, no_array, one_column
 from reusable_holdout.slips import percentage
 
@@ -93,6 +94,7 @@ class PrivateData:
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
         self.bound = self.rows.asked
+        self._trial: Trial | None = None
         if X is None:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):
@@ -114,18 +116,44 @@ class PrivateData:
         """Features for a model to work on: what it does to them must not change the holdout."""
         return self.X.copy() if hasattr(self.X, "copy") else copy.deepcopy(self.X)
 
-    def predicted(self, model: Any) -> NDArray[Any] | None:
-        """What a model predicts for the rows, in canonical form; None if it fails."""
+    def try_out(self, models: Sequence[Any], X_train: Any = None) -> None:
+        """Refuse models that fail on whatever rows, by what is public, before one of them reads the holdout's.
+
+        Raises
+        ------
+        InputError
+            As for :class:`Trial`.
+        """
+        if self.X is None or isinstance(self.X, ChunkedRows):
+            return
+        if self._trial is None:
+            bound = self.bound
+            self._trial = Trial(
+                self.X, response=bound.metric.response, classes=bound.classes, form=bound.form
+            )
+        for model in models:
+            self._trial.check(model, X_train)
+
+    def predicted(self, model: Any, X_train: Any = None) -> NDArray[Any] | None:
+        """What a model predicts for the rows, in canonical form; None if it fails.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`try_out`.
+        """
         bound = self.bound
-        response, classes = bound.metric.response, bound.classes
+        response, classes, form = bound.metric.response, bound.classes, bound.form
         if isinstance(self.X, ChunkedRows):
-            return predicted_by_chunks(model, self.X, response=response, classes=classes, form=bound.form)
+            return predicted_by_chunks(model, self.X, response=response, classes=classes, form=form)
+        self.try_out([model], X_train)
         return attempt(
             lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
         )
 
-    def predicted_by_both(self, pair: Sequence[Any]) -> NDArray[Any] | None:
+    def predicted_by_both(self, pair: Sequence[Any], X_train: Any = None) -> NDArray[Any] | None:
         """What two models predict, one after the other; None if one of them fails."""
+        self.try_out(pair, X_train)
         both = [self.predicted(model) for model in pair]
         found = [one for one in both if one is not None]
         return np.stack(found) if len(found) == len(both) else None

@@ -80,7 +80,8 @@ class Questions(Guarding):
         Halted
             If a budget has run out and the question is new.
         InputError
-            If the input does not fit; nothing was asked and nothing was charged.
+            If the input does not fit, or the model fails in the same way on made-up rows with the holdout's columns and
+            on the first of X_train; nothing was asked and nothing was charged.
         ModelError
             If the model fails on the holdout, or `X_train` holds rows of it, more than chance explains. That is a fact
             about the holdout: it takes a charge.

@@ -80,6 +80,11 @@ class Recorded:
             refuse(state)
         return True
 
+    def has_failed(self, question: bytes) -> bool:
+        """Whether a question was asked before, and the model or metric failed."""
+        row = self._ledger.find(question)
+        return row is not None and failed(row)
+
     def needs_rows_of_batch(
         self,
         kind: Check,

@@ -15,7 +15,7 @@ from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -170,13 +170,18 @@ class Voluntary(Asking):
 
     @sealed
     def _choose_models(self, models: list[Any], priors: Any, name: str) -> Choice:
+        checked_names([name], 1)  # before the rows are read
         stated = self._stated_priors(priors, len(models))
         units = self._ways.reveal.grid_units(stated).tolist()
         digests = [
             self._model_question(model, unit, b"choose") for model, unit in zip(models, units, strict=True)
         ]
-        measured = self._sampled_to_choose(map(self._holdout.predicted, models), digests)
+        measured = self._sampled_to_choose(self._each_predicted(models), digests)
         return self._chosen(measured, stated, digests, name)
+
+    def _each_predicted(self, models: list[Any]) -> Iterator[NDArray[Any] | None]:
+        self._holdout.try_out(models)
+        yield from map(self._holdout.predicted, models)
 
     @sealed
     def choose_predictions(self, predictions: Any, priors: Any, *, name: str = "") -> Choice:
@@ -201,6 +206,7 @@ class Voluntary(Asking):
             As for :meth:`choose`.
         """
         prepared = self._holdout.bound.prepare_many(predictions)
+        checked_names([name], 1)  # before the rows are read
         stated = self._stated_priors(priors, len(prepared))
         digests = [
             self._content.question(one, unit, b"choose")

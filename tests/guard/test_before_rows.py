@@ -3,51 +3,11 @@
 import numpy as np
 import pytest
 from cases import for_each
+from guard.counting import ROWS, Counting, Failing, predictions
 
-from reusable_holdout import BudgetError, Halted, InputError, Metric, ModelError, ReusableHoldout
+from reusable_holdout import BudgetError, Halted, InputError, ModelError, ReusableHoldout
 
-ROWS = 2_000
 SETTINGS = {"charges": 2, "threshold": 0.1, "noise_scale": 0.0, "estimate": 0.7, "seed": 1}
-
-
-class Counting:
-    """A metric and models that note when they are used."""
-
-    def __init__(self):
-        self.measured = self.predicted = 0
-
-    def loss(self, y_true, y_pred):
-        self.measured += 1
-        return (np.asarray(y_true) != np.asarray(y_pred)).astype(float)
-
-    def model(self, share=0.7):
-        return Counted(self, share)
-
-    @property
-    def used(self):
-        return self.measured + self.predicted
-
-
-class Counted:
-    """Predicts ones, but for a share of the rows."""
-
-    def __init__(self, counting, share):
-        self.counting, self.share = counting, share
-
-    def predict(self, X):
-        self.counting.predicted += 1
-        return (np.arange(len(X)) >= self.share * len(X)).astype(int)
-
-    def __getstate__(self):  # what it is: who counts is no part of it
-        return {"share": self.share}
-
-
-class Failing(Counted):
-    """Fails on whatever rows."""
-
-    def predict(self, X):
-        super().predict(X)
-        raise ValueError("of the rows")
 
 
 @pytest.fixture
@@ -57,10 +17,7 @@ def counting():
 
 @pytest.fixture
 def make(counting):
-    metric = Metric(
-        name="own", greater_is_better=False, lower=0.0, upper=1.0, family="binomial", response="labels",
-        loss=counting.loss,
-    )  # fmt: skip
+    metric = counting.metric()
 
     def make(queries=40, **changes):
         y = (np.arange(ROWS) >= 0.5 * ROWS).astype(int)
@@ -71,10 +28,6 @@ def make(counting):
         return guard
 
     return make
-
-
-def predictions(share):
-    return (np.arange(ROWS) >= share * ROWS).astype(int)
 
 
 def ask(guard, counting, share, way):

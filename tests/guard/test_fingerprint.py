@@ -1,6 +1,11 @@
 """A model's fingerprint is its content, wherever it was fitted."""
 
+import mmap
 import pickle
+import socket
+import threading
+from collections import deque
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -56,8 +61,10 @@ def test_a_journey_changes_nothing_and_a_parameter_does(model):
 def test_random_fits_and_what_cannot_be_pickled_are_different_each_time():
     forest = RandomForestClassifier(3)
     assert fingerprint(fit(clone(forest))) != fingerprint(fit(clone(forest)))
-    local = make_pipeline(FunctionTransformer(lambda X: X), LogisticRegression())
-    assert fingerprint(local) != fingerprint(local)
+    with Path(__file__).open("rb") as file, mmap.mmap(-1, 8) as mapped, socket.socket() as network:
+        for held in (file, mapped, network, threading.Lock(), (one for one in ""), memoryview(b"")):
+            local = make_pipeline(FunctionTransformer(held), LogisticRegression())
+            assert fingerprint(local) != fingerprint(local)
 
 
 def test_values_are_told_apart():
@@ -68,6 +75,8 @@ def test_values_are_told_apart():
         *([], (), {}, set(), [1], (1,), {1: 1}, {1}, frozenset({1}), [[1], 2], [1, [2]]),
         *(np.array([1, 2]), np.array([[1, 2]]), np.array([1.0, 2.0]), np.array([1, None]), np.array(["a"])),
         *(np.zeros(1, dtype=[("a", "i1"), ("b", "i8")]), np.zeros(1, dtype=[("a", "i1")])),
+        *([deque([1]), deque([2])], [deque([1, deque()]), 2], np.ma.array([1, 2], mask=[True, False])),
+        *(np.ma.array([1, 2]), np.array([[1], [2]], dtype=object)),
         *(int, len, np.abs, cycle, {"a": 1, "b": 2}, {"a": 2, "b": 1}, float("nan")),
     ]
     assert len({fingerprint(value) for value in values}) == len(values)

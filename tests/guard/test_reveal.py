@@ -43,7 +43,7 @@ class Crashing:
     """A model that fails on the holdout."""
 
     def predict(self, X):
-        raise RuntimeError
+        raise RuntimeError(len(X))
 
 
 def fragile():

@@ -631,7 +631,7 @@ def test_a_score_on_its_way_from_a_worker_is_noise_to_others(make_guard, data):
     guard = make_guard()
     model = LogisticRegression().fit(*data)
     score = guard._sampled(guard._ways.policy, guard._holdout.predicted(model))
-    concealed = [question_of(model, guard).score for _ in range(2)]
+    concealed = [question_of(model, guard, 0.5).score for _ in range(2)]
     assert concealed[0] != concealed[1]
     assert all(guard._content.reveal(one).tolist() == [score] for one in concealed)
     assert not any(score.to_bytes(8, order) in one for one in concealed for order in ("little", "big"))

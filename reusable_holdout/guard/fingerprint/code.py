@@ -1,0 +1,223 @@
+"""Classes, functions and modules: by name and version if they are installed, by what they do if they are the user's."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import sys
+import types
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from reusable_holdout.guard.fingerprint.bytecode import bytecode
+from reusable_holdout.guard.fingerprint.origin import edition, home_of, is_found
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.fingerprint.bytecode import Bytecode
+
+__all__ = ["OfCode"]
+
+_NOT_DONE = {  # what a class says about itself, and what each process makes anew
+    *("__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"),
+    *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
+    *("__abstractmethods__", "_abc_impl"),
+}
+_MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+
+
+class OfCode(ABC):
+    """Goes through what code is made of; each class, function and module once, a second time by its number."""
+
+    def __init__(self) -> None:
+        self._numbered: dict[int, tuple[int, Any]] = {}
+        self._editions: dict[str, str | None] = {}
+
+    @abstractmethod
+    def add(self, value: Any) -> None:
+        """Go on with a value of any kind."""
+
+    @abstractmethod
+    def say(self, text: str) -> None:
+        """Go on with some words of ours."""
+
+    @abstractmethod
+    def add_bytes(self, content: bytes) -> None:
+        """Go on with some bytes."""
+
+    def _is_known(self, value: Any) -> bool:
+        if id(value) in self._numbered:
+            self.say(f"number {self._numbered[id(value)][0]}")
+            return True
+        self._numbered[id(value)] = len(self._numbered), value  # kept, or its number could become another's
+        return False
+
+    def _edition(self, module: Any) -> str | None:
+        if not isinstance(module, str):
+            return None
+        top = module.partition(".")[0]
+        if top not in self._editions:
+            self._editions[top] = edition(top)
+        return self._editions[top]
+
+    def _is_named(self, value: Any) -> bool:
+        """Say what an installed thing is called; False if it is none, or is not found by its name."""
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+        installed = self._edition(module)
+        if installed is None or not (is_found(value, module, name) or _is_of_the_interpreter(value, module)):
+            return False
+        self.say(f"named {module} {name} of {installed}")
+        return True
+
+    # ---- functions
+
+    def _function(self, function: types.FunctionType) -> None:
+        own = self._edition(function.__globals__.get("__name__")) is None
+        if self._is_known(function) or (not own and self._is_named(function)):
+            return
+        done = bytecode(function.__code__)
+        self.say(f"function {function.__qualname__}")
+        self.add_bytes(done.digest)
+        for part in (function.__defaults__, function.__kwdefaults__, function.__dict__, list(done.texts)):
+            self.add(part)
+        for cell in function.__closure__ or ():
+            try:
+                inside = cell.cell_contents
+            except ValueError:
+                self.say("empty cell")
+            else:
+                self.add(inside)
+        home = home_of(function.__globals__, function.__code__.co_filename)
+        if home is None:
+            self._what_it_names(done, function.__globals__)
+        else:
+            self.say(f"names of {function.__globals__['__name__']} of {home}")
+
+    def _what_it_names(self, done: Bytecode, names: dict[str, Any]) -> None:
+        """Globals of the user's own code, and what it imports when it runs."""
+        for chain in done.reads:
+            first = chain[0]
+            self.say(f"global {'.'.join(chain) if first in names else first}")
+            if first == "__file__" and first in names:  # what lies beside it is to be read
+                self.add(Path(names[first]).parent)
+            elif first == "__name__":
+                continue
+            elif first in names:
+                self._along(names[first], chain[1:])
+            elif not hasattr(builtins, first):
+                self.say("missing")
+        for name, level, taken in done.imports:
+            package = names.get("__package__")
+            full = importlib.util.resolve_name("." * level + name, package) if level else name
+            self.say(f"import {full} {taken}")
+            module = sys.modules.get(full)
+            if self._edition(full) is not None:
+                self.say(str(self._edition(full)))
+            elif module is None:
+                self._not_yet_imported(full)
+            else:
+                for one in taken or ("",):
+                    self._along(module, (one,) if one and one != "*" else ())
+
+    def _along(self, value: Any, attributes: tuple[str, ...]) -> None:
+        """What is read of a module of the user's own: an attribute, or all of it."""
+        for attribute in attributes:
+            if not isinstance(value, types.ModuleType) or self._edition(value.__name__) is not None:
+                break
+            value = getattr(value, attribute)  # a part that is not imported yet is not known
+        self.add(value)
+
+    def _not_yet_imported(self, name: str) -> None:
+        """Refuse what the user's own module will bring; an installed one has a version when it is there.
+
+        Raises
+        ------
+        ImportError
+            If it is to be imported by the model itself: whatever that is, nothing of it is known.
+        """
+        if name.partition(".")[0] not in sys.stdlib_module_names:
+            raise ImportError(f"{name} is not imported yet")
+
+    # ---- modules
+
+    def _module(self, module: types.ModuleType) -> None:
+        if self._is_known(module):
+            return
+        installed = self._edition(module.__name__)
+        self.say(f"module {module.__name__ if installed else ''} of {installed}")
+        if installed is None:
+            file = getattr(module, "__file__", None)
+            if file is not None and not file.endswith((".py", ".pyc")):
+                raise TypeError("compiled code of the user's own cannot be read")
+            for name, value in sorted(vars(module).items()):
+                if not (name.startswith("__") and name.endswith("__")):
+                    self.say(f"global {name}")
+                    self.add(value)
+
+    # ---- classes
+
+    def _class(self, made: type) -> None:
+        if self._is_known(made):
+            return
+        if self._is_named(made):
+            self._what_was_put_into(made)
+            return
+        self.say(f"class {made.__qualname__}")
+        self.add(type(made))
+        self.add(made.__bases__)
+        for name, value in sorted(vars(made).items()):
+            if name not in _NOT_DONE:
+                self.say(f"attribute {name}")
+                self._attribute(made, value)
+        self.say("end of class")
+
+    def _attribute(self, made: type, value: Any) -> None:
+        if isinstance(value, _SLOTS):
+            self.say("slot")
+        elif isinstance(value, _COMPILED) and value.__objclass__ is made:
+            raise TypeError("compiled code of the user's own cannot be read")
+        else:
+            self.add(value)
+
+    def _what_was_put_into(self, made: type) -> None:
+        """Functions of the user's own that took the place of an installed class's methods."""
+        for one in made.__mro__:
+            for name, value in vars(one).items():
+                if isinstance(value, types.FunctionType) and (
+                    self._edition(value.__globals__.get("__name__")) is None
+                    and home_of(value.__globals__, value.__code__.co_filename) is None
+                ):
+                    self.say(f"attribute {name} of {one.__qualname__}")
+                    self.add(value)
+
+    # ---- what stands around functions
+
+    def _is_wrapping(self, value: Any) -> bool:
+        """Go on with what a property or another wrapper holds; False if it is none."""
+        inside: list[Any]
+        if isinstance(value, property):
+            inside = [value.fget, value.fset, value.fdel]
+        elif isinstance(value, staticmethod | classmethod):
+            inside = [value.__func__]
+        elif type(value).__name__ == "cached_property" and self._edition(type(value).__module__):
+            inside = [cast("Any", value).func]
+        elif isinstance(value, types.MappingProxyType):
+            inside = [dict(value)]
+        elif isinstance(value, _COMPILED + _SLOTS):
+            self.say(value.__name__)
+            inside = [value.__objclass__]
+        elif isinstance(value, types.CodeType):
+            self.add_bytes(bytecode(value).digest)
+            inside = []
+        else:
+            return False
+        for one in (type(value), *inside):
+            self.add(one)
+        return True
+
+
+def _is_of_the_interpreter(value: Any, module: Any) -> bool:
+    """Whether it is a type of the interpreter's that has no name to find it by, such as that of functions."""
+    return isinstance(value, type) and module == "builtins" and not value.__flags__ & _MADE_AT_RUN_TIME

@@ -1,0 +1,258 @@
+"""What fails on whatever rows is refused, free, by public facts alone; what works on the rows is never in the way."""
+
+import contextlib
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from cases import for_each
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from reusable_holdout import InputError, ModelError, ReusableHoldout
+from reusable_holdout.guard.stand_ins import made_like
+
+ROWS = 1_000
+WISH = {
+    "queries": 40,
+    "charges": 3,
+    "reveals": 2,
+    "choices": [1],
+    "estimate": 0.7,
+    "seed": 1,
+    "vacuous": True,
+}
+
+
+def frame(seed=0, rows=ROWS):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, rows),
+            "income": rng.lognormal(size=rows),
+            "city": rng.choice(["Bonn", "Ulm", "Kiel"], rows),
+            "kind": pd.Categorical(rng.choice(["x", "y"], rows)),
+        }
+    )
+
+
+def labels(rows=ROWS):
+    return np.arange(rows) % 2
+
+
+def guard_of(X, y=None, **changes):
+    return ReusableHoldout(X, labels() if y is None else y, **{**WISH, **changes})
+
+
+def pipeline():
+    columns = ColumnTransformer(
+        [
+            ("words", OneHotEncoder(), ["city", "kind"]),
+            ("numbers", StandardScaler(), ["age", "income"]),
+        ]
+    )
+    return make_pipeline(columns, LogisticRegression())
+
+
+class Predicting:
+    """Does as it is told, with the rows; notes those that it was given."""
+
+    def __init__(self, does):
+        self.does, self.given = does, []
+
+    def predict(self, X):
+        self.given.append(len(X))
+        return self.does(X)
+
+    def __reduce__(self):
+        return Predicting, (self.does,)
+
+
+def raises(error):
+    def does(X):
+        raise error(X)
+
+    return does
+
+
+def booster(X):
+    raise TypeError("Expecting data to be a DMatrix object, got: ", type(X))
+
+
+# ---- refused
+
+
+@for_each(
+    ("does", "words"),
+    [
+        (booster, "TypeError: .*DMatrix"),
+        (raises(lambda _: AttributeError("no attribute 'handle'")), "AttributeError: no attribute 'handle'"),
+        (raises(lambda X: RuntimeError(f"object at {hex(id(X))}")), "RuntimeError: object at 0x"),
+        (lambda _: None, "InputError"),
+        (lambda X: np.full(len(X), 7), "InputError: predicted labels must be among the classes"),
+        (lambda X: X["no such column"], "IndexError"),
+        (raises(lambda _: SystemExit(3)), "SystemExit: 3"),
+    ],
+)
+def test_what_fails_alike_on_whatever_rows_is_refused_in_its_own_words(does, words):
+    guard, model = guard_of(np.zeros((ROWS, 3))), Predicting(does)
+    for ask in (
+        lambda: guard.evaluate(model, prior=0.5),
+        lambda: guard.reveal(model, prior=0.5),
+        lambda: guard.choose([model], [0.5]),
+        lambda: guard.final(model),
+    ):
+        with pytest.raises(InputError, match=f"(?s)with {words}.*nothing was charged") as caught:
+            ask()
+        assert caught.value.__cause__ is None  # its frames hold what they hold
+    assert ROWS not in model.given
+    assert (guard.answered, guard.charges_left) == (0, 3)
+
+
+def test_columns_that_the_holdout_does_not_have_cost_nothing():
+    train = frame(1)
+    guard = guard_of(frame().rename(columns={"income": "salary"}))
+    model = pipeline().fit(train, labels())
+    with pytest.raises(InputError, match=r"columns are missing: .'income'"):
+        guard.evaluate(model, prior=0.5)
+    with pytest.raises(InputError, match="columns are missing"):  # rows of other columns are no stand-ins
+        guard.evaluate(model, train, labels(), prior=0.5)
+    named = LogisticRegression().fit(train[["age", "income"]], labels())
+    with pytest.raises(InputError, match="feature names"):
+        guard_of(frame()[["income", "age"]]).evaluate(named, prior=0.5)
+    assert guard.answered == 0
+
+
+# ---- let through
+
+
+@for_each("wrap", [lambda X: X, lambda X: pl.from_pandas(X.astype({"kind": str}))], ids=["pandas", "polars"])
+def test_categories_that_made_up_rows_do_not_have_are_no_reason_to_refuse(wrap):
+    train, guard = wrap(frame(1)), guard_of(wrap(frame()))
+    model = pipeline().fit(train, labels())  # an unknown city is an error
+    assert not guard.evaluate(model, prior=0.5).charged
+
+
+def test_a_model_that_fails_by_values_goes_on_to_the_rows_and_pays():
+    guard = guard_of(np.full((ROWS, 2), 5.0))
+
+    def wants_fives(X):
+        if not (np.asarray(X) == 5).all():
+            raise ValueError(f"not five: {np.asarray(X)[0, 0]}")
+        return np.ones(len(X), dtype=int)
+
+    assert guard.evaluate(Predicting(wants_fives), prior=0.5).value == 0.5
+    other = Predicting(raises(lambda X: ValueError(f"of {len(X)} rows")))
+    with pytest.raises(ModelError, match="one charge"):
+        guard.evaluate(other, prior=0.5)
+    assert other.given[-1] == ROWS
+
+
+def test_training_rows_decide_where_made_up_ones_mislead():
+    def fussy(X):
+        if not (np.asarray(X) == 5).all():
+            raise ValueError("outside the range of the training rows")
+        return np.ones(len(X), dtype=int)
+
+    guard, five = guard_of(np.full((ROWS, 2), 5.0)), np.full((10, 2), 5.0)
+    with pytest.raises(InputError, match="pass X_train and y_train"):
+        guard.evaluate(Predicting(fussy), prior=0.5)
+    assert guard.evaluate(Predicting(fussy), five, labels(10), prior=0.5).value == 0.5
+    assert guard.reveal(Predicting(fussy), five, labels(10), prior=0.5).low < 0.5
+    assert guard.compare(Predicting(fussy), Predicting(fussy), five, labels(10), prior=0.0).value == 0.0
+
+
+@for_each(
+    "X",
+    [
+        scipy.sparse.csr_array(np.eye(ROWS, 3)),
+        scipy.sparse.coo_matrix(np.eye(ROWS, 3)),
+        np.zeros((ROWS, 3), np.float32),
+        np.zeros((ROWS, 3), np.uint8),
+        np.zeros((ROWS, 3), bool),
+        np.zeros((ROWS, 3)).tolist(),
+        frame()[["age", "income"]].astype({"age": "Int64", "income": "Float32"}),
+        pl.from_pandas(frame()[["age", "income"]]).cast({"age": pl.Int16}),
+    ],
+    ids=lambda X: type(X).__name__,
+)
+def test_models_of_every_container_are_asked(X):
+    model = LogisticRegression().fit(X, labels())
+    assert guard_of(X).evaluate(model, prior=0.5).query == 1
+
+
+def test_words_alone_are_rows_too():
+    words = np.array(["one two", "three"] * (ROWS // 2), dtype=object)
+    model = Predicting(lambda X: np.array([len(one.split()) % 2 for one in X]))
+    for X in (words, words.tolist(), pd.Series(words, name="text")):
+        assert guard_of(X).evaluate(model, prior=0.5).query == 1
+
+
+# ---- what it is tried on
+
+
+@for_each(
+    ("one", "other"),
+    [
+        (frame(0), frame(5)),
+        (frame(0), frame(0).assign(age=frame(0)["age"].where(frame(0)["age"] > 20))),  # one is missing
+        (frame(0), frame(0).assign(kind=pd.Categorical(["secret"] * ROWS))),
+        (np.array([["a", "b"]] * ROWS), np.array([["a", "a secret"]] * ROWS)),  # the longest word
+        (np.zeros((ROWS, 2)), np.ones((ROWS, 2), dtype=int)),
+        (pl.from_pandas(frame(0)[["age", "city"]]), pl.from_pandas(frame(5)[["age", "city"]])),
+    ],
+)
+def test_stand_ins_hold_nothing_of_the_holdouts_values(one, other):
+    made, again = list(made_like(one, None)), list(made_like(other, None))
+    assert len(made) == 4
+    for first, second in zip(made, again, strict=True):
+        assert first is not None
+        assert type(first) is type(second) is type(one)
+        assert repr(first) == repr(second)
+        assert str(getattr(first, "dtypes", getattr(first, "dtype", ""))) == str(
+            getattr(second, "dtypes", getattr(second, "dtype", ""))
+        )
+    assert not any("secret" in repr(two) for two in again)
+
+
+def test_a_model_that_has_read_the_rows_does_not_speak_of_them_on_made_up_ones():
+    kept = []
+
+    def remembers(X):
+        kept.append(np.asarray(X)[0, 0])
+        if len(kept) > 2:
+            raise ValueError(f"first row was {kept[1]}")
+        return np.ones(len(X), dtype=int)
+
+    guard, model = guard_of(np.full((ROWS, 2), 271828.0)), Predicting(remembers)
+    guard.evaluate(model, prior=0.5)
+    with pytest.raises(ModelError) as caught:
+        guard.evaluate(model, prior=0.51)
+    assert "271828" not in str(caught.value)
+
+
+def test_of_one_make_one_is_tried_and_of_another_function_another():
+    guard, tried = guard_of(np.zeros((ROWS, 2))), []
+
+    def noted(X):
+        tried.append(len(X))
+        return X
+
+    for shift in range(3):
+        steps = make_pipeline(FunctionTransformer(noted), LinearRegression())
+        steps.fit(np.eye(2), [shift, shift])
+        with contextlib.suppress(ModelError):  # numbers are no classes
+            guard.evaluate(steps, prior=0.5)
+    assert sorted(tried)[:4] == [2, 2, 2, 3]  # three fits, and one trial
+
+
+def test_a_type_that_cannot_be_made_up_is_no_reason_to_refuse():
+    spans = pd.DataFrame({"span": pd.interval_range(0, ROWS)})
+    assert list(made_like(spans, None)) == [None] * 4
+    assert list(made_like(object(), None)) == [None] * 4
+    model = Predicting(lambda X: np.ones(len(X), dtype=int))
+    assert guard_of(spans).evaluate(model, prior=0.5).value == 0.5
