@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
-from reusable_holdout.guard.chance import Copies, by_chance
+from reusable_holdout.guard.chance import OWNERS, Copies, by_chance
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.known_rows import (
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Overlap", "OwnedRows", "looked_through", "sealed_fresh"]
 
 Overlap = Literal["refuse", "allow"]
-_ERROR = 0.01  # of refusing rows that are fresh, at most, where rows repeat
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
     'take them out of one of the two (and train again), or pass overlap="allow" to insist: then no promise holds'
@@ -246,7 +245,7 @@ def _check_none(common: int, rows: int, words: str, nothing: str) -> None:
 
 
 def _check_few(common: int, fresh: Copies, known: Copies, words: str, nothing: str) -> None:
-    most = by_chance(fresh, known, error=_ERROR, tells=True)
+    most = by_chance(fresh, known, OWNERS)
     if common > most:
         explained = (
             f"by their features, and chance explains {most:,} at most, as often as rows repeat in the two tables"

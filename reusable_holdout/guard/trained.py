@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chance import by_chance
+from reusable_holdout.guard.chance import ANALYSTS, by_chance
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.known_rows import comparable_names
 from reusable_holdout.guard.row_sets import ordered_rows
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.row_sets import RowSet
 
 __all__ = ["TrainedOn"]
-
-_ERROR = 1e-6  # of a charge for rows that are fresh, at most
 
 
 class TrainedOn:
@@ -51,7 +49,7 @@ class TrainedOn:
         if rows is None or not rows.rows:
             return False
         own = self._holdout.row_set
-        return own.common(rows) > by_chance(own.copies, rows.copies, error=_ERROR, tells=False)
+        return own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
 
     def _rows_of(self, X_train: Any) -> RowSet | None:
         last = self._last
