@@ -149,6 +149,10 @@ def _check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
             f"training= must be ids where the guard has no features; got a table; {nothing}; pass the ids of what was "
             "trained on, and ids= with the holdout's"
         )
+    if not shape[0]:
+        raise InputError(
+            f"training= must hold rows; got none; {nothing}; leave it out if nothing was trained"
+        )
     rows = ordered_rows(table, _names_beside(table, X, nothing))
     features = known.holdout.row_set
     _check_few(features.common(rows), features.copies, rows.copies, _TRAINING, nothing)

@@ -115,11 +115,12 @@ def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
 def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.uint64], float]:
     """What :class:`RowSet` is made of: a number for each row of a table, shape (rows,), and bits."""
     words, bits = Words(), 0.0
-    found: list[NDArray[np.uint64]] = []
+    found = [np.zeros(0, dtype=np.uint64)]
     for chunk in X.chunks() if isinstance(X, ChunkedRows) else [X]:
-        rows = canonical_csr(chunk) if hasattr(chunk, "tocsr") else chunk
-        bits = bits if found else _bits(rows, words, order)
-        found.append(mixed(_sums(rows, words, order)))
+        if _length(chunk):
+            rows = canonical_csr(chunk) if hasattr(chunk, "tocsr") else chunk
+            bits = bits or _bits(rows, words, order)
+            found.append(mixed(_sums(rows, words, order)))
     return np.concatenate(found), bits
 
 

@@ -160,6 +160,7 @@ class TestIds:
             r"features alone; got rows of shape \(3,\), the holdout's are \(4,\); nothing",
         ),
         ({"training": [[1, 2, 3, 4], [1]]}, r"rows of one length"),
+        ({"training": TRAIN[:0]}, r"training= must hold rows; got none; nothing was made"),
         ({"training": "train.csv"}, r"training= must be data, not where they lie"),
         ({"X": None, "training": TRAIN}, r"must be ids where the guard has no features; got a table"),
         ({"X": frame(HELD), "training": frame(TRAIN, list("abcx"))}, r"1 of the columns have other names"),

@@ -11,6 +11,7 @@ from cases import for_each
 
 from reusable_holdout import HandleError
 from reusable_holdout.guard.chance import ANALYSTS, OWNERS, Copies, Rule, by_chance
+from reusable_holdout.guard.chunks.dask_rows import DaskRows
 from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows, rows_of_table
 
 RNG = np.random.default_rng(0)
@@ -44,6 +45,13 @@ def test_equal_rows_are_the_same_in_every_form(form):
 )
 def test_columns_with_names_have_no_order(frame):
     assert named(FRAME).common(named(frame)) == 500
+
+
+def test_chunks_may_be_empty():
+    da = pytest.importorskip("dask.array")
+    lazy = da.concatenate([da.from_array(TABLE[:0]), da.from_array(TABLE, chunks=200)])
+    cut = DaskRows(lazy.rechunk(((0, 300, 0, 200), (4,))))
+    assert rows_of_table(cut).common(rows_of_table(TABLE)) == 500
 
 
 def test_columns_without_names_have_one():
@@ -134,3 +142,26 @@ def test_a_lower_error_lets_more_pass():
     ]
     assert found == sorted(found)
     assert found[0] < found[1] < found[2]
+
+
+@for_each(
+    ("table", "tells"),
+    [
+        (RNG.normal(size=(1_000, 3)), True),
+        (RNG.normal(size=(1_000, 1)), False),  # one column, of which a sample shows no more than 19 bits
+        (RNG.integers(0, 30, size=(1_000, 4)), False),
+        (RNG.integers(0, 30, size=(1_000, 12)), True),
+        (np.repeat(RNG.normal(size=(10, 3)), 100, axis=0), False),
+        (scipy.sparse.csr_array(RNG.normal(size=(1_000, 3))), True),
+        (scipy.sparse.random_array((1_000, 30_000), density=0.002, rng=np.random.default_rng(0)), True),
+        (scipy.sparse.random_array((1_000, 30_000), density=0.00002, rng=np.random.default_rng(0)), False),
+        (
+            pd.DataFrame({"text": RNG.integers(0, 9, 1_000).astype(str), "number": RNG.normal(size=1_000)}),
+            False,
+        ),
+    ],
+)
+def test_one_row_in_both_is_too_many_only_where_columns_leave_room_for_it(table, tells):
+    bits = rows_of_table(table).copies.bits
+    none = Copies(1_000, 0, bits), Copies(1_000, 0)
+    assert (by_chance(*none, OWNERS) == 0) == tells
