@@ -9,9 +9,13 @@ twice is split more evenly, and varies less.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
-__all__ = ["Copies", "by_chance"]
+__all__ = ["ANALYSTS", "OWNERS", "Copies", "Rule", "by_chance"]
+
+
+_SPARE = 20.0  # bits, for columns do know of one another
 
 
 class Copies(NamedTuple):
@@ -22,38 +26,62 @@ class Copies(NamedTuple):
     rows : int
     repeated : int
         Rows that are equal to another one of the table.
+    bits : float
+        By how many bits two rows differ: two in as many were equal, if columns knew nothing of one another.
     """
 
     rows: int
     repeated: int
+    bits: float = 0.0
 
 
-def by_chance(fresh: Copies, known: Copies, *, error: float, tells: bool) -> int:
+class Rule(NamedTuple):
+    """When rows in common are no chance.
+
+    Attributes
+    ----------
+    error : float
+        Probability of more than chance explains, at most.
+    tells : bool
+        Whether rows that repeat in neither table, and have bits to spare, are taken to be no two the same: then chance
+        explains none.
+    """
+
+    error: float
+    tells: bool
+
+
+OWNERS = Rule(error=0.01, tells=True)
+"""Who is refused wrongly looks, and insists."""
+ANALYSTS = Rule(error=1e-6, tells=False)
+"""Who is refused wrongly has paid a charge."""
+
+
+def by_chance(fresh: Copies, known: Copies, rule: Rule) -> int:
     """Most rows that a table has in common with another one by chance.
 
     Parameters
     ----------
     fresh, known : Copies
         Independent of each other.
-    error : float
-        Probability of more than that, at most.
-    tells : bool
-        Whether rows that never repeat in either table are taken to be no two the same: then none agree.
+    rule : Rule
 
     Examples
     --------
     >>> adult = Copies(rows=6_512, repeated=6), Copies(rows=26_049, repeated=36)
-    >>> by_chance(*adult, error=0.01, tells=True)
+    >>> by_chance(*adult, OWNERS)
     20
-    >>> by_chance(Copies(1_000, 0), Copies(4_000, 0), error=0.01, tells=True)
-    0
+    >>> [by_chance(Copies(1_000, 0, bits), Copies(4_000, 0), OWNERS) for bits in (60.0, 30.0)]
+    [0, 4]
     """
-    if tells and not fresh.repeated and not known.repeated:
-        return 0
+    if rule.tells and not fresh.repeated and not known.repeated:
+        pairs = math.log2(fresh.rows) + math.log2(known.rows)
+        if fresh.bits >= pairs + _SPARE:
+            return 0
     ratio = fresh.rows / known.rows
-    most = _quantile(known.repeated, ratio, error)
+    most = _quantile(known.repeated, ratio, rule.error)
     if fresh.rows > known.rows:  # it shows rare copies that the smaller one has no room for
-        most = max(most, _quantile(fresh.repeated, 1.0 / ratio, error))
+        most = max(most, _quantile(fresh.repeated, 1.0 / ratio, rule.error))
     return min(most, fresh.rows, known.rows)
 
 

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData
 
 __all__ = [
-    "IDS",
     "KnownRows",
     "Names",
     "Sealed",
+    "are_ids",
     "by_name",
     "comparable_names",
     "names_of",
     "secret_of",
 ]
 
-IDS, _FEATURES, _BY_NAME = "ids", "features", "features by name"
+_IDS, _FEATURES, _BY_NAME = "ids", "features", "features by name"
 
 
 class Names(NamedTuple):
@@ -41,6 +41,11 @@ class Names(NamedTuple):
 
     kind: str
     rows: RowSet
+
+    @property
+    def part(self) -> str:
+        """What the part of a ledger is called that keeps them."""
+        return f"{_IDS} of {self.kind}"
 
 
 class KnownRows:
@@ -96,7 +101,7 @@ class KnownRows:
         """
         sets = {} if features is None else {_BY_NAME if by_name else _FEATURES: features}
         if self.ids is not None:
-            sets[IDS] = self.ids.rows
+            sets[self.ids.part] = self.ids.rows
         texts = {part: rows.text(secret_of(key, epoch, part)) for part, rows in sets.items()}
         digests = {part: hashlib.sha256(text).hexdigest() for part, text in texts.items()}
         return Sealed(digests, b"".join(texts.values()))
@@ -131,6 +136,11 @@ class Sealed(NamedTuple):
 def secret_of(key: bytes, epoch: int, part: str) -> bytes:
     """Secret of the numbers of one epoch's rows: which rows two epochs share is told by none of both."""
     return hashlib.blake2b(f"{part} of epoch {epoch}".encode(), key=key, digest_size=32).digest()
+
+
+def are_ids(part: str) -> bool:
+    """Whether a part is of ids."""
+    return part.startswith(_IDS)
 
 
 def by_name(part: str) -> bool:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
-from reusable_holdout.guard.chance import Copies, by_chance
+from reusable_holdout.guard.chance import OWNERS, Copies, by_chance
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.known_rows import (
-    IDS,
     KnownRows,
     Sealed,
+    are_ids,
     by_name,
     comparable_names,
     names_of,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Overlap", "OwnedRows", "looked_through", "sealed_fresh"]
 
 Overlap = Literal["refuse", "allow"]
-_ERROR = 0.01  # of refusing rows that are fresh, at most, where rows repeat
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
     'take them out of one of the two (and train again), or pass overlap="allow" to insist: then no promise holds'
@@ -77,7 +76,7 @@ class OwnedRows(NamedTuple):
             problem = f"overlap must be {stored.overlap!r}, as when the ledger was made; got {self.overlap!r}"
         elif self.named:
             digests = self.known.sealed(key, stored.epoch, None, by_name=False).digests
-            if digests[IDS] != stored.known_rows.get(IDS):
+            if not digests.items() <= stored.known_rows.items():
                 problem = (
                     "ids= must be those the ledger was made with; they are others, or it was made without"
                 )
@@ -150,6 +149,10 @@ def _check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
             f"training= must be ids where the guard has no features; got a table; {nothing}; pass the ids of what was "
             "trained on, and ids= with the holdout's"
         )
+    if not shape[0]:
+        raise InputError(
+            f"training= must hold rows; got none; {nothing}; leave it out if nothing was trained"
+        )
     rows = ordered_rows(table, _names_beside(table, X, nothing))
     features = known.holdout.row_set
     _check_few(features.common(rows), features.copies, rows.copies, _TRAINING, nothing)
@@ -198,7 +201,7 @@ def _features_as_before(holdout: PrivateData, ledger: Ledger, beside: Any) -> tu
     if holdout.X is None:
         return None, False
     names = column_names(holdout.X)
-    before = (by_name(part) for one in _epochs(ledger) for part in one.known_rows if part != IDS)
+    before = (by_name(part) for one in _epochs(ledger) for part in one.known_rows if not are_ids(part))
     named = next(before, names is not None)
     if named == (names is not None):
         return holdout.row_set, named
@@ -219,14 +222,15 @@ def _check_fresh(
             )
         words = _RELEASED.replace("{epoch}", str(epoch.epoch))
         secrets = {part: secret_of(key, epoch.epoch, part) for part in parts}
-        if IDS in parts:
-            if known.ids is None:
+        ids = next(filter(are_ids, parts), None)
+        if ids is not None:
+            if known.ids is None or known.ids.part != ids:
                 raise InputError(
-                    f"the next rows must come with ids, as those of epoch {epoch.epoch} did; got none; {nothing}; pass "
-                    "ids="
+                    f"the next rows must come with {ids}, as those of epoch {epoch.epoch} did; got "
+                    f"{'none' if known.ids is None else known.ids.kind}; {nothing}; pass such ids="
                 )
             rows = known.ids.rows
-            _check_none(rows.common_with(parts[IDS], secrets[IDS]), rows.rows, words, nothing)
+            _check_none(rows.common_with(parts[ids], secrets[ids]), rows.rows, words, nothing)
             continue
         for part, text in parts.items():
             if features is not None and by_name(part) == named:
@@ -246,11 +250,11 @@ def _check_none(common: int, rows: int, words: str, nothing: str) -> None:
 
 
 def _check_few(common: int, fresh: Copies, known: Copies, words: str, nothing: str) -> None:
-    most = by_chance(fresh, known, error=_ERROR, tells=True)
+    most = by_chance(fresh, known, OWNERS)
     if common > most:
         explained = (
-            f"by their features, and chance explains {most:,} at most, as often as rows repeat in the two tables"
-            if fresh.repeated or known.repeated
+            f"by their features, and chance explains {most:,} at most, by how often rows repeat in the two tables"
+            if most
             else "by their features, and no rows repeat within the two tables, so chance explains none"
         )
         told = words.format(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["RowSet", "column_names", "names_in", "ordered_rows", "rows_of_table", "width_of"]
+__all__ = ["RowSet", "column_names", "names_in", "ordered_rows", "row_hashes", "rows_of_table", "width_of"]
 
 _PLACE = 0xD1B54A32D192ED03
+_SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
 _HEAD = 8  # bytes of a text of numbers before those of the rows
 
 
@@ -32,6 +34,8 @@ class RowSet:
     ----------
     hashes : numpy.ndarray of uint64 of shape (rows,)
         Equal for equal rows, and to 64 bits for no others.
+    bits : float
+        Of :class:`Copies`.
 
     Attributes
     ----------
@@ -45,10 +49,10 @@ class RowSet:
     (2, 1)
     """
 
-    def __init__(self, hashes: NDArray[np.uint64]) -> None:
+    def __init__(self, hashes: NDArray[np.uint64], bits: float = 0.0) -> None:
         self._values, self._times = np.unique(hashes, return_counts=True)
         self.rows = len(hashes)
-        self.copies = Copies(self.rows, int(self._times[self._times > 1].sum()))
+        self.copies = Copies(self.rows, int(self._times[self._times > 1].sum()), bits)
 
     def __repr__(self) -> str:
         return "<rows>"
@@ -104,10 +108,20 @@ def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
     order : sequence of int, optional
         Places of the columns to take, in this order.
     """
-    words = Words()
-    chunks = X.chunks() if isinstance(X, ChunkedRows) else [X]
-    found = [mixed(_sums(chunk, words, order)) for chunk in chunks]
-    return RowSet(np.concatenate(found))
+    hashes, bits = row_hashes(X, order)
+    return RowSet(hashes, bits)
+
+
+def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.uint64], float]:
+    """What :class:`RowSet` is made of: a number for each row of a table, shape (rows,), and bits."""
+    words, bits = Words(), 0.0
+    found = [np.zeros(0, dtype=np.uint64)]
+    for chunk in X.chunks() if isinstance(X, ChunkedRows) else [X]:
+        if _length(chunk):
+            rows = canonical_csr(chunk) if hasattr(chunk, "tocsr") else chunk
+            bits = bits or _bits(rows, words, order)
+            found.append(mixed(_sums(rows, words, order)))
+    return np.concatenate(found), bits
 
 
 def ordered_rows(X: Any, names: tuple[str, ...] | None) -> RowSet:
@@ -144,9 +158,8 @@ def width_of(X: Any) -> tuple[int, ...]:
 def _sums(X: Any, words: Words, order: Sequence[int] | None) -> NDArray[np.uint64]:
     """Sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are the same."""
     if hasattr(X, "tocsr"):
-        matrix = canonical_csr(X)
-        return _sparse_sums(matrix if order is None else matrix[:, order], words)
-    sums = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), dtype=np.uint64)
+        return _sparse_sums(X if order is None else X[:, order].tocsr(), words)
+    sums = np.zeros(_length(X), dtype=np.uint64)
     place = 0
     for part in _columns(X, order):
         table = part.reshape(len(part), -1)
@@ -157,6 +170,36 @@ def _sums(X: Any, words: Words, order: Sequence[int] | None) -> NDArray[np.uint6
             )
         place += table.shape[1]
     return sums
+
+
+def _bits(X: Any, words: Words, order: Sequence[int] | None) -> float:
+    """Bits by which two rows differ, from all pairs of a sample; no more than are enough."""
+    count = min(_SAMPLE, _length(X))
+    places = np.random.default_rng(0).choice(_length(X), count, replace=False)
+    if hasattr(X, "tocsr"):
+        X = X[places]
+        if X.shape[1] > _MOST_COLUMNS:  # as if all that is not zero were the same
+            filled = np.bincount(X.indices, minlength=X.shape[1])
+            return float(_bits_of(np.stack([filled, count - filled]), count).sum())
+        X, places = X.toarray(), np.arange(count)
+    columns = (column for part in _columns(X, order) for column in part.reshape(len(part), -1).T)
+    bits = 0.0
+    for column in islice(columns, _MOST_COLUMNS):
+        _, times = np.unique(words.of(column[places]), return_counts=True)
+        bits += float(_bits_of(times, count))
+        if bits > _ENOUGH:
+            break
+    return bits
+
+
+def _bits_of(times: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Of columns of so many rows, from how often each value comes."""
+    equal, pairs = (times * (times - 1)).sum(axis=0) / 2.0, count * (count - 1) / 2.0
+    return np.asarray(np.log2(max(pairs, 1.0) / np.maximum(equal, 1.0)))
+
+
+def _length(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _sparse_sums(matrix: Any, words: Words) -> NDArray[np.uint64]:

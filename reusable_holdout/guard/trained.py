@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chance import by_chance
+from reusable_holdout.guard.chance import ANALYSTS, by_chance
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.known_rows import comparable_names
 from reusable_holdout.guard.row_sets import ordered_rows
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.row_sets import RowSet
 
 __all__ = ["TrainedOn"]
-
-_ERROR = 1e-6  # of a charge for rows that are fresh, at most
 
 
 class TrainedOn:
@@ -35,7 +33,7 @@ class TrainedOn:
 
     def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
         self._holdout, self._allowed = holdout, allowed
-        self._last: tuple[weakref.ref[Any], RowSet | None] | None = None  # loops ask with one table
+        self._last: tuple[weakref.ref[Any], bool] | None = None  # loops ask with one table
 
     def __repr__(self) -> str:
         return "<training rows>"
@@ -47,22 +45,20 @@ class TrainedOn:
         """
         if X_train is None or self._allowed or self._holdout.X is None:
             return False
-        rows = self._rows_of(X_train)
-        if rows is None or not rows.rows:
-            return False
-        own = self._holdout.row_set
-        return own.common(rows) > by_chance(own.copies, rows.copies, error=_ERROR, tells=False)
-
-    def _rows_of(self, X_train: Any) -> RowSet | None:
         last = self._last
         if last is not None and last[0]() is X_train:
             return last[1]
         rows = attempt(lambda: _compared(X_train, self._holdout.X))
+        found = rows is not None and self._shares(rows)
         try:
-            self._last = weakref.ref(X_train), rows
+            self._last = weakref.ref(X_train), found
         except TypeError:  # a list
             self._last = None
-        return rows
+        return found
+
+    def _shares(self, rows: RowSet) -> bool:
+        own = self._holdout.row_set
+        return own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
 
 
 def _compared(X_train: Any, X: Any) -> RowSet | None:

@@ -160,6 +160,7 @@ class TestIds:
             r"features alone; got rows of shape \(3,\), the holdout's are \(4,\); nothing",
         ),
         ({"training": [[1, 2, 3, 4], [1]]}, r"rows of one length"),
+        ({"training": TRAIN[:0]}, r"training= must hold rows; got none; nothing was made"),
         ({"training": "train.csv"}, r"training= must be data, not where they lie"),
         ({"X": None, "training": TRAIN}, r"must be ids where the guard has no features; got a table"),
         ({"X": frame(HELD), "training": frame(TRAIN, list("abcx"))}, r"1 of the columns have other names"),
@@ -203,9 +204,12 @@ class TestRotation:
         with pytest.raises(OverlapError, match=r"1 of its 600 rows are rows of epoch 1, by their ids"):
             guard.rotate(None, 1 - Y, ids=IDS[ROWS - 1 : 2 * ROWS - 1], early=True)
         with pytest.raises(
-            InputError, match=r"must come with ids, as those of epoch 1 did.*nothing was released"
+            InputError,
+            match=r"come with ids of text, as those of epoch 1 did; got none; nothing was released",
         ):
             guard.rotate(None, 1 - Y, early=True)
+        with pytest.raises(InputError, match=r"ids of text, as those of epoch 1 did; got numbers"):
+            guard.rotate(None, 1 - Y, ids=np.arange(ROWS), early=True)
         assert guard.rotate(None, 1 - Y, ids=IDS[ROWS : 2 * ROWS], early=True).guard.epoch == 2
 
     def test_judged_rows_are_known_by_their_names(self):
@@ -282,7 +286,7 @@ class TestTheLedger:
         make(ledger=ledger, ids=IDS[:ROWS]).rotate(SECOND, Y, ids=IDS[ROWS : 2 * ROWS], early=True)
         texts, configurations = self.kept(ledger)
         assert [len(text) for text in texts] == [2 * 8 * (ROWS + 1)] * 2
-        assert all(list(one.known_rows) == ["features", "ids"] for one in configurations)
+        assert all(list(one.known_rows) == ["features", "ids of text"] for one in configurations)
         assert verify(ledger).sound
 
     def test_which_rows_two_epochs_share_is_not_told_without_the_key(self, ledger):

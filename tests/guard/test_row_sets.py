@@ -10,7 +10,8 @@ import scipy.sparse
 from cases import for_each
 
 from reusable_holdout import HandleError
-from reusable_holdout.guard.chance import Copies, by_chance
+from reusable_holdout.guard.chance import ANALYSTS, OWNERS, Copies, Rule, by_chance
+from reusable_holdout.guard.chunks.dask_rows import DaskRows
 from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows, rows_of_table
 
 RNG = np.random.default_rng(0)
@@ -46,6 +47,13 @@ def test_columns_with_names_have_no_order(frame):
     assert named(FRAME).common(named(frame)) == 500
 
 
+def test_chunks_may_be_empty():
+    da = pytest.importorskip("dask.array")
+    lazy = da.concatenate([da.from_array(TABLE[:0]), da.from_array(TABLE, chunks=200)])
+    cut = DaskRows(lazy.rechunk(((0, 300, 0, 200), (4,))))
+    assert rows_of_table(cut).common(rows_of_table(TABLE)) == 500
+
+
 def test_columns_without_names_have_one():
     full = RNG.normal(size=(500, 4))
     assert rows_of_table(full).common(rows_of_table(full[:, ::-1])) == 0
@@ -73,7 +81,7 @@ def test_rows_are_counted_as_often_as_both_have_them():
     assert (one.common(other), one.rows, one.copies.repeated, other.copies.repeated) == (3, 5, 3, 4)
     kept = other.text(b"secret")
     assert one.common_with(kept, b"secret") == 3
-    assert RowSet.copies_in(kept, b"secret") == (5, 4)
+    assert RowSet.copies_in(kept, b"secret").repeated == 4
 
 
 def test_what_is_kept_tells_only_how_many_rows_there_are():
@@ -117,20 +125,43 @@ def test_fresh_rows_agree_more_than_chance_explains_as_rarely_as_promised(n, m, 
     rng, refused = np.random.default_rng([n, pairs]), 0
     for _ in range(2_000):
         fresh, known = split(pairs, 1_000 - 2 * pairs, n, m, rng)
-        refused += fresh.common(known) > by_chance(fresh.copies, known.copies, error=0.05, tells=False)
+        refused += fresh.common(known) > by_chance(fresh.copies, known.copies, Rule(0.05, tells=False))
     assert refused <= 165  # the 1 - 1e-9 quantile of a binomial of 2,000 and .05
 
 
 def test_rows_that_never_repeat_agree_by_chance_nowhere_if_they_tell():
-    none = Copies(1_000, 0), Copies(1_000, 0)
-    assert by_chance(*none, error=0.01, tells=True) == 0
-    assert by_chance(*none, error=1e-6, tells=False) == 34
-    assert by_chance(Copies(3, 0), Copies(1_000, 0), error=0.5, tells=False) <= 3
+    none = Copies(1_000, 0, 40.0), Copies(1_000, 0)
+    assert by_chance(*none, OWNERS) == 0
+    assert by_chance(*none, ANALYSTS) == 34
+    assert by_chance(Copies(3, 0), Copies(1_000, 0), Rule(0.5, tells=False)) <= 3
 
 
 def test_a_lower_error_lets_more_pass():
     found = [
-        by_chance(Copies(1_000, 4), Copies(4_000, 20), error=error, tells=True) for error in (0.1, 0.01, 1e-6)
+        by_chance(Copies(1_000, 4), Copies(4_000, 20), Rule(error, tells=True)) for error in (0.1, 0.01, 1e-6)
     ]
     assert found == sorted(found)
     assert found[0] < found[1] < found[2]
+
+
+@for_each(
+    ("table", "tells"),
+    [
+        (RNG.normal(size=(1_000, 3)), True),
+        (RNG.normal(size=(1_000, 1)), False),  # one column, of which a sample shows no more than 19 bits
+        (RNG.integers(0, 30, size=(1_000, 4)), False),
+        (RNG.integers(0, 30, size=(1_000, 12)), True),
+        (np.repeat(RNG.normal(size=(10, 3)), 100, axis=0), False),
+        (scipy.sparse.csr_array(RNG.normal(size=(1_000, 3))), True),
+        (scipy.sparse.random_array((1_000, 30_000), density=0.002, rng=np.random.default_rng(0)), True),
+        (scipy.sparse.random_array((1_000, 30_000), density=0.00002, rng=np.random.default_rng(0)), False),
+        (
+            pd.DataFrame({"text": RNG.integers(0, 9, 1_000).astype(str), "number": RNG.normal(size=1_000)}),
+            False,
+        ),
+    ],
+)
+def test_one_row_in_both_is_too_many_only_where_columns_leave_room_for_it(table, tells):
+    bits = rows_of_table(table).copies.bits
+    none = Copies(1_000, 0, bits), Copies(1_000, 0)
+    assert (by_chance(*none, OWNERS) == 0) == tells
