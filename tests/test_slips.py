@@ -216,7 +216,7 @@ COLUMNS = {
 def test_columns_may_come_in_whatever_people_have(scene, wrap):
     y, p = scene.y, scene.predictions
     expected = scene.make(sample_weight=scene.weights).evaluate_predictions(p, prior=0.7)
-    guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights))
+    guard = scene.make(y=wrap(y), sample_weight=wrap(scene.weights), overlap="allow")
     assert guard.evaluate_predictions(wrap(p), prior=0.7) == expected
     assert guard.evaluate_many([wrap(p)], wrap(np.array([0.7]))) == [expected._replace(replayed=True)]
     unfitted = LogisticRegression(C=0.1)
@@ -250,7 +250,8 @@ TABLES = {
 
 @for_each("wrap", TABLES.values(), ids=TABLES)
 def test_rows_may_come_in_whatever_people_have(scene, wrap):
-    guard, model = scene.make(X=wrap(scene.X)), make_pipeline(StandardScaler(), LogisticRegression())
+    guard = scene.make(X=wrap(scene.X), overlap="allow")
+    model = make_pipeline(StandardScaler(), LogisticRegression())
     answer = guard.evaluate(model, wrap(scene.X), scene.y)
     assert answer.value == pytest.approx(guard.final(model.fit(wrap(scene.X), scene.y)).value, abs=0.05)
 

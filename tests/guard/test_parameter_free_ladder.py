@@ -321,7 +321,7 @@ def test_a_failure_takes_a_charge_and_leaves_the_best_to_compare_with(first):
     for place, each in enumerate(submissions):
         if place == (0 if first else 20):
             for _ in range(2):
-                with pytest.raises(ModelError, match="words are withheld"):
+                with pytest.raises(ModelError, match="words, are withheld"):
                     guard.evaluate(Crashing())
         assert guard.evaluate(Fixed(each)).value == board.evaluate_predictions(each).value
     history = guard.history()
