@@ -156,6 +156,7 @@ def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None)
         metric=rules.made_metric(),
         classes=rules.classes,
         ledger=place.ledger,
+        witness=False,  # whoever can restore a competition is its organiser
         key=place.key_file,
         **rules.plan_wish(len(labels.y)),
     )

@@ -13,6 +13,7 @@ from reusable_holdout.cli.ledgers import add_history, add_plot, add_verify, add_
 from reusable_holdout.cli.planning import add_plan
 from reusable_holdout.cli.registry import add_registry
 from reusable_holdout.errors import HoldoutError
+from reusable_holdout.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Keep a test set alive: plan a budget, watch a guarded search, inspect and verify ledgers.",
         epilog=f"Start with '{PROGRAM} demo'. A ledger is a SQLite file or a SQLAlchemy URL.",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     add_demo(commands)
     add_plan(commands)

@@ -48,6 +48,11 @@ def add_gate_init(commands: Any) -> None:
     for name, text in real.items():
         parser.add_argument(f"--{name}", type=float, help=text)
     parser.add_argument(
+        "--witness",
+        help="remembers how far the ledger had come, so that a restored copy is refused: a file of another owner, "
+        "git:repository@remote, or a URL",
+    )
+    parser.add_argument(
         "--vacuous",
         action="store_true",
         help="make it though an accepted release can be worse by more than a quarter of the range of differences",

@@ -130,6 +130,7 @@ def run_demo(
             queries=_QUERIES,
             estimate=0.87,
             ledger=ledger,
+            witness=False,
             seed=seed,
         )
     with tqdm(total=2 * len(edits), disable=not progress, desc="searching", leave=False) as bar:

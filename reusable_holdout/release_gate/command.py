@@ -54,6 +54,7 @@ def run_gate_init(options: argparse.Namespace) -> Outcome:
             metric=options.metric,
             bounds=options.bounds,
             key=options.key,
+            witness=options.witness,
             **{name: value for name, value in stated.items() if value is not None},
         )
         gate.guard.close()

@@ -79,6 +79,7 @@ def make_gate(
     seed: int | None = None,
     spread: float | None = None,
     vacuous: bool = False,
+    witness: str | Path | Literal[False] | None = None,
     **wish: Any,
 ) -> Gate:
     """Make a gate, or resume the one that was made with the same labels and settings.
@@ -107,6 +108,8 @@ def make_gate(
     vacuous : bool
         Whether to make it though the plan says nothing: its tolerance is more than a quarter of the range of
         differences.
+    witness : str, Path or False, optional
+        As for :class:`ReusableHoldout`.
     **wish
         queries, tolerance, charges, confidence and delta, as for :class:`Plan`; the tolerance is that of differences.
 
@@ -153,6 +156,7 @@ def make_gate(
         ledger=ledger,
         key=key,
         seed=seed,
+        witness=witness,
         vacuous=True,  # as far as scores go, about which a gate is not asked
     )
     pickle.dumps(guard)  # writes the copy of the labels
