@@ -1,0 +1,128 @@
+"""A halt in a worker of `multiprocessing.pool` reaches whoever waits, at once, and as what it is."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+_SECONDS = 60  # of patience: without a halt that is told they would wait for ever
+_SCRIPT = """
+import multiprocessing, sys, time
+from multiprocessing.pool import ThreadPool
+import numpy as np
+from reusable_holdout import Halted, InputError, ReusableHoldout
+from reusable_holdout_sklearn import guarded_scorer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+labels = np.random.default_rng(0).integers(0, 2, 2_000)
+
+
+def ask(number):
+    predictions = np.where(np.random.default_rng(number).random(2_000) < 0.8, labels, 1 - labels)
+    return guard.evaluate_predictions(predictions, prior=0.8).query
+
+
+def ask_and_see(number):
+    try:
+        return ask(number)
+    except Halted:
+        return -1
+
+
+def stubborn(number):
+    for turn in range(5):
+        try:
+            ask(100 * number + turn)
+        except Exception:
+            continue
+    return "swallowed"
+
+
+def searched(number):
+    rows, y = np.random.default_rng(number).normal(size=(60, 2)), np.arange(60) % 2
+    grid = GridSearchCV(LogisticRegression(), {"C": list(range(1, 30))}, scoring=guarded_scorer(featured), cv=2)
+    return grid.fit(rows, y).best_score_
+
+
+def refused(number):
+    return guard.evaluate_predictions(labels[:-1], prior=0.8)
+
+
+if __name__ != "__mp_main__":
+    guard = ReusableHoldout(None, labels, queries=12, tolerance=0.1, estimate=0.8, ledger=sys.argv[1], witness=False)
+
+
+    featured = ReusableHoldout(
+        np.random.default_rng(1).normal(size=(2_000, 2)), labels, queries=12, tolerance=0.1, ledger=sys.argv[1] + ".2",
+        witness=False,
+    )
+
+
+def begin(*pickled):
+    global guard, featured
+    guard, featured = pickled
+
+
+def used(pool):
+    if way == "map":
+        return pool.map(ask, range(40))
+    if way == "map by ones":
+        return pool.map(ask, range(40), chunksize=1)
+    if way == "imap_unordered":
+        return list(pool.imap_unordered(ask, range(40)))
+    if way == "apply_async":
+        return [pool.apply_async(ask, (number,)) for number in range(40)][-1].get()
+    if way == "starmap":
+        return pool.starmap(ask, [(number,) for number in range(40)])
+    raise AssertionError(way)
+
+
+if __name__ == "__main__":
+    kind, way = sys.argv[2:]
+    made = ThreadPool if kind == "threads" else multiprocessing.get_context(kind).Pool
+    with made(2, begin, (guard, featured)) as pool:
+        start = time.monotonic()
+        try:
+            used(pool)
+        except Halted as halt:
+            print("halted", halt.reason, len(halt.history))
+        print("after", time.monotonic() - start)
+        for call in (stubborn, searched):
+            try:
+                print(pool.apply_async(call, (7,)).get())
+            except Halted as halt:
+                print(call.__name__, halt.reason)
+        seen = pool.map(ask_and_see, range(30, 50), chunksize=1)
+        print("seen", sorted(set(seen)))
+        try:
+            pool.map(refused, range(3))
+        except InputError:
+            print("refused")
+    print("asked", guard.queries_asked)
+"""
+
+
+@pytest.mark.parametrize("way", ["map", "map by ones", "imap_unordered", "apply_async", "starmap"])
+@pytest.mark.parametrize("kind", ["fork", "spawn", "threads"])
+def test_a_halt_reaches_whoever_waits_and_the_pool_goes_on(tmp_path, kind, way):
+    script = tmp_path / "loop.py"
+    script.write_text(_SCRIPT)
+    began = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "guard.db"), kind, way],
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    words = ran.stdout.splitlines()
+    assert ran.returncode == 0, ran.stderr
+    assert words[0] == "halted queries 12"
+    assert words[2:4] == ["stubborn queries", "searched charges"]
+    assert words[4].startswith("seen [-1")
+    assert words[5:] == ["refused", "asked 12"]
+    assert float(words[1].split()[1]) < 10
+    assert "Traceback" not in ran.stderr
+    assert time.monotonic() - began < _SECONDS
