@@ -168,6 +168,7 @@ class Plan(Vacuity, Outlook, Privacy):
     tolerance: float
     family: Family
     policy: Policy
+    _is_kept = False
 
     @checked_call
     def __init__(
@@ -262,7 +263,7 @@ class Plan(Vacuity, Outlook, Privacy):
     def _check_budget(self) -> None:
         """Refuse a view whose charges cost more than its budget reckons with."""
         own, shared = self._wish.own_charge_nats(self.rows), self.shared
-        if shared.view and own > shared.charge_nats + _ROUNDING:
+        if shared.view and not self._is_kept and own > shared.charge_nats + _ROUNDING:
             raise PlanError(
                 f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
                 f"reckons with; one of policy {self.policy!r} costs up to {own:.2f}; nothing was made; make the guard "
@@ -293,7 +294,7 @@ class Plan(Vacuity, Outlook, Privacy):
             self.choices = ()
 
     def _solve(self, stated_tolerance: float | None) -> None:
-        numbers = solved(self._wish, span=self.span)
+        numbers = solved(self._wish, span=self.span, kept=self._is_kept)
         self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
         self.tolerance = stated_tolerance or round_up(numbers.tolerance * self.span)
         self.exam_rows = self._wish.exam_rows(self.rows)
@@ -358,10 +359,17 @@ class Plan(Vacuity, Outlook, Privacy):
         }
 
     @classmethod
+    def kept(cls, record: Mapping[str, Any]) -> Self:
+        """Plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise of this one."""
+        plan = cls.__new__(cls)
+        plan._is_kept = True
+        cls.__init__(plan, **_parts(record))
+        return plan
+
+    @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Plan of a :meth:`record`."""
-        parts = {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
-        return cls(**{**record, **parts})
+        return cls(**_parts(record))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.record() == other.record()
@@ -377,6 +385,11 @@ class Plan(Vacuity, Outlook, Privacy):
 
     def __str__(self) -> str:
         return report(self)
+
+
+def _parts(record: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
+    return {**record, **parts}
 
 
 def _divided(value: float | None, span: float) -> float | None:
