@@ -124,6 +124,7 @@ def guesses(made: Making) -> None:
     made.ask("evaluate_many", squares, predictions=near, priors=[0.14, 0.6, 0.27], tolerances=[0.2, 0.1, 0.2])
     ratio = made.view("f1", metric="f1", estimate=0.75, vacuous=True)
     made.ask("evaluate_predictions", ratio, predictions=draws.right(0.8), prior=0.76, tolerance=0.3)
+    precise = made.view("precision", metric="average_precision", estimate=0.9, vacuous=True)
     made.close(
         [
             ("evaluate_predictions", {"predictions": draws.right(0.8), "prior": 0.8, "tolerance": 0.25}),
@@ -135,6 +136,7 @@ def guesses(made: Making) -> None:
                 "evaluate_predictions",
                 {"of": ratio, "predictions": draws.right(0.85), "prior": 0.8, "tolerance": 0.4},
             ),
+            ("final_predictions", {"of": precise, "predictions": draws.probable(0.3)}),
         ]
     )
 
@@ -172,6 +174,7 @@ def gates(made: Making) -> None:
     rails = {ratio: 0.5, squares: (draws.probable(0.3), 0.3)}
     made.ask("evaluate_predictions", predictions=two, prior=0.71, guardrails=rails, name="with rails")
     made.ask("compare_predictions", predictions=one, incumbent=two, prior=-0.05, tolerance=0.2, name="no")
+    made.ask("compare_predictions", predictions=two, incumbent=one, prior=0.05, tolerance=0.02, name="no")
     made.ask("compare_predictions", predictions=two, incumbent=one, prior=0.0, name="yes")
     only = made.view("one class", metric="roc_auc", sample_weight=draws.y, estimate=0.9, vacuous=True)
     made.ask("evaluate_predictions", only, predictions=draws.probable(0.3), prior=0.7, name="fails")
@@ -196,6 +199,8 @@ def ratios(made: Making) -> None:
     rare = made.view("rare", sample_weight=few, prevalence=0.5, vacuous=True)
     for rate, prior in ((0.97, 0.4), (0.99, 0.6), (0.97, 0.2), (0.99, 0.5)):
         made.ask("evaluate_predictions", rare, predictions=draws.right(rate), prior=prior)
+    none = made.view("none", metric="average_precision", sample_weight=1 - draws.y, vacuous=True)
+    made.ask("evaluate_predictions", none, predictions=draws.probable(0.3), prior=0.7, name="fails")
     three = [draws.right(rate) for rate in (0.7, 0.8, 0.75)]
     made.ask("choose_predictions", predictions=three, priors=[0.66, 0.75, 0.7])
     precise = made.view("precision", metric="average_precision", estimate=0.9, vacuous=True)
