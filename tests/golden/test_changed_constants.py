@@ -25,15 +25,14 @@ from reusable_holdout.validity import THEORY
 PLACES = list(leaves(THEORY))
 
 # of an edition, but no recorded answer rests on them
-_KEPT_IN_RULES = {("scores",), ("by_evidence",)}  # a certificate in the ledger has its own shares
-_KEPT_AS_ROWS = {
-    ("counts", "first"),
+_UNUSED = [
+    ("scores",),  # a certificate in the ledger has its own shares
+    ("by_evidence",),
+    ("counts", "first"),  # the ledger keeps how many rows class counts were told to be worth
     ("counts", "growth"),
-}  # and the rows that class counts were told to be worth
-_BY_NAME = {
-    ("gate", "cells"),
-    ("reveal", "cells", 5, "near"),
-}  # a gate's one cell is all of "yes"; the middle has no near
+    *(("gate", "cells", 0, end) for end in ("side", "near", "far")),  # "yes" is all beyond what was named
+    ("reveal", "cells", 5, "near"),  # the middle cell lies around the prior
+]
 
 
 def child(function, *arguments):
