@@ -19,6 +19,7 @@ from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
+from reusable_holdout.plan.stated import arguments_of, stated_of
 from reusable_holdout.plan.vacuity import Vacuity
 from reusable_holdout.plan.wish import (
     BY_ROWS,
@@ -123,6 +124,8 @@ class Plan(Vacuity, Outlook, Privacy):
 
     Attributes
     ----------
+    stated : tuple of str
+        Which numbers were stated; others were derived, and a later version may derive others.
     asked_rows, exam_rows : int
         Rows that questions read, and those kept for the final.
     stated_prior_error : float or None
@@ -168,6 +171,7 @@ class Plan(Vacuity, Outlook, Privacy):
     tolerance: float
     family: Family
     policy: Policy
+    stated: tuple[str, ...]
     _is_kept = False
 
     @checked_call
@@ -199,6 +203,7 @@ class Plan(Vacuity, Outlook, Privacy):
         comparison_noise: float | None = None,
         shared: SharedBudget = OWN_BUDGET,
     ) -> None:
+        self.stated = stated_of(locals())
         self.lower, self.upper = lower, upper = checked_bounds(bounds)
         span = self.span = upper - lower
         mechanism = checked_manner(
@@ -356,6 +361,7 @@ class Plan(Vacuity, Outlook, Privacy):
             "comparison_tolerance": self.comparison_tolerance,
             "comparison_noise": self.comparison_noise,
             "shared": self.shared.record(),
+            "stated": list(self.stated),
         }
 
     @classmethod
@@ -363,16 +369,19 @@ class Plan(Vacuity, Outlook, Privacy):
         """Plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise of this one."""
         plan = cls.__new__(cls)
         plan._is_kept = True
-        cls.__init__(plan, **_parts(record))
+        cls.__init__(plan, **arguments_of(record))
+        plan.stated = tuple(record["stated"])
         return plan
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Plan of a :meth:`record`."""
-        return cls(**_parts(record))
+        plan = cls(**arguments_of(record))
+        plan.stated = tuple(record["stated"])
+        return plan
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.record() == other.record()
+        return isinstance(other, Plan) and self.record() | {"stated": 0} == other.record() | {"stated": 0}
 
     def __hash__(self) -> int:
         return hash((self.rows, self.queries, self.charges, self.tolerance))
@@ -385,11 +394,6 @@ class Plan(Vacuity, Outlook, Privacy):
 
     def __str__(self) -> str:
         return report(self)
-
-
-def _parts(record: Mapping[str, Any]) -> dict[str, Any]:
-    parts = {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
-    return {**record, **parts}
 
 
 def _divided(value: float | None, span: float) -> float | None:

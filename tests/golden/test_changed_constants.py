@@ -93,6 +93,37 @@ def test_an_old_ledger_goes_on_by_its_edition_and_its_next_epoch_by_the_newest()
     assert width != Plan(rows=2_000, queries=50, tolerance=0.1, estimate=0.8).final_half_width()
 
 
+def resumed_by_its_settings():
+    """What an old ledger says to who makes its guard again, as on the first day."""
+    changes = newer_edition(list(leaves(THEORY)))  # noqa: F821
+    with (
+        tempfile.TemporaryDirectory() as folder,  # noqa: F821
+        loaded_afresh(changes | other_constants([("plan.wish", "_NOISE_SHARE", 0.08)])),  # noqa: F821
+    ):
+        from reusable_holdout import ReusableHoldout
+
+        (golden,) = (one for one in goldens() if one.name == "0.2.0/ladder")  # noqa: F821
+        ledger = golden.copied(Path(folder) / "copy")  # noqa: F821
+        labels = golden.arrays[golden.expected["holdout"]["y"]["array"]]
+        settings = {"queries": 40, "charges": 10, "reveals": 2, "estimate": 0.8, "prevalence": 0.25}
+        with ReusableHoldout(
+            None, labels, metric="roc_auc", policy="ladder", ledger=ledger, vacuous=True, **settings
+        ) as guard:
+            views, question = golden.views(guard), golden.expected["following"][0]
+            told = golden.ask(views, question)
+            return (
+                guard.plan.record() == golden.expected["plan"],
+                told,
+                question["told"] | {"replayed": False},
+            )
+
+
+def test_the_settings_of_the_first_day_resume_an_old_ledger_whatever_would_follow_from_them_now():
+    same_plan, told, expected = said(child(resumed_by_its_settings))
+    assert same_plan
+    assert told == expected
+
+
 def parts_in_turn(parts, places):
     """Parts that make an old ledger unsound, changed in a newer edition; numbers that do not, changed in its own."""
     harmful, unnoticed, last = [], [], ""
