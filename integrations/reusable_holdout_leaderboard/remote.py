@@ -88,7 +88,7 @@ class RemoteHoldout:
         self.metric: Metric = self.rules.made_metric()
         self.policy = str(self.rules.policy)
         self._kind = POLICIES[self.rules.policy].name
-        self.plan = Plan.from_record(about["plan"])
+        self.plan = Plan.kept(about["plan"])
         form = about["submission"]
         self.expected = Expected(
             ids=None,

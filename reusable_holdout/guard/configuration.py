@@ -10,6 +10,7 @@ from reusable_holdout.guard.content import ContentKey
 from reusable_holdout.guard.kinds import Rules
 from reusable_holdout.guard.views import Counts, Facts, View
 from reusable_holdout.ledger import key_commitment
+from reusable_holdout.plan import same_wish
 from reusable_holdout.queries import described_metric
 from reusable_holdout.validity import edition
 
@@ -173,13 +174,15 @@ class Configuration(Facts):
             )
         mine, theirs = asdict(self), asdict(stored)
         _check_unchanged(mine["metric"], theirs["metric"])
+        for parts in (mine, theirs):
+            parts["counts"] = None if parts["counts"] is None else parts["counts"]["prevalence"]
         for part, parameter in _RESUMED_WITH.items():
             if mine[part] != theirs[part]:
                 raise LedgerMismatchError(
                     f"the {part} must be those the ledger was made with; they are others; {_MISMATCH}; pass the same "
                     f"{parameter}="
                 )
-        _check_unchanged(mine["plan"], theirs["plan"])
+        _check_unchanged(*same_wish(mine["plan"], theirs["plan"]))
 
 
 def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:

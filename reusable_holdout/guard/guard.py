@@ -316,13 +316,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
             largest_group=None if groups is None else configuration.metric.get("largest_group"),
             exam=exam,
         )
-        plan, told = Plan.from_record(configuration.plan), configuration.counts
-        counts = priced(
-            data.bound,
-            None if told is None else told.guessed,
-            by_ratio=plan.family == "ratio",
-            theory=plan.shared.theory,
-        )
+        plan, told = Plan.kept(configuration.plan), configuration.counts
+        counts = priced(data.bound, told=told, by_ratio=plan.family == "ratio", theory=plan.shared.theory)
         guard = cls.__new__(cls)
         found = find_key(store, key=key, seed=seed)
         watched(store, witness, found[0])

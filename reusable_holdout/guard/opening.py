@@ -109,7 +109,7 @@ class Opening(NamedTuple):
             )
             view = View.parse(self._row(own, first, transcript, digest, telling, ways).told)
             self._priced(bound, view.record, view.counts)
-        plan = Plan.from_record(view.record)
+        plan = Plan.kept(view.record)
         if self.tolerance is not None and self.tolerance != plan.tolerance:
             raise LedgerMismatchError(
                 f"this metric, slice and policy keeps the tolerance it was opened with; {plan.tolerance:g} is in the "

@@ -9,9 +9,11 @@ from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
 from reusable_holdout.guard.kinds import ways_of
 from reusable_holdout.guard.known_rows import Sealed
+from reusable_holdout.guard.pricing import priced
 from reusable_holdout.guard.trained import TrainedOn
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
+from reusable_holdout.plan import Plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.overlap import OwnedRows
     from reusable_holdout.guard.views import Counts, View
     from reusable_holdout.ledger import Ledger
-    from reusable_holdout.plan import Plan
 
 __all__ = ["Standing"]
 
@@ -63,6 +64,10 @@ class Standing(Asking):
         configuration.check_same(stored, past=past_epochs(ledger))
         if rows is not None:
             rows.check_same(stored, key[0])
+        if stored.plan != configuration.plan:  # a version before this one derived it from what was stated
+            plan = Plan.kept(stored.plan)
+            by_ratio = plan.family == "ratio"
+            priced(holdout.bound, told=stored.counts, by_ratio=by_ratio, theory=plan.shared.theory)
         self.digest = configuration.holdout
         self._transcript = Transcript(
             ledger,

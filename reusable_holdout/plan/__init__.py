@@ -4,6 +4,7 @@ from reusable_holdout.plan.numbers import checked_exam, choice, exam_count, whol
 from reusable_holdout.plan.plan import Plan
 from reusable_holdout.plan.renewal import renewed
 from reusable_holdout.plan.shared import SharedBudget
+from reusable_holdout.plan.stated import same_wish
 from reusable_holdout.plan.wish import MechanismChoice, round_up
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "exam_count",
     "renewed",
     "round_up",
+    "same_wish",
     "whole",
 ]

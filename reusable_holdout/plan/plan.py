@@ -19,6 +19,7 @@ from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
+from reusable_holdout.plan.stated import arguments_of, stated_of
 from reusable_holdout.plan.vacuity import Vacuity
 from reusable_holdout.plan.wish import (
     BY_ROWS,
@@ -123,6 +124,8 @@ class Plan(Vacuity, Outlook, Privacy):
 
     Attributes
     ----------
+    stated : tuple of str
+        Which numbers were stated; others were derived, and a later version may derive others.
     asked_rows, exam_rows : int
         Rows that questions read, and those kept for the final.
     stated_prior_error : float or None
@@ -168,6 +171,8 @@ class Plan(Vacuity, Outlook, Privacy):
     tolerance: float
     family: Family
     policy: Policy
+    stated: tuple[str, ...]
+    _is_kept = False
 
     @checked_call
     def __init__(
@@ -198,6 +203,7 @@ class Plan(Vacuity, Outlook, Privacy):
         comparison_noise: float | None = None,
         shared: SharedBudget = OWN_BUDGET,
     ) -> None:
+        self.stated = stated_of(locals())
         self.lower, self.upper = lower, upper = checked_bounds(bounds)
         span = self.span = upper - lower
         mechanism = checked_manner(
@@ -262,7 +268,7 @@ class Plan(Vacuity, Outlook, Privacy):
     def _check_budget(self) -> None:
         """Refuse a view whose charges cost more than its budget reckons with."""
         own, shared = self._wish.own_charge_nats(self.rows), self.shared
-        if shared.view and own > shared.charge_nats + _ROUNDING:
+        if shared.view and not self._is_kept and own > shared.charge_nats + _ROUNDING:
             raise PlanError(
                 f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
                 f"reckons with; one of policy {self.policy!r} costs up to {own:.2f}; nothing was made; make the guard "
@@ -293,7 +299,7 @@ class Plan(Vacuity, Outlook, Privacy):
             self.choices = ()
 
     def _solve(self, stated_tolerance: float | None) -> None:
-        numbers = solved(self._wish, span=self.span)
+        numbers = solved(self._wish, span=self.span, kept=self._is_kept)
         self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
         self.tolerance = stated_tolerance or round_up(numbers.tolerance * self.span)
         self.exam_rows = self._wish.exam_rows(self.rows)
@@ -355,16 +361,27 @@ class Plan(Vacuity, Outlook, Privacy):
             "comparison_tolerance": self.comparison_tolerance,
             "comparison_noise": self.comparison_noise,
             "shared": self.shared.record(),
+            "stated": list(self.stated),
         }
+
+    @classmethod
+    def kept(cls, record: Mapping[str, Any]) -> Self:
+        """Plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise of this one."""
+        plan = cls.__new__(cls)
+        plan._is_kept = True
+        cls.__init__(plan, **arguments_of(record))
+        plan.stated = tuple(record["stated"])
+        return plan
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Plan of a :meth:`record`."""
-        parts = {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
-        return cls(**{**record, **parts})
+        plan = cls(**arguments_of(record))
+        plan.stated = tuple(record["stated"])
+        return plan
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.record() == other.record()
+        return isinstance(other, Plan) and self.record() | {"stated": 0} == other.record() | {"stated": 0}
 
     def __hash__(self) -> int:
         return hash((self.rows, self.queries, self.charges, self.tolerance))

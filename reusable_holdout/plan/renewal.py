@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.plan import Plan
 from reusable_holdout.plan.shared import SharedBudget
 
@@ -43,8 +41,8 @@ def renewed(
     PlanError
         If the rows cannot keep it.
     """
-    derived = _has_derived_noise(plan)
-    return Plan.from_record(
+    derived, stated = "noise_scale" not in plan.stated, {*plan.stated} - {"tolerance", "charges"}
+    renewed_plan = Plan.from_record(
         plan.record()
         | numbers
         | {
@@ -55,20 +53,12 @@ def renewed(
             "estimate": plan.estimate if estimate is None else estimate,
             "noise_scale": None if derived else plan.noise_scale,
             "comparison_tolerance": plan.comparison_tolerance
-            if plan.comparison_tolerance != plan.tolerance
+            if "comparison_tolerance" in plan.stated
             else None,
             "comparison_noise": None if derived else plan.comparison_noise,
-            "delta": None if plan.delta == 1.0 / plan.rows**2 else plan.delta,
+            "delta": plan.delta if "delta" in plan.stated else None,
         }
     )
-
-
-def _has_derived_noise(plan: Plan) -> bool:
-    """Whether the noise scale is what the plan would derive; one that could not keep its promise was not derived."""
-    try:
-        derived = Plan.from_record(
-            plan.record() | {"noise_scale": None, "comparison_noise": None}
-        ).noise_scale
-    except PlanError:
-        return False
-    return math.isclose(derived, plan.noise_scale, rel_tol=1e-9)
+    stated |= {"tolerance"} if tolerance is not None or charges is None else set()
+    renewed_plan.stated = tuple(sorted(stated | ({"charges"} if charges is not None else set())))
+    return renewed_plan

@@ -27,7 +27,7 @@ class Solution(NamedTuple):
     tolerance: float
 
 
-def solved(wish: Wish, *, span: float) -> Solution:
+def solved(wish: Wish, *, span: float, kept: bool = False) -> Solution:
     """Derive the number that was not stated.
 
     Parameters
@@ -36,6 +36,8 @@ def solved(wish: Wish, *, span: float) -> Solution:
         With at most one of the four missing.
     span : float
         Range of the metric, for messages.
+    kept : bool
+        Whether a ledger keeps the plan: then its numbers are as they are, all stated.
 
     Raises
     ------
@@ -60,7 +62,7 @@ def solved(wish: Wish, *, span: float) -> Solution:
     for name in missing:
         given = {other: value for other, value in numbers.items() if other != name}
         numbers[name] = solvers[name](**given)
-    if None in numbers.values() or not wish.holds(**numbers):
+    if None in numbers.values() or not (kept or wish.holds(**numbers)):
         _refuse(wish, span)
     return Solution(**numbers)
 

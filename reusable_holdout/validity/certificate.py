@@ -287,7 +287,7 @@ class Certificate:
     def evidence_set(self, nats: float, guess: float) -> EvidenceSet:
         """Set that the rows' evidence leaves, each end at so many nats, if their mean is as guessed."""
         mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
-        return EvidenceSet(nats, self.bound.rows, mean, spread, self.theory.set_bets)
+        return EvidenceSet(nats, self.bound.rows, mean, spread, self.theory)
 
     def left_by(self, ends: tuple[float, float]) -> Interval:
         """Ends of a set, normalised, rounded outwards, within the bounds; the metric's unit."""

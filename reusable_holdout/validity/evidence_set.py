@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reusable_holdout.validity.evidence import MANY, EvidenceRows, gains_of_rows, likely_rows, mixed, rounded
-from reusable_holdout.validity.theory import THEORY, BetSizes
+from reusable_holdout.validity.theory import THEORY, Theory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["EvidenceSet"]
-
-_BISECTIONS = 26  # to a 1e-8-th of the mean
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ class EvidenceSet:
     mean, spread : float
         Guesses of the rows' mean and standard deviation, made before they are read: half of the stake is on the bet
         that suits such rows best. No end's validity rests on them.
-    sizes : BetSizes
-        Of the other bets: the smallest is as good for a mean of 1/100.
+    theory : Theory
+        Its `set_bets`, the other ones: the smallest is as good for a mean of 1/100.
 
     Notes
     -----
@@ -54,11 +52,11 @@ class EvidenceSet:
     rows: int
     mean: float = 0.5
     spread: float = 0.5
-    sizes: BetSizes = THEORY.set_bets
+    theory: Theory = THEORY
 
     @cached_property
     def _spaced(self) -> NDArray[np.float64]:
-        ratio, smallest, largest = self.sizes
+        ratio, smallest, largest = self.theory.set_bets
         least = min(smallest * math.sqrt(2.0 * self.nats / self.rows), largest)
         return np.geomspace(least, largest, 1 + math.ceil(math.log(largest / least) / math.log(ratio)))
 
@@ -71,11 +69,11 @@ class EvidenceSet:
 
     def _suited(self, mean: float) -> float:
         """Bet that wins most on rows of the guessed spread, against the mean that they just exclude with it."""
-        rows, largest = likely_rows(mean, self.spread, float(self.rows)), self.sizes.largest
+        rows, largest = likely_rows(mean, self.spread, float(self.rows)), self.theory.set_bets.largest
         if len(rows.values) < 2:
             return largest
         excluded, kept, bet = 0.0, mean, largest
-        for _ in range(_BISECTIONS):
+        for _ in range(self.theory.set_halvings):
             middle = (excluded + kept) / 2.0
             if middle <= 0.0:
                 break
@@ -144,7 +142,7 @@ class EvidenceSet:
     def _lowest(self, mean: float, won: Callable[[float], NDArray[np.float64]]) -> float:
         """Largest mean up to which all are excluded, or a little less; `won` gives the logarithms of E's terms."""
         excluded, kept = 0.0, mean
-        for _ in range(_BISECTIONS):
+        for _ in range(self.theory.set_halvings):
             middle = (excluded + kept) / 2.0
             if middle <= 0.0:
                 break

@@ -135,6 +135,16 @@ class SpanCode:
         """Cost of each."""
         return tuple(-math.log(span.weight) for span in self.spans)
 
+    @cached_property
+    def failure_nats(self) -> float:
+        """Cost of a failure."""
+        return -math.log(self.failed)
+
+    @cached_property
+    def worst(self) -> float:
+        """Cost of the dearest outcome."""
+        return max(*self.nats, self.failure_nats)
+
 
 def choice_nats(rank: int, candidates: int) -> float:
     """Cost of naming the winner of a choice by the rank that its prior has among the candidates'.

@@ -50,7 +50,8 @@ def policy_code(
         return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))
     if policy == "gate":
         return PolicyCode(theory.gate.nats[0], Shares(1.0, 1.0))
-    return PolicyCode(theory.charge.worst, theory.by_evidence if by_evidence else theory.scores)
+    dearest = max(theory.charge.worst, theory.spans.worst)  # of any metric of the rows
+    return PolicyCode(dearest, theory.by_evidence if by_evidence else theory.scores)
 
 
 def parameter_free_step(rows: int) -> float:

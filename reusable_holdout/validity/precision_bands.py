@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.validity.confidence import binomial_lower, binomial_upper
+from reusable_holdout.validity.theory import THEORY, BandShares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["average_precision_interval"]
-
-_RATIO = 1.1  # of one rank to the next, of those at which a band is exact
-_OF_BANDS = math.log(
-    1.0 / 0.45
-)  # share of the failure probability, in nats: each of the two bands that an end needs
-_OF_SHARE = math.log(1.0 / 0.1)  # the share of the positives
-_OF_HALF = math.log(2.0)  # ranks, and distances
 
 
 class _Band(NamedTuple):
@@ -31,7 +25,7 @@ class _Band(NamedTuple):
 
 
 def average_precision_interval(
-    above: NDArray[np.int64], negatives: int, *, nats: float
+    above: NDArray[np.int64], negatives: int, *, nats: float, shares: BandShares = THEORY.bands
 ) -> tuple[float, float]:
     """Lower and upper end for the population's average precision; each misses with probability at most exp(-nats).
 
@@ -43,6 +37,7 @@ def average_precision_interval(
         Rows of the other class, >= 1.
     nats : float
         > 0.
+    shares : BandShares
 
     Notes
     -----
@@ -63,10 +58,10 @@ def average_precision_interval(
     """
     positives = len(above)
     rows = positives + negatives
-    level = -max(nats + _OF_SHARE, math.log(2.0))
+    level = -max(nats - math.log(shares.positives), math.log(2.0))
     least = float(binomial_lower(positives / rows, rows=rows, log_level=level))
     most = float(binomial_upper(positives / rows, rows=rows, log_level=level))
-    own, other = _band(positives, nats + _OF_BANDS), _band(negatives, nats + _OF_BANDS)
+    own, other = (_band(count, nats - math.log(shares.band), shares) for count in (positives, negatives))
     return _lower(above, least, own.least, other.most), _upper(above, most, own.most, other.least)
 
 
@@ -101,7 +96,7 @@ def _upper(
 
 
 @lru_cache(maxsize=64)
-def _band(rows: int, nats: float) -> _Band:
+def _band(rows: int, nats: float, shares: BandShares = THEORY.bands) -> _Band:
     """Both sides, each true everywhere at once with probability at least ``1 - exp(-nats)``.
 
     The narrower of two at each place: Massart's distance, and exact intervals at some ranks (the chance of a score at
@@ -109,9 +104,9 @@ def _band(rows: int, nats: float) -> _Band:
     tie; that of a higher one as this, or less), which hold up to the next rank.
     """
     counts = np.arange(rows + 1)
-    distance = math.sqrt((nats + _OF_HALF) / (2.0 * rows))
-    ranks = _ranks(rows)
-    level = np.full(len(ranks), -(nats + _OF_HALF + math.log(len(ranks))))
+    distance = math.sqrt((nats - math.log1p(-shares.ranks)) / (2.0 * rows))
+    ranks = _ranks(rows, shares.ratio)
+    level = np.full(len(ranks), -(nats - math.log(shares.ranks) + math.log(len(ranks))))
     # of the k-th smallest uniform draw u: at least k draws are below u's upper bound, at most k - 1 below its lower one
     lows = np.asarray(binomial_lower(ranks / rows, rows=rows, log_level=level))
     highs = np.asarray(binomial_upper((ranks - 1) / rows, rows=rows, log_level=level))
@@ -123,10 +118,10 @@ def _band(rows: int, nats: float) -> _Band:
     return _Band(np.maximum.accumulate(least), np.maximum.accumulate(most))
 
 
-def _ranks(rows: int) -> NDArray[np.int64]:
-    """Ranks from 1 to rows, each about a tenth above the one before."""
+def _ranks(rows: int, ratio: float) -> NDArray[np.int64]:
+    """Ranks from 1 to rows, each by about this ratio above the one before."""
     found, rank = [], 1.0
     while rank < rows:
         found.append(int(rank))
-        rank = max(rank * _RATIO, rank + 1.0)
+        rank = max(rank * ratio, rank + 1.0)
     return np.unique([*found, rows])

@@ -14,7 +14,7 @@ from reusable_holdout.errors import LedgerMismatchError
 from reusable_holdout.validity.intervals import Shares
 from reusable_holdout.validity.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 
-__all__ = ["EDITIONS", "THEORY", "BetSizes", "Theory", "edition"]
+__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "Theory", "edition"]
 
 
 class BetSizes(NamedTuple):
@@ -33,6 +33,27 @@ class BetSizes(NamedTuple):
     ratio: float
     smallest: float
     largest: float
+
+
+class BandShares(NamedTuple):
+    """How an end of an average precision's interval divides its failure probability, and where bands are exact.
+
+    Attributes
+    ----------
+    band : float
+        Share of each of the two bands that it needs.
+    positives : float
+        Of the share of the positives.
+    ranks : float
+        Of a band's, what exact intervals at some ranks have; a distance everywhere has the rest.
+    ratio : float
+        Of one of these ranks to the next.
+    """
+
+    band: float
+    positives: float
+    ranks: float
+    ratio: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,6 +96,16 @@ class Theory:
     check_bets, set_bets : BetSizes
         Of evidence that a mean lies within a tolerance, where the best bet is that of rows at the tolerance's full
         distance; and of the sets that rows leave, where it is that of rows of mean 1/2.
+    set_halvings : int
+        Steps in which the ends of such a set are found: what a width is a multiple of is one of them.
+    bands : BandShares
+        Of an average precision.
+    threshold_cells : int
+        Cells of the range of priors, in each of which the threshold is one number.
+    threshold_slack : float
+        Fraction of the range by which it is below both ends' own: between them it is never lower by more.
+    step_rounding : float
+        Of a ladder's step: a score on the grid of scores may lie just below a whole number of them.
     """
 
     edition: int
@@ -97,6 +128,11 @@ class Theory:
     counts: FactorCode
     check_bets: BetSizes
     set_bets: BetSizes
+    set_halvings: int
+    bands: BandShares
+    threshold_cells: int
+    threshold_slack: float
+    step_rounding: float
 
 
 _SECOND = Theory(
@@ -154,6 +190,11 @@ _SECOND = Theory(
     counts=FactorCode(below=48, above=15, first=0.04, growth=0.012),  # no cell costs more than 4.9 nats
     check_bets=BetSizes(ratio=1.6, smallest=0.35, largest=0.95),
     set_bets=BetSizes(ratio=1.6, smallest=0.1, largest=0.95),
+    set_halvings=26,  # to a 1e-8-th of the mean
+    bands=BandShares(band=0.45, positives=0.1, ranks=0.5, ratio=1.1),
+    threshold_cells=2048,
+    threshold_slack=1e-7,
+    step_rounding=1e-6,
 )
 
 EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND,)}

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ThresholdTable"]
 
-_CELLS = 2048
-_SLACK = 1e-7  # fraction of the range; between two nodes the exact threshold is never lower than both by more
-
 
 class ThresholdTable:
     """Thresholds after so many charges, rounded down to a table over the priors.
@@ -41,27 +38,29 @@ class ThresholdTable:
 
     def __init__(self, certificate: Certificate, *, charges: int, nats: float) -> None:
         self.charges, self.nats = charges, nats
-        self._lower, self._cell = certificate.lower, certificate.span / _CELLS
+        self._lower, self._last = certificate.lower, certificate.theory.threshold_cells - 1
+        self._cell = certificate.span / certificate.theory.threshold_cells
         self._cells = _cells(certificate, charges, nats)
 
     def at(self, prior: float) -> float:
         """Threshold at one prior, in the metric's unit."""
-        cell = min(max(int((prior - self._lower) / self._cell), 0), _CELLS - 1)
+        cell = min(max(int((prior - self._lower) / self._cell), 0), self._last)
         return float(self._cells[cell])
 
     def at_each(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
         """Thresholds at many priors; the same numbers as :meth:`at`."""
         cells = ((priors - self._lower) / self._cell).astype(np.int64)
-        return self._cells[np.clip(cells, 0, _CELLS - 1)]
+        return self._cells[np.clip(cells, 0, self._last)]
 
 
 @lru_cache(maxsize=64)
 def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.float64]:
     """Threshold of each cell; a process that opens or verifies a ledger again finds it here."""
-    nodes = np.linspace(certificate.lower, certificate.upper, _CELLS + 1)
+    theory = certificate.theory
+    nodes = np.linspace(certificate.lower, certificate.upper, theory.threshold_cells + 1)
     exact = np.asarray(certificate.threshold(nodes, charges=charges, nats=nats))
     cells: NDArray[np.float64] = np.minimum(exact[:-1], exact[1:])
     if certificate.fixed_threshold is None:
-        cells = np.maximum(cells - _SLACK * certificate.span, certificate.least_threshold)
+        cells = np.maximum(cells - theory.threshold_slack * certificate.span, certificate.least_threshold)
     cells.flags.writeable = False
     return cells

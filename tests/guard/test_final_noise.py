@@ -189,7 +189,8 @@ def test_epsilon_includes_a_final_with_noise_and_its_table_says_so(mechanism):
 def test_it_changes_nothing_but_the_final():
     wish = {"rows": 5_000, "queries": 50, "tolerance": 0.06, "estimate": 0.9}
     without, plan = Plan(**wish), Plan(**wish, final_noise=SCALE)
-    assert {**plan.record(), "final_noise": None} == without.record()
+    assert {*plan.stated} == {*without.stated, "final_noise"}
+    assert {**plan.record(), "final_noise": None, "stated": list(without.stated)} == without.record()
     assert plan.threshold == without.threshold
     assert plan.half_width(query=50, charges=1) == without.half_width(query=50, charges=1)
     assert plan.final_half_width() == pytest.approx(

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Ladder"]
 
-_GRID_ROUNDING = 1e-6  # of a step: a score on the grid of scores may lie just below a whole number of steps
-
 
 class Ladder(Check):
     """Compare with the best score so far, and tell improvements of at least a step.
@@ -109,7 +107,7 @@ class Ladder(Check):
         if outcome.told in {AGREED, FAILED}:
             return super().interval(outcome, terms, length)
         certificate = self.certificate
-        worse = max(certificate.answer_tail, certificate.comparison_tail) + _GRID_ROUNDING * terms.threshold
+        worse = max(certificate.answer_tail, certificate.comparison_tail) + self._rounding * terms.threshold
         better = terms.threshold + certificate.answer_tail
         low, high = (worse, better) if certificate.greater_is_better else (better, worse)
         return certificate.around(
@@ -122,13 +120,17 @@ class Ladder(Check):
         """Intervals of submissions that are no new best: how far below it they are is not told."""
         return open_to_worse(self, super().agreed(priors, thresholds, length))
 
+    @property
+    def _rounding(self) -> float:
+        return self.certificate.theory.step_rounding
+
     def _places(self, terms: Terms) -> int:
         """How many steps the range has."""
-        return max(1, math.ceil(self.certificate.span / terms.threshold - _GRID_ROUNDING))
+        return max(1, math.ceil(self.certificate.span / terms.threshold - self._rounding))
 
     def _told(self, value: float, terms: Terms) -> str:
         steps = self.certificate.better * (value - terms.prior) / terms.threshold
-        return f"steps {min(max(1, math.floor(steps + _GRID_ROUNDING)), self._places(terms))}"
+        return f"steps {min(max(1, math.floor(steps + self._rounding)), self._places(terms))}"
 
 
 def _refuse_prior(prior: object) -> None:

@@ -37,7 +37,8 @@ class _BySample(WithinTolerance):
 
     def _certified(self, sample: RatioSample, prior: float, tolerance: float, length: float) -> bool:
         nats = -float(self.certificate.log_level(length, self.certificate.shares.agreed))
-        return sample.certifies(self._evidence(prior, tolerance), nats)
+        left = self.certificate.evidence_set(nats, prior)
+        return sample.certifies(self._evidence(prior, tolerance), left)
 
     def _deviates(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> bool:
         return self._charged(ratio_sample(np.asarray(measured)), posed.terms, posed.length)
@@ -82,7 +83,8 @@ class RatioCheck(_BySample):
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name: "agreed", "failed", or "span" and its place."""
         if told in {AGREED, FAILED}:
-            return super().outcome(told, terms)
+            outcome = super().outcome(told, terms)
+            return outcome if told == AGREED else outcome._replace(nats=self.spans.failure_nats)
         word, _, place = told.partition(" ")
         if word != "span" or not place.isdecimal() or int(place) >= len(self.spans.spans):
             raise self.unknown(told)

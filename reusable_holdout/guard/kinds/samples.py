@@ -81,8 +81,8 @@ class RatioSample(Sample):
     """Sample that can say by itself whether it certifies an answer, and is packed without the metric."""
 
     @abstractmethod
-    def certifies(self, evidence: Evidence, nats: float) -> bool:
-        """Whether it has so many nats of evidence that the population value is where this says."""
+    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
+        """Whether it has the nats of a set of evidence that the population value is where this says."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,15 +101,15 @@ class CountedSample(RatioSample):
         lows = [one.factor * low for one, (low, _) in zip(self.ratios, each, strict=True)]
         return min(*lows, 1.0), 1.0 - self.ratios[0].factor * (1.0 - each[0][1])
 
-    def certifies(self, evidence: Evidence, nats: float) -> bool:
+    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
         """Of the first ratio both sides that are asked for, of others the lower one."""
-        named, tolerance, first = evidence.named, evidence.tolerance, self.ratios[0]
+        named, tolerance, sizes, first = evidence.named, evidence.tolerance, evidence.sizes, self.ratios[0]
         low = evidence.sides == "high" or all(
-            Evidence(named / one.factor, tolerance / one.factor, "low").of(_rows(one)) >= nats
+            Evidence(named / one.factor, tolerance / one.factor, "low", sizes).of(_rows(one)) >= left.nats
             for one in self.ratios
         )
-        above = Evidence(1.0 - (1.0 - named) / first.factor, tolerance / first.factor, "high")
-        return low and (evidence.sides == "low" or above.of(_rows(first)) >= nats)
+        above = Evidence(1.0 - (1.0 - named) / first.factor, tolerance / first.factor, "high", sizes)
+        return low and (evidence.sides == "low" or above.of(_rows(first)) >= left.nats)
 
     def packed(self) -> NDArray[np.int64]:
         """Of each ratio its rows and its factor, bit by bit."""
@@ -142,11 +142,13 @@ class RankedSample(RatioSample):
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """From bands around both classes' scores."""
-        return average_precision_interval(self.above, self.negatives, nats=left.nats)
+        return average_precision_interval(
+            self.above, self.negatives, nats=left.nats, shares=left.theory.bands
+        )
 
-    def certifies(self, evidence: Evidence, nats: float) -> bool:
-        """Whether the interval at these nats lies inside."""
-        low, high = average_precision_interval(self.above, self.negatives, nats=nats)
+    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
+        """Whether the interval lies inside."""
+        low, high = self.ends(left)
         return (evidence.sides == "high" or low >= min(evidence.named - evidence.tolerance, 1.0)) and (
             evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
         )
@@ -181,9 +183,9 @@ class ExplainedSample(RatioSample):
         """Values that the rows' evidence leaves."""
         return left.lowest(left.mean, self._above), 1.0 - left.lowest(1.0 - left.mean, self._below)
 
-    def certifies(self, evidence: Evidence, nats: float) -> bool:
+    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
         """Whether both ends, or the one that is asked for, are excluded."""
-        left = EvidenceSet(nats, len(self.errors))
+        left = EvidenceSet(left.nats, len(self.errors), theory=left.theory)
         low, high = evidence.named - evidence.tolerance, 1.0 - evidence.named - evidence.tolerance
         return (evidence.sides == "high" or _excluded(left, low, self._above)) and (
             evidence.sides == "low" or _excluded(left, high, self._below)

@@ -1,0 +1,370 @@
+"""The golden ledgers that a release adds: every way to ask, every family of metrics, every mechanism.
+
+Rows and predictions are random, and written down: only the answers must stay as they are, not how the rows were made.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from golden.make import Making
+
+__all__ = ["LEDGERS"]
+
+
+class Draws:
+    """Rows of a classification, and predictions that are right so often."""
+
+    def __init__(self, seed: int, rows: int, share: float = 0.5) -> None:
+        self._rng = np.random.default_rng([2, seed])
+        self.y = (self._rng.random(rows) < share).astype(np.uint8)
+
+    def features(self, columns: int = 3) -> Any:
+        """Features that differ from row to row."""
+        return self._rng.integers(0, 1 << 16, (len(self.y), columns)).astype(np.float32)
+
+    def right(self, rate: float) -> Any:
+        """Labels."""
+        return np.where(self._rng.random(len(self.y)) < rate, self.y, 1 - self.y).astype(np.uint8)
+
+    def probable(self, spread: float) -> Any:
+        """Probabilities, the farther off the larger the spread."""
+        off = np.abs(self._rng.normal(scale=spread, size=len(self.y))).clip(0.0, 1.0)
+        return np.round(np.abs(self.y - off) * 128) / 128
+
+    def any(self, *shape: int) -> Any:
+        """Uniform draws, coarse."""
+        return self._rng.integers(0, 33, (len(self.y), *shape)) / 32
+
+
+class NoModel:
+    """Fails on the holdout, whatever it is."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, X: Any) -> Any:
+        """Fail where there are many rows."""
+        if len(X) > 100:
+            raise ValueError
+        return np.zeros(len(X), dtype=int)
+
+
+def accuracy(made: Making) -> None:
+    """Thresholdout with noise: each outcome, a batch, comparisons, a reveal, a choice, failures, views."""
+    draws = Draws(1, 2_000)
+    X, half = draws.features(), (draws.any() < 0.5).astype(np.uint8)
+    made.guard(X, draws.y, queries=60, tolerance=0.14, estimate=0.8, prior_error=0.02, reveals=1, choices=[5])
+    ask = made.ask
+    ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8, name="agreed")
+    ask("evaluate_predictions", predictions=draws.right(0.7), prior=0.95, name="charged over")
+    ask("evaluate_predictions", predictions=draws.right(0.9), prior=0.55, name="charged under")
+    batch = [draws.right(rate) for rate in (0.8, 0.75, 0.7, 0.85)]
+    ask("evaluate_many", predictions=batch, priors=[0.8, 0.75, 0.95, 0.85], names=list("abcd"))
+    ask("compare_predictions", predictions=batch[0], incumbent=batch[2], prior=0.1)
+    ask("compare_predictions", predictions=batch[3], incumbent=batch[2], prior=0.14, tolerance=0.2)
+    ask("reveal_predictions", predictions=draws.right(0.82), prior=0.8)
+    few = [draws.right(rate) for rate in (0.7, 0.8, 0.75)]
+    ask("choose_predictions", predictions=few, priors=[0.7, 0.78, 0.75])
+    made.ask_model(NoModel(), 0.8)
+    one_class = made.view("one class", metric="roc_auc", sample_weight=draws.y, vacuous=True)
+    ask("evaluate_predictions", one_class, predictions=draws.probable(0.5), prior=0.7, name="fails")
+    sliced = made.view("half", sample_weight=half, vacuous=True)
+    ask("evaluate_predictions", sliced, predictions=batch[0], prior=0.8)
+    squares = made.view("brier", metric="brier", spread=0.25, estimate=0.2, vacuous=True)
+    ask("evaluate_predictions", squares, predictions=draws.probable(0.5), prior=0.2)
+    made.close(
+        [
+            ("evaluate_predictions", {"predictions": draws.right(0.8), "prior": 0.8}),
+            ("evaluate_predictions", {"of": squares, "predictions": draws.probable(0.4), "prior": 0.13}),
+            ("evaluate_predictions", {"predictions": draws.right(0.6), "prior": 0.9}),
+        ]
+    )
+
+
+def ladder(made: Making) -> None:
+    """A ladder with series of a metric that rests on class counts, which are told, and a view that rests on them."""
+    draws = Draws(2, 2_000, 0.3)
+    settings = {"charges": 10, "reveals": 2, "estimate": 0.8, "prevalence": 0.25, "vacuous": True}
+    made.guard(None, draws.y, metric="roc_auc", policy="ladder", queries=40, **settings)
+    for spread, series in ((0.8, ""), (0.6, ""), (0.9, "second"), (0.5, ""), (0.55, "second")):
+        made.ask("evaluate_predictions", predictions=draws.probable(spread), series=series)
+    many = [draws.probable(spread) for spread in (0.6, 0.3)]
+    made.ask("evaluate_many", predictions=many, series="third")
+    settings = {"policy": "thresholdout", "estimate": 0.8, "vacuous": True}
+    macro = made.view("recall", metric="recall", prevalence=0.4, **settings)
+    made.ask("evaluate_predictions", macro, predictions=draws.right(0.8), prior=0.8)
+    only = made.view("one class", sample_weight=draws.y, vacuous=True)
+    made.ask("evaluate_predictions", only, predictions=draws.probable(0.3))
+    made.close(
+        [
+            ("evaluate_predictions", {"predictions": draws.probable(0.45)}),
+            ("evaluate_predictions", {"predictions": draws.probable(0.2), "series": "second"}),
+        ]
+    )
+
+
+def guesses(made: Making) -> None:
+    """Guess and check with tolerances of its own, by a distance, by evidence and by ratios; in a batch, too."""
+    draws = Draws(3, 2_000, 0.4)
+    made.guard(None, draws.y, policy="guess-and-check", queries=60, tolerance=0.12, estimate=0.8)
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8, tolerance=0.2)
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.81)
+    four = [draws.right(rate) for rate in (0.8, 0.7, 0.8, 0.7)]
+    made.ask(
+        "evaluate_many", predictions=four, priors=[0.8, 0.95, 0.78, 0.72], tolerances=[0.2, 0.12, 0.15, 0.3]
+    )
+    squares = made.view("brier", metric="brier", spread=0.25, estimate=0.2, vacuous=True)
+    near = [draws.probable(spread) for spread in (0.4, 0.5, 0.6)]
+    made.ask("evaluate_many", squares, predictions=near, priors=[0.14, 0.6, 0.27], tolerances=[0.2, 0.1, 0.2])
+    ratio = made.view("f1", metric="f1", estimate=0.75, vacuous=True)
+    made.ask("evaluate_predictions", ratio, predictions=draws.right(0.8), prior=0.76, tolerance=0.3)
+    precise = made.view("precision", metric="average_precision", estimate=0.9, vacuous=True)
+    made.close(
+        [
+            ("evaluate_predictions", {"predictions": draws.right(0.8), "prior": 0.8, "tolerance": 0.25}),
+            (
+                "evaluate_predictions",
+                {"of": squares, "predictions": draws.probable(0.45), "prior": 0.17, "tolerance": 0.25},
+            ),
+            (
+                "evaluate_predictions",
+                {"of": ratio, "predictions": draws.right(0.85), "prior": 0.8, "tolerance": 0.4},
+            ),
+            ("final_predictions", {"of": precise, "predictions": draws.probable(0.3)}),
+        ]
+    )
+
+
+def outcomes(made: Making) -> None:
+    """Each cell of a charge and of a reveal, without noise; and failures of both."""
+    draws = Draws(14, 2_000)
+    settings = {"threshold": 0.02, "noise_scale": 0.0, "estimate": 0.8, "vacuous": True}
+    made.guard(None, draws.y, queries=60, charges=8, reveals=12, **settings)
+    for off in (0.5, 0.12, 0.06, 0.03, -0.03, -0.15, 0.0):
+        predictions = draws.right(0.5)
+        prior = float(np.mean(predictions == draws.y)) + off
+        made.ask("evaluate_predictions", predictions=predictions, prior=prior)
+    for off in (0.45, 0.15, 0.06, 0.025, 0.01, 0.0, -0.01, -0.025, -0.06, -0.3):
+        predictions = draws.right(0.5)
+        prior = float(np.mean(predictions == draws.y)) + off
+        made.ask("reveal_predictions", predictions=predictions, prior=prior)
+    only = made.view("one class", metric="roc_auc", sample_weight=draws.y, vacuous=True)
+    made.ask("evaluate_predictions", only, predictions=draws.probable(0.3), prior=0.7)
+    made.ask("reveal_predictions", only, predictions=draws.probable(0.3), prior=0.7)
+    made.close([("evaluate_predictions", {"predictions": draws.right(0.8), "prior": 0.8})])
+
+
+def gates(made: Making) -> None:
+    """Gates with guardrails: scores and differences, by a distance, by evidence and by a ratio."""
+    draws = Draws(4, 2_000, 0.4)
+    made.guard(None, draws.y, policy="gate", queries=60, charges=6, reveals=3, estimate=0.8)
+    ratio = made.view("f1", metric="f1", estimate=0.75, vacuous=True)
+    squares = made.view("brier", metric="brier", spread=0.25, estimate=0.2, vacuous=True)
+    one, two = draws.right(0.8), draws.right(0.9)
+    made.ask("evaluate_predictions", predictions=one, prior=0.85, name="no")
+    made.ask("evaluate_predictions", predictions=two, prior=0.7, name="yes")
+    made.ask("evaluate_predictions", squares, predictions=draws.probable(0.6), prior=0.1, name="no")
+    made.ask("evaluate_predictions", ratio, predictions=one, prior=0.9, name="no")
+    rails = {ratio: 0.5, squares: (draws.probable(0.3), 0.3)}
+    made.ask("evaluate_predictions", predictions=two, prior=0.71, guardrails=rails, name="with rails")
+    made.ask("compare_predictions", predictions=one, incumbent=two, prior=-0.05, tolerance=0.2, name="no")
+    made.ask("compare_predictions", predictions=two, incumbent=one, prior=0.05, tolerance=0.02, name="no")
+    made.ask("compare_predictions", predictions=two, incumbent=one, prior=0.0, name="yes")
+    only = made.view("one class", metric="roc_auc", sample_weight=draws.y, estimate=0.9, vacuous=True)
+    made.ask("evaluate_predictions", only, predictions=draws.probable(0.3), prior=0.7, name="fails")
+    made.close(
+        [
+            ("evaluate_predictions", {"predictions": draws.right(0.8), "prior": 0.9}),
+            ("evaluate_predictions", {"of": squares, "predictions": draws.probable(0.4), "prior": 0.02}),
+            ("compare_predictions", {"predictions": draws.right(0.9), "incumbent": one, "prior": 0.2}),
+        ]
+    )
+
+
+def ratios(made: Making) -> None:
+    """Metrics that are decided by their rows' counts and ranks: every outcome, a width, a choice, several finals."""
+    draws = Draws(5, 2_000, 0.4)
+    made.guard(None, draws.y, metric="f1", queries=40, tolerance=0.2, estimate=0.75, reveals=1, choices=[3])
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.76)
+    for rate, prior in ((0.7, 0.9), (0.9, 0.7), (0.5, 0.95), (0.9, 0.05)):
+        made.ask("evaluate_predictions", predictions=draws.right(rate), prior=prior)
+    made.ask("reveal_predictions", predictions=draws.right(0.8), prior=0.7)
+    few = np.where(draws.y, np.cumsum(draws.y) <= 12, 1).astype(np.uint8)
+    rare = made.view("rare", sample_weight=few, prevalence=0.5, vacuous=True)
+    for rate, prior in ((0.97, 0.4), (0.99, 0.6), (0.97, 0.2), (0.99, 0.5)):
+        made.ask("evaluate_predictions", rare, predictions=draws.right(rate), prior=prior)
+    none = made.view("none", metric="average_precision", sample_weight=1 - draws.y, vacuous=True)
+    made.ask("evaluate_predictions", none, predictions=draws.probable(0.3), prior=0.7, name="fails")
+    three = [draws.right(rate) for rate in (0.7, 0.8, 0.75)]
+    made.ask("choose_predictions", predictions=three, priors=[0.66, 0.75, 0.7])
+    precise = made.view("precision", metric="average_precision", estimate=0.9, vacuous=True)
+    made.ask("evaluate_predictions", precise, predictions=draws.probable(0.3), prior=0.95)
+    balanced = made.view("balanced", metric="balanced_accuracy", estimate=0.8, vacuous=True)
+    made.ask("evaluate_predictions", balanced, predictions=draws.right(0.8), prior=0.8)
+    made.ask("evaluate_predictions", balanced, predictions=draws.right(0.9), prior=0.5)
+    last = [draws.right(0.8), draws.right(0.85)]
+    also = [balanced, (precise, [draws.probable(0.3), draws.probable(0.2)])]
+    made.ask("final_predictions", predictions=last, also=also, name="last")
+    made.close()
+
+
+def graded(made: Making) -> None:
+    """A mean of graded losses with an exam: agreed, charged, a width, a final."""
+    draws = Draws(6, 2_000)
+    settings = {"queries": 40, "tolerance": 0.12, "estimate": 0.2, "spread": 0.25}
+    made.guard(None, draws.y, metric="brier", exam=0.2, reveals=1, choices=[3], **settings)
+    made.ask("evaluate_predictions", predictions=draws.probable(0.45), prior=0.17)
+    made.ask("evaluate_predictions", predictions=draws.probable(0.7), prior=0.1)
+    made.ask("evaluate_predictions", predictions=draws.probable(0.4), prior=0.5)
+    made.ask("reveal_predictions", predictions=draws.probable(0.5), prior=0.18)
+    three = [draws.probable(spread) for spread in (0.5, 0.4, 0.6)]
+    made.ask("choose_predictions", predictions=three, priors=[0.2, 0.15, 0.26])
+    made.ask("compare_predictions", predictions=three[0], incumbent=three[1], prior=0.05)
+    right = made.view("accuracy", metric="zero_one_loss", estimate=0.2, vacuous=True)
+    made.ask("evaluate_predictions", right, predictions=draws.right(0.8), prior=0.2)
+    last = draws.probable(0.35)
+    made.ask("final_predictions", predictions=last, also=[(right, draws.right(0.85))])
+    made.close()
+
+
+def values(made: Making) -> None:
+    """Errors of real targets, a share of variance about a centre, and others of the same rows."""
+    draws = Draws(7, 1_500)
+    y = draws.any() * 4
+    near = [np.clip(y + draws.any() * wide - wide / 2, 0, 4) for wide in (1.0, 2.0, 3.0, 1.5, 0.5, 0.7)]
+    made.guard(
+        None,
+        y,
+        metric=["mae", {"lower": 0.0, "upper": 4.0}],
+        queries=40,
+        tolerance=0.4,
+        estimate=0.4,
+        spread=0.3,
+        reveals=1,
+        noise_scale=0.0,
+    )
+    made.ask("evaluate_predictions", predictions=near[0], prior=0.25)
+    made.ask("evaluate_predictions", predictions=near[2], prior=0.1)
+    made.ask("reveal_predictions", predictions=near[1], prior=0.45)
+    made.ask("compare_predictions", predictions=near[1], incumbent=near[0], prior=0.25)
+    explained = ["r2", {"lower": 0.0, "upper": 4.0, "center": 2.0}]
+    share = made.view("share", metric=explained, estimate=0.8, vacuous=True)
+    made.ask("evaluate_predictions", share, predictions=near[0], prior=0.9)
+    made.ask("evaluate_predictions", share, predictions=near[2], prior=0.9)
+    made.close(
+        [
+            ("evaluate_predictions", {"predictions": near[3], "prior": 0.36}),
+            ("evaluate_predictions", {"of": share, "predictions": near[4], "prior": 0.95}),
+            ("final_predictions", {"predictions": near[5]}),
+        ]
+    )
+
+
+def judged(made: Making) -> None:
+    """Scores that judges gave to rows with ids, with repeats."""
+    draws = Draws(8, 800)
+    ids = np.array([f"q{k}" for k in range(800)])
+    made.guard(None, ids, metric="score", queries=40, tolerance=0.2, estimate=0.6, reveals=1)
+    scores = [draws.any(), (draws.any(4) < 0.7).astype(np.uint8), draws.any() ** 2]
+    made.ask("evaluate_predictions", predictions=scores[0], prior=0.5)
+    made.ask("evaluate_predictions", predictions=scores[1], prior=0.72)
+    made.ask("evaluate_predictions", predictions=scores[2], prior=0.8)
+    made.ask("reveal_predictions", predictions=(draws.any(4) < 0.6).astype(np.uint8), prior=0.6)
+    best = made.view("best", metric="pass@2", estimate=0.9, vacuous=True)
+    made.ask("evaluate_predictions", best, predictions=(draws.any(3) < 0.7).astype(np.uint8), prior=0.91)
+    made.close(
+        [
+            ("evaluate_predictions", {"predictions": (draws.any(4) < 0.5).astype(np.uint8), "prior": 0.5}),
+            (
+                "evaluate_predictions",
+                {"of": best, "predictions": (draws.any(3) < 0.6).astype(np.uint8), "prior": 0.84},
+            ),
+        ]
+    )
+
+
+def clusters(made: Making) -> None:
+    """Rows of groups, each of which counts; how large groups are is told, and a slice of them."""
+    draws = Draws(9, 2_000)
+    groups = (np.arange(2_000) // 3 % 640).astype(np.uint16)
+    some = (draws.any() < 0.6).astype(np.uint8)
+    made.guard(
+        None,
+        draws.y,
+        groups=groups,
+        largest_group=4,
+        queries=30,
+        charges=3,
+        estimate=0.8,
+        reveals=3,
+        noise_scale=1e-3,
+        vacuous=True,
+    )
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
+    made.ask("evaluate_predictions", predictions=draws.right(0.6), prior=0.9)
+    made.ask("reveal_predictions", predictions=draws.right(0.8), prior=0.8)
+    sliced = made.view("some", sample_weight=some, vacuous=True)
+    made.ask("evaluate_predictions", sliced, predictions=draws.right(0.8), prior=0.8)
+    made.close([("evaluate_predictions", {"predictions": draws.right(0.75), "prior": 0.77})])
+
+
+def halted(made: Making) -> None:
+    """The standard technique, whose charges run out in a batch."""
+    draws = Draws(10, 2_000)
+    settings = {"mechanism": "standard-svt", "noise_scale": 2e-3, "estimate": 0.8, "vacuous": True}
+    made.guard(None, draws.y, queries=30, charges=2, threshold=0.1, **settings)
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
+    several = [draws.right(rate) for rate in (0.8, 0.7, 0.75, 0.6, 0.8)]
+    made.ask("evaluate_many", predictions=several, priors=[0.8, 0.95, 0.75, 0.9, 0.8])
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
+    made.close([("final_predictions", {"predictions": draws.right(0.8)})])
+
+
+def targets(made: Making) -> None:
+    """Target charging, and a final with noise."""
+    draws = Draws(11, 2_000)
+    settings = {"mechanism": "target-charging", "noise_scale": 1e-3, "final_noise": 1e-3, "estimate": 0.8}
+    made.guard(None, draws.y, queries=30, tolerance=0.2, **settings)
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.8)
+    made.ask("evaluate_predictions", predictions=draws.right(0.5), prior=0.9)
+    made.ask("evaluate_predictions", predictions=draws.right(0.8), prior=0.79)
+    made.ask("final_predictions", predictions=[draws.right(0.8), draws.right(0.82)])
+    made.close()
+
+
+def rotated(made: Making) -> None:
+    """Two holdouts of rows with ids, and a witness that is not there any more."""
+    draws, fresh = Draws(12, 600), Draws(13, 700)
+    names = np.array([f"row {k}" for k in range(1_300)])
+    with tempfile.TemporaryDirectory(prefix="witness-") as folder:
+        heads = Path(folder) / "guard.heads"
+        settings = {"threshold": 0.1, "noise_scale": 0.0, "estimate": 0.8, "vacuous": True}
+        made.guard(None, draws.y, queries=20, charges=1, ids=names[:600], witness=heads, **settings)
+        made.ask("evaluate_predictions", predictions=draws.right(0.5), prior=0.9)
+        made.rotate(None, fresh.y, ids=names[600:], vacuous=True)
+        made.ask("evaluate_predictions", predictions=fresh.right(0.8), prior=0.8)
+        shutil.copyfile(heads, made.folder / "guard.db.heads")
+        made.close([("evaluate_predictions", {"predictions": fresh.right(0.5), "prior": 0.8})])
+
+
+LEDGERS = [
+    accuracy,
+    ladder,
+    guesses,
+    outcomes,
+    gates,
+    ratios,
+    graded,
+    values,
+    judged,
+    clusters,
+    halted,
+    targets,
+    rotated,
+]
