@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
+import os
+import secrets
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -78,9 +81,20 @@ def _check_owner(folder: pathlib.Path, name: str, token: str | None) -> None:
     if not owner.exists():
         if owner.parent.exists() and sum(1 for _ in owner.parent.glob("*.owner")) >= _MOST:
             raise Problem(429, "witnesses", f"this server is witness of {_MOST:,} ledgers, and takes no more")
-        write_private(owner, digest)
+        _own(owner, digest)
     if not hmac.compare_digest(owner.read_text(), digest):
         raise Problem(401, "token", "this name is another ledger's; choose another")
+
+
+def _own(owner: pathlib.Path, digest: str) -> None:
+    """Write down a name's owner, unless another has come meanwhile."""
+    mine = owner.with_name(f"{owner.name}.{secrets.token_hex(8)}")
+    write_private(mine, digest)
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(mine, owner)
+    finally:
+        mine.unlink()
 
 
 def _file(folder: pathlib.Path, name: str) -> pathlib.Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,15 +37,28 @@ def claimed(
     SecondBudgetError
         If they have one, and nobody insists.
     """
-    if not next_epoch and ledger.configuration() is not None:  # a guard that is resumed
-        yield False
-        return
-    claim = _Claim(holdout, ledger, another_budget=another_budget, next_epoch=next_epoch)
+    resumed = ledger.configuration() is not None and not next_epoch
+    registry = None if resumed or ledger.url is None else _registry()
+    with nullcontext() if registry is None else registry.alone():
+        before = len(ledger.configurations())
+        if registry is None or (before and not next_epoch):  # another process has made it meanwhile
+            yield False
+            return
+        claim = _Claim(registry, holdout, ledger, another_budget=another_budget, next_epoch=next_epoch)
+        try:
+            yield claim.another
+        except BaseException:
+            if not _has_more(ledger, before):
+                claim.release()
+            raise
+
+
+def _has_more(ledger: Ledger, before: int) -> bool:
+    """Whether the guard or the epoch was made, though its making failed: its witness could not be told, perhaps."""
     try:
-        yield claim.another
-    except BaseException:
-        claim.release()
-        raise
+        return len(ledger.configurations()) > before
+    except LedgerError:
+        return False
 
 
 class _Claim:
@@ -53,9 +66,9 @@ class _Claim:
 
     Parameters
     ----------
+    registry : Registry
     holdout : PrivateData
     ledger : Ledger
-        In memory it is for this process alone, and rows are not registered.
     another_budget : bool
         Whether the owner insists, should they have one.
     next_epoch : bool
@@ -68,15 +81,17 @@ class _Claim:
     """
 
     def __init__(
-        self, holdout: PrivateData, ledger: Ledger, *, another_budget: bool, next_epoch: bool
+        self,
+        registry: Registry,
+        holdout: PrivateData,
+        ledger: Ledger,
+        *,
+        another_budget: bool,
+        next_epoch: bool,
     ) -> None:
-        self.another = False
-        self._registry = None if ledger.url is None else _registry()
-        if self._registry is None:
-            return
-        self._place = ledger.place
-        self._sketch = sketch_of(self._registry.sketcher(), holdout)
-        found = self._registry.claim(self._sketch, self._place, insist=another_budget)
+        self._registry, self._place = registry, ledger.place
+        self._sketch = sketch_of(registry.sketcher(), holdout)
+        found = registry.claim(self._sketch, self._place, insist=another_budget)
         kept = [budget for budget in found if not budget.forgotten]
         if kept and not another_budget:
             raise SecondBudgetError(_words(kept[0], self._place, next_epoch=next_epoch))
@@ -84,8 +99,7 @@ class _Claim:
 
     def release(self) -> None:
         """Take it back: no guard was made."""
-        if self._registry is not None:
-            self._registry.release(self._sketch, self._place)
+        self._registry.release(self._sketch, self._place)
 
 
 def _registry() -> Registry | None:

@@ -285,7 +285,8 @@ class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
         metric : Metric, optional
             Needed for a metric of your own only.
         witness : str or Path, optional
-            By default the one that stands in the ledger; another place of it, or one that watches it from now on.
+            By default the one that stands in the ledger; where that was moved to, if it is no more where it was; or,
+            if there is none, one that watches it from now on.
 
         Raises
         ------

@@ -65,8 +65,23 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
             )
         return ""
     chosen = witness_at(place, key)
+    if kept and chosen.place != kept:
+        _check_is_gone(kept, key, chosen.place)
     cast("SqlLedger", ledger).watched_by(chosen, may_begin=not kept)
     return kept or chosen.place
+
+
+def _check_is_gone(kept: str, key: bytes, place: str) -> None:
+    """Refuse another witness than a ledger has, while its own remembers it: a copy would go on by the side of it."""
+    try:
+        seen = witness_at(kept, key).read()
+    except LedgerError:
+        return
+    if seen is not None:
+        raise InputError(
+            f"a ledger goes on with its own witness where that is to be reached; got {place}; its own is {kept}; "
+            "nothing was asked; leave witness out, or move the witness whole"
+        )
 
 
 def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:

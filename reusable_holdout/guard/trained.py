@@ -58,7 +58,7 @@ class TrainedOn:
 
     def _shares(self, rows: RowSet) -> bool:
         own = self._holdout.row_set
-        return own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
+        return rows.rows > 0 and own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
 
 
 def _compared(X_train: Any, X: Any) -> RowSet | None:

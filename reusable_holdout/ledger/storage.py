@@ -195,7 +195,7 @@ class SqlLedger:
         ----------
         witness : Witness
         may_begin : bool
-            Whether it may have seen nothing yet, though the ledger has a guard.
+            Whether it may have seen nothing yet, though the ledger has answers.
 
         Raises
         ------
@@ -204,14 +204,14 @@ class SqlLedger:
         """
         seen = witness.read()
         made = self._read(self._stored) is not None
-        if seen is None and made and not may_begin:
-            raise lost(self.place, witness.place)
 
         def work(cursor: Any) -> Head:
             tail = self._tail(cursor)
             here = Head(self.epoch, tail.query, tail.seal) if made else Head(0, 0, b"")
             if seen is not None:
                 check_goes_on(self, cursor, here, seen)
+            elif here.has_answers() and not may_begin:
+                raise lost(self.place, witness.place)
             return here
 
         here = self._read(work)

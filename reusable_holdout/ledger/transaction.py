@@ -126,7 +126,7 @@ class SqlTransaction:
         self._seen = witness.read()
         if self._seen is not None:
             check_goes_on(self._ledger, self._cursor, self._head, self._seen)
-        elif self._ledger._stored(self._cursor) is not None:
+        elif self._head.has_answers():
             raise lost(self._ledger.place, witness.place)
 
     def _tell(self) -> None:

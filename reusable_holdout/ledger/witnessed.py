@@ -24,7 +24,7 @@ def check_goes_on(ledger: SqlLedger, cursor: Any, here: Head, seen: Head) -> Non
     cursor : Any
         In a transaction, or of a read.
     here : Head
-        The ledger's.
+        The ledger's, as it was read before.
     seen : Head
         The witness's.
 
@@ -35,17 +35,15 @@ def check_goes_on(ledger: SqlLedger, cursor: Any, here: Head, seen: Head) -> Non
     """
     if seen == here:
         return
-    known = None
-    if not seen.is_later_than(here):
-        sql = ledger._sql_of(seen.epoch)
-        if seen.query:
-            cursor.execute(sql.seal_at, (seen.query,))
-            found = cursor.fetchone()
-            known = None if found is None else plain(found[0])
-        else:
-            cursor.execute(sql.configuration)
-            found = cursor.fetchone()
-            known = None if found is None else genesis(found[0])
+    sql = ledger._sql_of(seen.epoch)  # perhaps a later one than here: others rotate
+    if seen.query:
+        cursor.execute(sql.seal_at, (seen.query,))
+        found = cursor.fetchone()
+        known = None if found is None else plain(found[0])
+    else:
+        cursor.execute(sql.configuration)
+        found = cursor.fetchone()
+        known = None if found is None else genesis(found[0])
     if known != seen.seal:
         raise rolled_back(ledger.place, here, seen)
 

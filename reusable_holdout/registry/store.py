@@ -16,6 +16,7 @@ import numpy as np
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.registry.sketch import Part, Sketch, Sketcher, overlap
+from reusable_holdout.witness import alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ VARIABLE = "REUSABLE_HOLDOUT_REGISTRY"
 """Environment variable: the registry's folder; "off" for none."""
 
 _OFF = "off"
-_FILE, _KEY = "registry.db", "registry.key"
+_FILE, _KEY, _LOCK = "registry.db", "registry.key", "making.lock"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS budgets (
     id INTEGER PRIMARY KEY, ledger TEXT NOT NULL, made TEXT NOT NULL, row_count INTEGER NOT NULL, total TEXT NOT NULL,
@@ -78,7 +79,7 @@ class Registry:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / _FILE
+        self._file, self._lock = folder / _FILE, folder / _LOCK
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with contextlib.suppress(FileExistsError):
@@ -107,6 +108,22 @@ class Registry:
     def sketcher(self) -> Sketcher:
         """Makes sketches under this registry's key."""
         return Sketcher(self._key)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Make one guard at a time: of two that are made at once on one ledger, the second finds the first."""
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise LedgerError(
+                f"the registry of rows must be writable; {self._lock} is not ({error.strerror}); set {VARIABLE} to "
+                f'another folder, or to "{_OFF}"'
+            ) from None
+        try:
+            with alone(descriptor):
+                yield
+        finally:
+            os.close(descriptor)
 
     def claim(self, sketch: Sketch, ledger: str, *, insist: bool = False) -> list[Budget]:
         """Give rows a budget in a ledger, unless they have one: of two processes that race one does.

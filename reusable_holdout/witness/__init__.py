@@ -1,7 +1,8 @@
 """Witnesses: another owner's memory of how far a ledger had come, so that a restored copy is noticed."""
 
+from reusable_holdout.witness.alone import alone
 from reusable_holdout.witness.file import FileWitness
 from reusable_holdout.witness.head import Head, Witness
 from reusable_holdout.witness.places import witness_at
 
-__all__ = ["FileWitness", "Head", "Witness", "witness_at"]
+__all__ = ["FileWitness", "Head", "Witness", "alone", "witness_at"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.witness.head import RECORD_BYTES, Head, highest
+from reusable_holdout.witness.alone import alone
+from reusable_holdout.witness.head import RECORD_BYTES, Head, highest, may_begin_one
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,41 +40,56 @@ class FileWitness:
     def read(self) -> Head | None:
         """Highest head it has seen; None if there is no file, or an empty one."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY)
+            descriptor = self._opened(os.O_RDONLY)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._unreachable(error) from None
         try:
             return self._last(descriptor)
+        except OSError as error:
+            raise self._unreachable(error) from None
         finally:
             os.close(descriptor)
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
-        """Append a head if the last one is that which was seen; others wait meanwhile."""
+        """Append a head if it is later than the last one, and that is the one which was seen; others wait meanwhile."""
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT)
         except OSError as error:
             raise self._unreachable(error) from None
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            last = self._last(descriptor)
-            if last is not None and last != after:
-                return last
-            rest = os.fstat(descriptor).st_size % RECORD_BYTES  # of a line that a dying process began
-            os.write(descriptor, b"\n".rjust(RECORD_BYTES - rest) * bool(rest) + head.record())
+            with alone(descriptor):
+                last = self._last(descriptor)
+                if last is not None and (last != after or not head.is_later_than(last)):
+                    return last
+                rest = os.fstat(descriptor).st_size % RECORD_BYTES  # of a line that a dying process began
+                line = b"\n".rjust(RECORD_BYTES - rest) * bool(rest) + head.record()
+                if os.write(descriptor, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise self._unreachable(error) from None
         finally:
             os.close(descriptor)
         return head
 
+    def _opened(self, flags: int) -> int:
+        descriptor = os.open(
+            self._path, flags | os.O_NONBLOCK, 0o644
+        )  # to open a pipe would wait for its other end
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is no plain file")
+        return descriptor
+
     def _last(self, descriptor: int) -> Head | None:
-        size = os.fstat(descriptor).st_size // RECORD_BYTES * RECORD_BYTES
-        start = max(0, size - 2 * RECORD_BYTES)  # before a line that was not finished there is one that was
-        records = os.pread(descriptor, size - start, start)
-        if len(records) > RECORD_BYTES and Head.parse(records[-RECORD_BYTES:]) is None:
-            records = records[:RECORD_BYTES]
+        """Last line that was written to its end: before one that a process died in there is another."""
+        size = os.fstat(descriptor).st_size
+        records = os.pread(descriptor, size, 0) if size < RECORD_BYTES else b""
+        for end in range(size // RECORD_BYTES, 0, -1):
+            records = os.pread(descriptor, RECORD_BYTES, (end - 1) * RECORD_BYTES)
+            if Head.parse(records) is not None or not may_begin_one(records):
+                break
         return highest(records, self.place)
 
     def _unreachable(self, error: OSError) -> LedgerError:

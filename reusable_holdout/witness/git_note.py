@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
+from reusable_holdout.witness.alone import alone
 from reusable_holdout.witness.head import Head, highest
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 __all__ = ["GitWitness"]
 
 _REF = "refs/notes/reusable-holdout"
 _SECONDS = 60
+_SETTINGS = (
+    *("-c", "user.name=reusable-holdout", "-c", "user.email=reusable-holdout@localhost"),
+    *(
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "core.fsmonitor=false",
+    ),  # who asks in a hook must not call it again
+)
+_OF_ANOTHER = {  # by which a hook says where it runs: of all repositories git would take that one
+    *(
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_NAMESPACE",
+    ),
+    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_PREFIX", "GIT_CEILING_DIRECTORIES"),
+}
+_PLAIN = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 
 
 class GitWitness:
-    """Note on the first commit of a repository; for guards that answer a few questions an hour, such as CI's.
+    """Note of a repository, on the empty tree; for guards that answer a few questions an hour, such as CI's.
+
+    The empty tree is the same object in every clone, however shallow, and whatever is checked out.
 
     Parameters
     ----------
@@ -45,37 +72,60 @@ class GitWitness:
         if self._remote:
             self._git("fetch", "--quiet", self._remote, f"+{_REF}/*:{_REF}/*")
         try:
-            note = self._notes("show", self._first())
+            note = self._notes("show", self._tree())
         except _NoNoteError:
             return None
         return highest(note.encode() + b"\n", self.place)
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
         """Write the note anew, if it is still that which was seen; what another has pushed meanwhile is no error."""
-        last = self.read()
-        if last is not None and last != after:
-            return last
-        self._notes("add", "--force", "--message", head.record().decode().strip(), self._first())
-        if self._remote:
-            self._git("push", "--quiet", self._remote, self._ref)
+        with self._alone():
+            last = self.read()
+            if last is not None and (last != after or not head.is_later_than(last)):
+                return last
+            self._notes("add", "--force", "--message", head.record().decode().strip(), self._tree())
+            if not self._remote:
+                return head
+            try:
+                self._git("push", "--quiet", self._remote, f"{self._ref}:{self._ref}")
+            except LedgerError:
+                held = self.read()
+                if held is None or held == last:
+                    raise
+                return held
         return head
 
-    def _first(self) -> str:
-        commits = self._git("rev-list", "--max-parents=0", "HEAD").split()
-        return commits[-1]
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One of this repository at a time: git would take both of two notes that are written at once."""
+        folder = Path(self._git("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        try:
+            descriptor = os.open(folder / "reusable-holdout.lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise self._unreachable(str(error.strerror)) from None
+        try:
+            with alone(descriptor):
+                yield
+        finally:
+            os.close(descriptor)
+
+    def _tree(self) -> str:
+        return self._git("hash-object", "-t", "tree", "--stdin")
 
     def _notes(self, *arguments: str) -> str:
         return self._git("notes", f"--ref={self._ref}", *arguments)
 
     def _git(self, *arguments: str) -> str:
-        identity = ("-c", "user.name=reusable-holdout", "-c", "user.email=reusable-holdout@localhost")
+        kept = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
         try:
             done = subprocess.run(  # noqa: S603 - no shell, and nothing of it comes from a question
-                ["git", "-C", str(self._repository), *identity, *arguments],  # noqa: S607
+                ["git", "-C", str(self._repository), *_SETTINGS, *arguments],  # noqa: S607
+                stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS,
                 check=False,
+                env=kept | _PLAIN,
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise self._unreachable(type(error).__name__) from None
@@ -87,10 +137,10 @@ class GitWitness:
 
     def _unreachable(self, why: str) -> LedgerError:
         return LedgerError(
-            f"the ledger's witness must be a git repository with a commit, whose notes can be written and, with a "
-            f"remote, pushed; {self.place} is not ({why}); mend it, and ask again"
+            f"the ledger's witness must be a git repository, whose notes can be written and, with a remote, fetched "
+            f"and pushed; {self.place} is not ({why}); mend it, and ask again"
         )
 
 
 class _NoNoteError(Exception):
-    """The first commit has no note yet."""
+    """There is no note yet."""

@@ -6,9 +6,11 @@ from typing import NamedTuple, Protocol, Self
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["RECORD_BYTES", "Head", "Witness", "highest"]
+__all__ = ["RECORD_BYTES", "Head", "Witness", "highest", "may_begin_one"]
 
 RECORD_BYTES = 97
+_MOST_EPOCHS, _MOST_QUERIES = 1 << 31, 1 << 63
+_LINE = "0" * 10 + " " + "0" * 20 + " " + "f" * 64 + "\n"
 
 
 class Head(NamedTuple):
@@ -39,7 +41,12 @@ class Head(NamedTuple):
             head = cls(int(epoch), int(query), bytes.fromhex(seal))
         except (ValueError, UnicodeDecodeError):
             return None
-        return head if head.record() == record else None
+        known = 0 <= head.epoch < _MOST_EPOCHS and 0 <= head.query < _MOST_QUERIES
+        return head if known and head.record() == record else None
+
+    def has_answers(self) -> bool:
+        """Whether something was answered up to it: else it is that of a new ledger."""
+        return self.query > 0 or self.epoch > 1
 
     def is_later_than(self, other: Head) -> bool:
         """Whether it is that of more answers, or of a later epoch."""
@@ -80,19 +87,26 @@ class Witness(Protocol):
         ...
 
 
+def may_begin_one(text: bytes) -> bool:
+    """Whether some bytes are the beginning of a record, or one that was filled up with blanks."""
+    begun = text.rstrip(b" \n")
+    kinds = ("0123456789" if one == "0" else "0123456789abcdef" if one == "f" else one for one in _LINE)
+    return len(begun) <= RECORD_BYTES and all(
+        chr(byte) in kind for byte, kind in zip(begun, kinds, strict=False)
+    )
+
+
 def highest(records: bytes, place: str) -> Head | None:
-    """Last of some records; a last line that was not written to its end does not count.
+    """Last of some records; None if one was begun at most.
 
     Raises
     ------
     LedgerError
         If they are something else.
     """
-    whole = records[: len(records) // RECORD_BYTES * RECORD_BYTES]
-    if not whole and not records:
-        return None
-    head = Head.parse(whole[-RECORD_BYTES:])
-    if head is None:
+    last = records[-RECORD_BYTES:]
+    head = Head.parse(last)
+    if head is None and not may_begin_one(last):
         raise LedgerError(
             f"a witness must be a file that a guard wrote; {place} is something else; nothing was asked; name another "
             "file, or restore it"

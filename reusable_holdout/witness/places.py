@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from reusable_holdout.witness.head import Witness
 
 __all__ = ["witness_at"]
+
+_GIT = re.compile(r"(?P<repository>.+?)(@(?P<remote>\w[\w.-]*))?(#(?P<name>\w[\w-]*))?", re.DOTALL)
 
 
 def witness_at(place: str | Path, key: bytes = b"") -> Witness:
@@ -39,9 +42,7 @@ def witness_at(place: str | Path, key: bytes = b"") -> Witness:
             f"{type(place).__name__}; nothing was made"
         )
     if place.startswith("git:"):
-        where, _, name = place.removeprefix("git:").partition("#")
-        repository, _, remote = where.partition("@")
-        return GitWitness(Path(repository), remote, name)
+        return _git_witness(place.removeprefix("git:"))
     if "://" in place:
         url = urlsplit(place)
         if url.scheme not in {"http", "https"} or not url.hostname or url.username or url.query:
@@ -52,3 +53,13 @@ def witness_at(place: str | Path, key: bytes = b"") -> Witness:
 
         return ServerWitness(place, token_of(key))
     return FileWitness(Path(place))
+
+
+def _git_witness(place: str) -> GitWitness:
+    """A place may come of a ledger that somebody sent: no part of it is taken for an option of git's."""
+    parts = _GIT.fullmatch(place)
+    if parts is None:
+        raise InputError(
+            "a git witness must name a repository, as git:repository@remote#name; got none; nothing was made"
+        )
+    return GitWitness(Path(parts["repository"]), parts["remote"] or "", parts["name"] or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -14,6 +14,7 @@ from reusable_holdout.witness.head import Head, highest
 __all__ = ["ServerWitness", "token_of"]
 
 _SECONDS = 30.0
+_MOST_BYTES = 10_000
 
 
 def token_of(key: bytes) -> str:
@@ -42,27 +43,28 @@ class ServerWitness:
 
     def read(self) -> Head | None:
         """Highest head the server has seen; None if none came."""
-        found = self._sent("GET")
-        return highest(found["head"].encode(), self._url) if found.get("head") else None
+        return highest(self._sent("GET").encode(), self._url)
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
         """Send a head; the server takes it if it still holds that which was seen."""
         heads = {"head": head, "after": after}
         body = {name: "" if one is None else one.record().decode() for name, one in heads.items()}
-        found = self._sent("PUT", json.dumps(body).encode())
-        return highest(found["head"].encode(), self._url) or head
+        return highest(self._sent("PUT", json.dumps(body).encode()).encode(), self._url) or head
 
-    def _sent(self, method: str, body: bytes | None = None) -> dict[str, Any]:
+    def _sent(self, method: str, body: bytes | None = None) -> str:
+        """Send a request; the head in its answer."""
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         request = Request(self._url, data=body, headers=headers, method=method)  # noqa: S310 - http or https
         why = ""
         try:
             with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
-                found: dict[str, Any] = json.load(answer)
-                return found
+                found = json.loads(answer.read(_MOST_BYTES))
+            if isinstance(found, dict) and isinstance(found.get("head"), str):
+                return str(found["head"])
+            why = "its answer holds no head"
         except HTTPError as error:
             why = f"it answered {error.code}"
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, OSError, ValueError, HTTPException) as error:
             why = type(getattr(error, "reason", error)).__name__
         raise LedgerError(
             f"the ledger's witness must be a server that can be reached, where this ledger's name is its own; "

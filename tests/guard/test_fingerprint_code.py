@@ -1,5 +1,6 @@
 """What a model's code does is part of it; where the code lies, and how it is laid out, is not."""
 
+import functools
 import subprocess
 import sys
 import textwrap
@@ -7,6 +8,7 @@ import types
 
 import joblib
 import numpy as np
+import pytest
 from cases import for_each
 from joblib import delayed
 from sklearn.linear_model import LogisticRegression
@@ -333,9 +335,45 @@ def test_a_method_that_was_put_into_an_installed_class_counts(monkeypatch):
     assert len({here, ones, fingerprint(LogisticRegression())}) == 3
 
 
-def test_a_name_that_is_borrowed_from_an_installed_function_does_not_stand_for_the_code():
-    import functools
+class Constant:
+    def __init__(self, value):
+        self.value = value
 
+    def __get__(self, model, owner=None):
+        return lambda X: np.full(len(X), self.value)
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        Constant,
+        lambda value: property(lambda self: lambda X: np.full(len(X), value)),
+        lambda value: staticmethod(lambda X: np.full(len(X), value)),
+        lambda value: functools.partialmethod(lambda self, X: np.full(len(X), value)),
+    ],
+    ids=["descriptor", "property", "static method", "partial method"],
+)
+def test_whatever_was_put_into_an_installed_class_counts(put, monkeypatch):
+    found = [fingerprint(LogisticRegression())]
+    for value in (0, 1):
+        monkeypatch.setattr(LogisticRegression, "predict", put(value))
+        found.append(fingerprint(LogisticRegression()))
+    assert len(set(found)) == 3
+    assert fingerprint(LogisticRegression()) == found[2]
+
+
+def test_a_method_that_was_bound_to_one_model_counts_by_what_it_does():
+    def patched(predict):
+        model = LogisticRegression()
+        model.predict = types.MethodType(predict, model)
+        return fingerprint(model)
+
+    ones, zeros = lambda self, X: np.ones(len(X)), lambda self, X: np.zeros(len(X))
+    assert len({patched(ones), patched(zeros), fingerprint(LogisticRegression())}) == 3
+    assert patched(ones) == patched(ones)
+
+
+def test_a_name_that_is_borrowed_from_an_installed_function_does_not_stand_for_the_code():
     @functools.wraps(np.mean)
     def mine(X):
         return X[0]

@@ -113,6 +113,11 @@ def test_fresh_rows_and_a_few_that_agree_are_no_hindrance(guard_of):
     assert guard.evaluate(MODEL, coarse[:ROWS], Y_TRAIN, prior=0.6).query == 1
 
 
+def test_a_table_without_rows_holds_none(guard_of):
+    guard = guard_of()
+    assert guard.evaluate(MODEL, TRAIN[:0], Y_TRAIN[:0], prior=0.7).query == 1
+
+
 def test_a_table_of_other_columns_holds_no_rows(guard_of):
     guard = guard_of(X=pd.DataFrame(HELD, columns=NAMES))
     model = LogisticRegression().fit(pd.DataFrame(TRAIN, columns=NAMES), Y_TRAIN)

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from reusable_holdout import InputError, LedgerError, PlanError, ReusableHoldout, SecondBudgetError, verify
 from reusable_holdout.cli import main
 from reusable_holdout.registry import VARIABLE, Registry
+from reusable_holdout.witness import FileWitness
 
 ROWS = 600
 RNG = np.random.default_rng(0)
@@ -75,6 +76,51 @@ def test_of_processes_that_race_one_gets_a_budget(tmp_path):
     with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
         found = list(pool.map(made_elsewhere, [tmp_path / f"{place}.db" for place in range(4)]))
     assert sorted(found) == ["made", "refused", "refused", "refused"]
+
+
+def test_of_processes_that_make_the_same_guard_at_once_all_have_it(tmp_path):
+    context = multiprocessing.get_context("fork")
+    for ledger in [tmp_path / f"{place}.db" for place in range(3)]:
+        rows = np.random.default_rng(int(ledger.stem)).normal(size=(ROWS, 4))
+        begin = context.Barrier(4)
+
+        def made(ledger=ledger, rows=rows, begin=begin):
+            begin.wait()
+            with ReusableHoldout(rows, Y, ledger=ledger, **WISH) as guard:
+                guard.evaluate_predictions(Y, prior=1.0, name=str(os.getpid()))
+
+        processes = [context.Process(target=made) for _ in range(4)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert [process.exitcode for process in processes] == [0] * 4
+        assert verify(ledger).queries == 1  # and not one in each of several files of this name
+
+
+def test_what_was_made_before_its_witness_failed_keeps_its_budget(tmp_path, monkeypatch):
+    with ReusableHoldout(X, Y, ledger=tmp_path / "guard.db", witness=tmp_path / "heads", **WISH) as guard:
+
+        def fail(*_, **__):
+            raise LedgerError("it cannot be told")
+
+        with monkeypatch.context() as failing:
+            failing.setattr(FileWitness, "advance", fail)
+            with pytest.raises(LedgerError, match="cannot be told"):
+                guard.rotate(FRESH, Y, early=True)
+    with ReusableHoldout.open(tmp_path / "guard.db", FRESH, Y) as guard:
+        assert guard.epoch == 2
+    with pytest.raises(SecondBudgetError):
+        make(tmp_path / "other.db", x=FRESH)
+
+
+def test_a_making_that_failed_does_not_stand_in_the_way_of_the_right_one(tmp_path):
+    (tmp_path / "heads").write_text("no witness")
+    for wrong in ({"witness": tmp_path / "heads"}, {"key": b"short"}):
+        with pytest.raises((LedgerError, InputError)):
+            make(tmp_path / "guard.db", **wrong)
+        assert Registry.of_user().budgets() == []
+    assert make(tmp_path / "right.db", witness=tmp_path / "new heads")
 
 
 def test_a_ledger_on_a_server_is_refused_and_named_without_its_password(tmp_path, server_url):

@@ -182,15 +182,25 @@ class OfCode(ABC):
             self.add(value)
 
     def _what_was_put_into(self, made: type) -> None:
-        """Functions of the user's own that took the place of an installed class's methods."""
+        """What of the user's own took the place of an installed class's methods: functions, wrapped ones, or else."""
         for one in made.__mro__:
             for name, value in vars(one).items():
-                if isinstance(value, types.FunctionType) and (
-                    self._edition(value.__globals__.get("__name__")) is None
-                    and home_of(value.__globals__, value.__code__.co_filename) is None
-                ):
+                if any(map(self._is_put_there, _unwrapped(value))):
                     self.say(f"attribute {name} of {one.__qualname__}")
                     self.add(value)
+
+    def _is_put_there(self, value: Any) -> bool:
+        if isinstance(value, types.FunctionType):
+            return (
+                self._edition(value.__globals__.get("__name__")) is None
+                and home_of(value.__globals__, value.__code__.co_filename) is None
+            )
+        if isinstance(value, type) or self._edition(type(value).__module__) is not None:
+            return False
+        home = sys.modules.get(type(value).__module__)  # compilers make types of modules that have no file
+        return home is not None and (
+            home.__name__ == "__main__" or getattr(home, "__file__", None) is not None
+        )
 
     # ---- what stands around functions
 
@@ -201,6 +211,8 @@ class OfCode(ABC):
             inside = [value.fget, value.fset, value.fdel]
         elif isinstance(value, staticmethod | classmethod):
             inside = [value.__func__]
+        elif isinstance(value, types.MethodType):  # pickle would look for it by its name
+            inside = [value.__func__, value.__self__]
         elif type(value).__name__ == "cached_property" and self._edition(type(value).__module__):
             inside = [cast("Any", value).func]
         elif isinstance(value, types.MappingProxyType):
@@ -216,6 +228,14 @@ class OfCode(ABC):
         for one in (type(value), *inside):
             self.add(one)
         return True
+
+
+def _unwrapped(value: Any) -> list[Any]:
+    """What a class has under a name, and functions that lie in it."""
+    inside = (
+        getattr(value, name, None) for name in ("fget", "fset", "fdel", "func", "__func__", "__wrapped__")
+    )
+    return [value, *(one for one in inside if isinstance(one, types.FunctionType))]
 
 
 def _is_of_the_interpreter(value: Any, module: Any) -> bool:

@@ -49,7 +49,7 @@ def fingerprint(model: Any) -> bytes:
     -----
     *Installed code*, in site-packages or the standard library, counts by its name and version: the package's
     ``__version__`` and that of the distribution of its name. After an upgrade every model is another, for what an
-    upgrade changes nobody knows. A function of the user's own that was put into an installed class counts, too.
+    upgrade changes nobody knows. What of the user's own was put into an installed class counts, too.
 
     *All other code* counts by what it does, wherever it lies: bytecode and constants, defaults, closures, decorators,
     base classes, class attributes, and the globals that it reads, other modules of the user's own among them; not by
@@ -64,8 +64,9 @@ def fingerprint(model: Any) -> bytes:
     sockets, generators or weak references, that runs compiled code of the user's own, or imports a module of their own
     when it predicts that is not imported yet.
 
-    *Not seen* are names put together when the model predicts (of files, of attributes of a module), what comes over a
-    network, what an object's own pickling leaves out, and the versions of packages that installed code calls in turn.
+    *Not seen* are names put together when the model predicts (of files, of attributes of a module), environment
+    variables, what comes over a network, what an object's own pickling leaves out, `n_jobs` and `n_threads`, settings
+    of packages, what was put into installed modules, and the versions of packages that installed code calls in turn.
 
     Examples
     --------

@@ -7,7 +7,10 @@ import httpx
 import numpy as np
 import pytest
 from board_servers import free_port, served
+from reusable_holdout_leaderboard import witnesses
+from reusable_holdout_leaderboard.security import Problem
 from reusable_holdout_leaderboard.settings import Settings
+from reusable_holdout_leaderboard.wire import HeadBody
 
 from reusable_holdout import LedgerError, ReusableHoldout, RolledBackError, verify
 from reusable_holdout.witness import Head
@@ -70,6 +73,29 @@ def test_a_name_belongs_to_who_came_first(address):
     assert put(address, head(1)).status_code == 200
     assert put(address, head(2), after=head(1), token="another").status_code == 401
     assert httpx.get(address).json() == {"head": head(1)}
+
+
+def test_of_two_who_come_first_at_once_one_owns_the_name(tmp_path, monkeypatch):
+    body, told = HeadBody(head=head(1)).model_dump_json().encode(), []
+    write = witnesses.write_private
+
+    def late(*arguments):
+        if not told:
+            told.append("other")
+            told.append(witnesses._advanced(tmp_path, "guard", "other", body))
+        write(*arguments)
+
+    monkeypatch.setattr(witnesses, "write_private", late)
+    with pytest.raises(Problem, match="another ledger's"):
+        witnesses._advanced(tmp_path, "guard", "one", body)
+    later = HeadBody(head=head(2), after=head(1)).model_dump_json().encode()
+    assert witnesses._advanced(tmp_path, "guard", "other", later) == {"head": head(2)}
+
+
+def test_not_even_its_owner_can_take_a_head_back(address):
+    put(address, head(2))
+    for older in (head(1), head(2, "b")):
+        assert put(address, older, after=head(2)).json() == {"head": head(2)}
 
 
 @pytest.mark.parametrize("words", ["", "nonsense", head(1)[:-2] + "z\n", head(1) * 2])

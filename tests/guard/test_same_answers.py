@@ -1,0 +1,152 @@
+"""The same questions have the same answers, wherever the budget lies and however the guard was opened."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from reusable_holdout import Halted, HoldoutError, ReusableHoldout, verify
+
+ROWS = 2_000
+LABELS, NEXT = np.random.default_rng(0).integers(0, 2, (2, ROWS))
+X, NEXT_X = np.random.default_rng(1).normal(size=(2, ROWS, 3))
+THIRD = (np.arange(ROWS) % 3 == 0).astype(float)
+WAYS = [
+    "one",
+    "batch",
+    "slice",
+    "slice batch",
+    "gate",
+    "rails",
+    "comparison",
+    "reveal",
+    "choice",
+    "failure",
+    "again",
+]
+SETTINGS = [
+    {},
+    {"policy": "gate"},
+    {"policy": "ladder"},
+    {"policy": "guess-and-check"},
+    {"mechanism": "standard-svt"},
+]
+
+
+class Failing:
+    def __init__(self, number):
+        self.number = number
+
+    def predict(self, X):
+        raise ValueError(f"{self.number}: {np.asarray(X).ravel()[0]}")
+
+
+def predictions(number, rate, labels):
+    return np.where(np.random.default_rng([1, number]).random(ROWS) > rate, 1 - labels, labels)
+
+
+def questions(seed):
+    random = np.random.default_rng(seed)
+    asked = [
+        (str(random.choice(WAYS)), int(random.integers(1_000)), *random.uniform(0.5, 0.95, 2))
+        for _ in range(25)
+    ]
+    return [*asked[:17], ("rotation", 0, 0.0, 0.0), *asked[17:]]
+
+
+def ask(guard, question, labels):
+    way, number, rate, prior = question
+    stated = {} if guard.policy == "ladder" else {"prior": prior}
+    known = stated and {"prior": 0.8}
+    many = ([prior] * 3,) if stated else ()
+    three = [predictions(number + place, rate, labels) for place in range(3)]
+
+    def gate():
+        return guard.on(policy="gate", vacuous=True)
+
+    def part():
+        return guard.on(sample_weight=THIRD, vacuous=True)
+
+    ways = {
+        "one": lambda: guard.evaluate_predictions(three[0], **stated),
+        "again": lambda: guard.evaluate_predictions(predictions(number % 3, 0.8, labels), **known),
+        "batch": lambda: guard.evaluate_many(three, *many),
+        "comparison": lambda: guard.compare_predictions(*three[:2], prior=0.0),
+        "reveal": lambda: guard.reveal_predictions(three[0], prior=prior),
+        "choice": lambda: guard.choose_predictions(three, priors=[prior] * 3),
+        "failure": lambda: guard.evaluate(Failing(number), **stated),
+        "gate": lambda: gate().evaluate_predictions(three[0], prior=prior),
+        "rails": lambda: gate().evaluate_predictions(three[0], prior=prior, guardrails={part(): prior}),
+        "slice": lambda: part().evaluate_predictions(three[0], **stated),
+        "slice batch": lambda: part().evaluate_many(three, *many),
+    }
+    return ways[way]()
+
+
+def told(guard, question, labels):
+    """What an analyst hears, but for the time of day."""
+    try:
+        return repr(ask(guard, question, labels))
+    except Halted as halt:
+        return ["halted", *map(repr, halt.answers)]
+    except HoldoutError as error:
+        return [type(error).__name__, str(error)]
+
+
+def heard(seed, ledger, setting, *, reopened=False):
+    """All that is told, and how the ledger ends."""
+    guard = ReusableHoldout(
+        X, LABELS, queries=300, charges=15, seed=2, vacuous=True, ledger=ledger, **setting
+    )
+    rows, labels, found = X, LABELS, []
+    for question in questions(seed):
+        if question[0] == "rotation":
+            turned = guard.rotate(NEXT_X, NEXT, early=True)
+            guard.close()
+            guard, rows, labels = turned.guard, NEXT_X, NEXT
+        else:
+            found.append(told(guard, question, labels))
+        if reopened:
+            guard.close()
+            guard = ReusableHoldout.open(ledger, rows, labels, seed=2)
+    tail = guard._ledger.tail()._replace(seal=b"")
+    guard.close()
+    return found, tail
+
+
+@pytest.mark.parametrize(
+    "setting", SETTINGS, ids=lambda setting: next(iter(setting.values()), "thresholdout")
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_in_memory_on_disk_and_reopened_after_each_question(seed, setting, tmp_path):
+    expected = heard(seed, None, setting)
+    assert heard(seed, tmp_path / "kept.db", setting) == expected
+    assert heard(seed, tmp_path / "reopened.db", setting, reopened=True) == expected
+    assert verify(tmp_path / "reopened.db").sound
+    assert expected[1].last_charged
+
+
+@pytest.mark.parametrize(
+    "setting", [one for one in SETTINGS if one.get("policy") != "guess-and-check"], ids=str
+)
+def test_in_a_batch_and_one_by_one(setting):
+    random = np.random.default_rng(3)
+    rates = random.uniform(0.5, 0.95, 24)
+    asked = [predictions(number, rate, LABELS) for number, rate in enumerate(rates)]
+    priors = None if setting.get("policy") == "ladder" else rates + random.choice([0.0, 0.04, -0.1], 24)
+    found = []
+    for cuts in (range(25), [0, 24], [0, 5, 6, 20, 24]):
+        guard = ReusableHoldout(None, LABELS, queries=100, charges=12, seed=2, vacuous=True, **setting)
+        answers = []
+        for start, stop in itertools.pairwise(cuts):
+            try:
+                answers += guard.evaluate_many(
+                    asked[start:stop], None if priors is None else priors[start:stop]
+                )
+            except Halted as halt:
+                answers += halt.answers
+                break
+        values = [(answer.value, answer.charged, answer.prior) for answer in answers]
+        found.append((values, guard._ledger.tail()._replace(seal=b"", spent_nats=0.0)))
+    assert found[0] == found[1] == found[2]
+    assert found[0][1].charges > 2
