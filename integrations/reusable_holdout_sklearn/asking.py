@@ -1,6 +1,7 @@
 """Candidates are fitted and predict in parallel; they are asked about serially, in their order.
 
-This module alone looks into the guard: scores of the holdout go from a worker to the guard, and to nobody else.
+This module and `choosing` alone look into the guard: scores of the holdout go from a worker to the guard, and to nobody
+else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from reusable_holdout.errors import BudgetError, Halted, HandleError, InputError
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds import Winner, unpacked
 from reusable_holdout.guard.models import check_model
 from reusable_holdout.guard.rows import Query
 
@@ -25,17 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout import ReusableHoldout
-    from reusable_holdout.guard import Answer, Choice
+    from reusable_holdout.guard import Answer
 
 __all__ = [
     "Asked",
     "Question",
     "Way",
     "ask",
-    "check_choice",
     "check_guard",
-    "choose",
-    "could_have_chosen",
     "could_replay",
     "fitted_question",
     "guard_for_workers",
@@ -43,6 +40,7 @@ __all__ = [
     "holdout_columns",
     "is_ladder",
     "question_of",
+    "scores_of",
 ]
 
 
@@ -171,7 +169,7 @@ def _scores_to_ask(
         one.score is not None or _needs_rows(guard, one.content, prior)
         for one, prior in zip(questions, priors, strict=True)
     ]
-    measured = _scores(
+    measured = scores_of(
         guard, [one for one, needs in zip(questions, needed, strict=True) if needs], "evaluate", X_train
     )
     found = iter(measured)
@@ -235,7 +233,7 @@ def ask(
 
 
 @sealed
-def _scores(guard: ReusableHoldout, questions: Sequence[Question], way: Way, X_train: Any) -> list[bytes]:
+def scores_of(guard: ReusableHoldout, questions: Sequence[Question], way: Way, X_train: Any) -> list[bytes]:
     """What the guard measured of each; empty of those that failed, or were fitted on rows of the holdout.
 
     All are tried on made-up rows first: what is refused there, free, must tell nothing of the holdout's.
@@ -295,79 +293,6 @@ def _ask_many(
         raise
     guard._tell([answer for answer in answers if not answer.replayed])
     return answers
-
-
-@sealed
-def check_choice(guard: ReusableHoldout, candidates: int, priors: Sequence[float] | None = None) -> None:
-    """Refuse a choice that would be refused, before a model is fitted for it.
-
-    One that could be a replay is not: whether it is one is known when its models are fitted.
-
-    Parameters
-    ----------
-    guard : ReusableHoldout
-    candidates : int
-    priors : sequence of float, optional
-        Of the candidates, once they are known. Until then a halted guard is not refused.
-
-    Raises
-    ------
-    Halted
-        If the guard has halted.
-    BudgetError
-        If there are more candidates than queries left.
-    InputError
-        If its dearest outcome would break a promise of the guard's plan.
-    """
-    if could_have_chosen(guard, priors) or (priors is None and guard.halted):
-        return
-    if guard.halted:
-        raise halt(guard)
-    state, what = guard._state(), f"a choice among {candidates} candidates"
-    guard._transcript.check_room(candidates, state)
-    guard._ways.choose.check_affordable(guard._ways.choose.worst_nats(candidates), state, what)
-
-
-def could_have_chosen(guard: ReusableHoldout, priors: Sequence[float] | None) -> bool:
-    """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
-    history, kind = guard.history(), guard._ways.choose
-    made = history[(history["kind"] == kind.name) & (history["view"] == guard.view)]
-    if priors is None:
-        return len(made) > 0
-    units = kind.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
-    for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
-        winner = Winner.parse(told)
-        if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
-            return True
-    return False
-
-
-@sealed
-def choose(
-    guard: ReusableHoldout, questions: Sequence[Question], priors: Sequence[float], name: str, X_train: Any
-) -> Choice:
-    """Ask which of several models that were fitted on these rows is best, in one question.
-
-    Raises
-    ------
-    InputError
-        If a model does not fit the holdout, a prior the metric, or the dearest outcome the plan; nothing was told.
-    BudgetError, Halted, ModelError
-        As for :meth:`ReusableHoldout.choose`.
-    """
-    stated = guard._stated_priors(np.array(priors, dtype=np.float64), len(questions))
-    units = guard._ways.choose.grid_units(stated).tolist()
-    digests = [
-        guard._content.model_question(one.content, unit, b"choose")
-        for one, unit in zip(questions, units, strict=True)
-    ]
-    concealed = [b""] * len(questions)
-    if guard._transcript.needs_rows(guard._ways.choose, guard._content.several(b"choose", digests)):
-        concealed = _scores(guard, questions, "choose", X_train)
-    bound, by_sample = guard._holdout.bound, guard._ways.choose.by_sample
-    packed = [guard._content.reveal(one) if one else None for one in concealed]
-    measured = [None if one is None else unpacked(bound, one) if by_sample else int(one[0]) for one in packed]
-    return guard._chosen(measured, stated, digests, name)
 
 
 @sealed

@@ -13,14 +13,12 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSample
 from reusable_holdout.errors import InputError
 from reusable_holdout_sklearn.asking import (
     ask,
-    check_choice,
-    choose,
-    could_have_chosen,
     could_replay,
     fitted_question,
     guard_for_workers,
     halt,
 )
+from reusable_holdout_sklearn.choosing import check_choice, choose, could_have_chosen
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import check_choice, check_guard, is_ladder
+from reusable_holdout_sklearn.asking import check_guard, is_ladder
 from reusable_holdout_sklearn.best_model import BestModel, best_can
 from reusable_holdout_sklearn.candidates import (
     Confirmation,
@@ -21,6 +21,7 @@ from reusable_holdout_sklearn.candidates import (
     chosen_candidates,
     fewest_candidates,
 )
+from reusable_holdout_sklearn.choosing import check_choice
 from reusable_holdout_sklearn.priors import prior_column
 from reusable_holdout_sklearn.scorer import GuardedScorer
 

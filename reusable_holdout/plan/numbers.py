@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.slips import closest, percentage
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = [
     "checked_bounds",
     "checked_exam",
     "choice",
     "exam_count",
+    "largest",
     "real",
     "real_or_none",
+    "round_up",
     "whole",
     "whole_or_none",
     "wholes",
@@ -115,3 +121,26 @@ def real(
         hint = percentage(number, most=min(most, below))
         raise InputError(f"{name} must be a number in {low}, {high}; got {value!r}{hint}")
     return number
+
+
+def round_up(value: float, digits: int = 3) -> float:
+    """Round a positive number up to so many significant digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return float(f"{math.ceil(value / step - 1e-9) * step:.12g}")
+
+
+def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
+    """Largest whole number in [least, most] at which a condition holds that fails from some number on."""
+    if least > most or not holds(least):
+        return None
+    kept, step = least, 1
+    while kept + step <= most and holds(kept + step):
+        kept, step = kept + step, 2 * step
+    refused = min(kept + step, most + 1)
+    while refused - kept > 1:
+        middle = (kept + refused) // 2
+        if holds(middle):
+            kept = middle
+        else:
+            refused = middle
+    return kept

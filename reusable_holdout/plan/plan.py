@@ -11,6 +11,7 @@ from reusable_holdout.plan.numbers import (
     checked_bounds,
     real,
     real_or_none,
+    round_up,
     whole_or_none,
     wholes,
 )
@@ -29,7 +30,6 @@ from reusable_holdout.plan.wish import (
     Family,
     MechanismChoice,
     Wish,
-    round_up,
 )
 from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import Certificate, Policy, edition, worst_choice_nats

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.plan.wish import MOST_ROWS, MOST_TOLERANCE, largest, round_up
+from reusable_holdout.plan.numbers import largest, round_up
+from reusable_holdout.plan.wish import MOST_ROWS, MOST_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

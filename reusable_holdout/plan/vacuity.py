@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.comparisons import Comparisons
+from reusable_holdout.plan.numbers import round_up
 from reusable_holdout.plan.solution import nearest, needs, possible
-from reusable_holdout.plan.wish import round_up
 
 __all__ = ["Vacuity"]
 

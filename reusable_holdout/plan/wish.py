@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from reusable_holdout.plan.honest_search import charges_of_a_search
-from reusable_holdout.plan.numbers import exam_count
+from reusable_holdout.plan.numbers import exam_count, largest, round_up
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.validity import (
     LADDERS,
@@ -27,8 +27,6 @@ from reusable_holdout.validity import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from reusable_holdout.mechanisms.calibration import GuardMechanism
@@ -41,8 +39,6 @@ __all__ = [
     "Family",
     "MechanismChoice",
     "Wish",
-    "largest",
-    "round_up",
 ]
 
 MOST_ROWS = 10**12
@@ -378,26 +374,3 @@ def _search(
     ]
     halted_most = max(laws, key=lambda law: float(law[-1]))
     return np.concatenate([halted_most, np.zeros(charges - shown)])  # beyond those shown none is made
-
-
-def round_up(value: float, digits: int = 3) -> float:
-    """Round a positive number up to so many significant digits."""
-    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
-    return float(f"{math.ceil(value / step - 1e-9) * step:.12g}")
-
-
-def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
-    """Largest whole number in [least, most] at which a condition holds that fails from some number on."""
-    if least > most or not holds(least):
-        return None
-    kept, step = least, 1
-    while kept + step <= most and holds(kept + step):
-        kept, step = kept + step, 2 * step
-    refused = min(kept + step, most + 1)
-    while refused - kept > 1:
-        middle = (kept + refused) // 2
-        if holds(middle):
-            kept = middle
-        else:
-            refused = middle
-    return kept

@@ -7,25 +7,23 @@ the ledger can recompute it.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from reusable_holdout.mechanisms.calibration import Calibration
-from reusable_holdout.validity.bound import ConfidenceBound
 from reusable_holdout.validity.evidence import Evidence, likely_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet
 from reusable_holdout.validity.intervals import Interval, Numbers, Shares
 from reusable_holdout.validity.noise_tails import NoiseTails
-from reusable_holdout.validity.theory import THEORY, Theory, edition
+from reusable_holdout.validity.theory import THEORY, Theory
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reusable_holdout.mechanisms.calibration import GuardMechanism
+    from reusable_holdout.validity.bound import ConfidenceBound
     from reusable_holdout.validity.evidence import EvidenceRows
 
 __all__ = ["GRID_SLACK", "Certificate"]
@@ -136,31 +134,6 @@ class Certificate:
     noisy: bool = False
     of_ratio: bool = False
     theory: Theory = THEORY
-
-    def record(self) -> dict[str, Any]:
-        """As JSON can write it."""
-        parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return parts | {
-            "bound": asdict(self.bound),
-            "shares": list(self.shares),
-            "theory": self.theory.edition,
-        }
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Read what :meth:`record` wrote.
-
-        Raises
-        ------
-        LedgerMismatchError
-            If this version does not know its edition of the theory.
-        """
-        parts = {
-            "theory": edition(record["theory"]),
-            "bound": ConfidenceBound(**record["bound"]),
-            "shares": Shares(*record["shares"]),
-        }
-        return cls(**{**record, **parts})
 
     @property
     def span(self) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from reusable_holdout.plan import SharedBudget
-from reusable_holdout.validity import Certificate
+from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, edition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,12 +50,13 @@ class Rules(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """As JSON can write it."""
-        return self._asdict() | {"scores": self.scores.record(), "pairs": self.pairs.record()}
+        certificates = {"scores": self.scores, "pairs": self.pairs}
+        return self._asdict() | {name: _record_of(one) for name, one in certificates.items()}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Read what :meth:`record` wrote."""
-        certificates = {name: Certificate.from_record(record[name]) for name in ("scores", "pairs")}
+        certificates = {name: _certificate_of(record[name]) for name in ("scores", "pairs")}
         return cls(**{**record, **certificates})
 
     def are_of(self, plan: Mapping[str, Any]) -> bool:
@@ -92,3 +94,22 @@ class Rules(NamedTuple):
             noisy=self.scores.noise_scale > 0.0,
             theory=self.scores.theory.edition,
         )
+
+
+def _record_of(certificate: Certificate) -> dict[str, Any]:
+    parts = {field.name: getattr(certificate, field.name) for field in fields(certificate)}
+    return parts | {
+        "bound": asdict(certificate.bound),
+        "shares": list(certificate.shares),
+        "theory": certificate.theory.edition,
+    }
+
+
+def _certificate_of(record: Mapping[str, Any]) -> Certificate:
+    """What a record says; raises LedgerMismatchError if this version does not know its edition of the theory."""
+    parts = {
+        "theory": edition(record["theory"]),
+        "bound": ConfidenceBound(**record["bound"]),
+        "shares": Shares(*record["shares"]),
+    }
+    return Certificate(**{**record, **parts})
