@@ -17,10 +17,11 @@
         ├── RotatedError           the ledger has gone on to another holdout
         └── TamperedLedgerError    a row was changed, removed or added
     Halted(BaseException)          the budget is spent
+    Refused(BaseException)         one of the errors above, in a loop of somebody else's; `error` is which
 
 ``Halted`` stands outside ``Exception`` on purpose, next to ``KeyboardInterrupt``: search loops are full of ``except
 Exception: continue`` and scikit-learn's ``error_score`` turns every ``Exception`` into a NaN. A halt must be
-impossible to miss.
+impossible to miss. ``Refused`` stands there for the same reason.
 
 Messages say what must hold, what came, and what to do. No message carries anything that depends on the holdout's
 values, and no error charges anything.
@@ -49,6 +50,7 @@ __all__ = [
     "NoWitnessWarning",
     "OverlapError",
     "PlanError",
+    "Refused",
     "RolledBackError",
     "RotatedError",
     "SecondBudgetError",
@@ -185,6 +187,23 @@ class Halted(BaseException):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild_halted, (self.args[0], self.reason, self.history, self.answers)
+
+
+class Refused(BaseException):
+    """What a guard refused in a loop that would make NaN of an error, and an arbitrary choice of that.
+
+    Attributes
+    ----------
+    error : HoldoutError
+        What was refused, and why; nothing was charged.
+    """
+
+    def __init__(self, error: HoldoutError) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.error,)
 
 
 def _rebuild_halted(message: str, reason: str, history: pd.DataFrame, answers: list[Any]) -> Halted:

@@ -10,9 +10,10 @@ import joblib
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
 from reusable_holdout.guard import predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.pools import carry_out_of_pool
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import check_guard, holdout_columns, is_ladder
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
@@ -46,8 +47,9 @@ class _Earlier(NamedTuple):
 def guarded_scorer(guard: ReusableHoldout, *, features: Any = None) -> GuardedScorer:
     """Scorer that answers from a guarded holdout.
 
-    Every answer is certified as the guard says; all workers share the guard's one budget; a halt stops the search
-    (``Halted`` is no ``Exception``, so ``error_score`` cannot turn it into NaN).
+    Every answer is certified as the guard says; all workers share the guard's one budget; a halt stops the search, and
+    so does what the guard refuses (``Halted`` and ``Refused`` are no ``Exception``, so ``error_score`` cannot turn them
+    into NaN).
 
     Parameters
     ----------
@@ -147,7 +149,24 @@ class GuardedScorer:
         -------
         float
             The guard's answer; negated for losses.
+
+        Raises
+        ------
+        ModelError
+            If the model fails on the holdout, which takes a charge: the loop's `error_score` says what becomes of it.
+        Halted, Refused
+            If the budget is spent, or the guard refuses the question: no loop swallows these.
         """
+        try:
+            return self._asked(estimator, X, y, sample_weight)
+        except ModelError:
+            raise
+        except HoldoutError as error:
+            refused = Refused(error)
+        carry_out_of_pool(refused)
+        raise refused
+
+    def _asked(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
         metric, classes = self.guard.metric, self.guard.classes
         predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
         plain = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)

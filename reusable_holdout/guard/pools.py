@@ -11,7 +11,7 @@ import sys
 from dis import opname
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.errors import Halted
+from reusable_holdout.errors import Halted, Refused
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -23,11 +23,11 @@ class HaltedInPool(Halted, Exception):  # noqa: N818 - as its base
     """A halt on its way out of a worker of a pool; another process gets it as a plain :class:`Halted`."""
 
 
-def carry_out_of_pool(halt: Halted) -> None:
-    """See to it that a halt that leaves a task of `multiprocessing.pool` reaches whoever waits; nothing elsewhere.
+def carry_out_of_pool(stop: Halted | Refused) -> None:
+    """See to it that what leaves a task of `multiprocessing.pool` reaches whoever waits; nothing elsewhere.
 
     The task's outermost frame is traced from now to its end: it is what the worker calls, and an exception is exchanged
-    there when it leaves. For a task that deals with the halt itself nothing changes.
+    there when it leaves. For a task that deals with it itself nothing changes.
     """
     frame = _task_frame() if "multiprocessing.pool" in sys.modules else None
     if frame is None or frame.f_trace is not None:
@@ -37,20 +37,23 @@ def carry_out_of_pool(halt: Halted) -> None:
     def watch(_: FrameType, event: str, what: Any) -> Any:
         nonlocal leaving
         if event == "exception":  # the last one that came here, whether it is dealt with here or not
-            leaving = isinstance(what[1], Halted)
+            leaving = isinstance(what[1], Halted | Refused)
         elif event == "return":
             frame.f_trace = None
             sys.settrace(before)
             if leaving and not _returns(frame):
-                carried = HaltedInPool(
-                    str(halt), reason=halt.reason, history=halt.history, answers=halt.answers
-                )
-                raise carried from None
+                raise _carried(stop) from None
         return watch
 
     frame.f_trace_lines = False
     frame.f_trace = watch
     sys.settrace(lambda *_: None)  # frames are traced only while something is
+
+
+def _carried(stop: Halted | Refused) -> Exception:
+    if isinstance(stop, Refused):
+        return stop.error
+    return HaltedInPool(str(stop), reason=stop.reason, history=stop.history, answers=stop.answers)
 
 
 def _returns(frame: FrameType) -> bool:

@@ -27,7 +27,7 @@ from sklearn.model_selection import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from reusable_holdout import Halted, ModelError
+from reusable_holdout import Halted, ModelError, Refused
 from reusable_holdout.errors import InputError
 
 MODEL = LogisticRegression()
@@ -208,13 +208,13 @@ def test_sequential_selection_asks_for_each_feature_and_fold(make_guard, train, 
 def test_columns_that_cannot_be_told_are_refused_without_a_question(guard, train):
     X, y = train
     model = clone(MODEL).fit(X[:, :2], y)
-    with pytest.raises(InputError, match="features=X"):
+    with pytest.raises(Refused, match="features=X"):
         guarded_scorer(guard)(model, X[:100, :2], y[:100])
     alike = X.copy()
     alike[:, 3] = alike[:, 0]
-    with pytest.raises(InputError, match="2 alike"):
+    with pytest.raises(Refused, match="2 alike"):
         guarded_scorer(guard, features=alike)(model, X[:100, :2], y[:100])
-    with pytest.raises(InputError, match="hold none"):
+    with pytest.raises(Refused, match="hold none"):
         guarded_scorer(guard, features=X[:50])(model, X[:100, :2], y[:100])
     assert guard.queries_asked == 0
 
