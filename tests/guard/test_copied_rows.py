@@ -164,7 +164,7 @@ def told(make):
 
 
 def test_the_owner_is_warned_once_when_a_guard_is_made_and_when_it_is_rotated(tmp_path):
-    plan = {**PLAN, "ledger": tmp_path / "guard.db"}
+    plan = {**PLAN, "ledger": tmp_path / "guard.db", "witness": False}
     guard, caught = told(lambda: ReusableHoldout(FEATURES[SOME], LABELS[SOME], **plan))
     (warning,) = caught
     assert warning.category is CopiedRowsWarning
