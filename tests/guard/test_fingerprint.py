@@ -3,6 +3,8 @@
 import mmap
 import pickle
 import socket
+import subprocess
+import sys
 import threading
 from collections import deque
 from pathlib import Path
@@ -90,3 +92,20 @@ def test_what_is_no_content_does_not_count():
     assert fingerprint([shared, shared]) == fingerprint([[1], [1]])
     assert fingerprint(SVC()) == fingerprint(SVC())
     assert fingerprint(RandomForestClassifier(n_jobs=2)) == fingerprint(RandomForestClassifier(n_jobs=1))
+
+
+def test_a_process_whose_folder_is_gone_knows_the_same_models(tmp_path):
+    """As joblib's workers may be, which outlive the folder that they were started in."""
+    path = tmp_path / "model.pkl"
+    model = fit(RandomForestClassifier(2, random_state=0))
+    path.write_bytes(pickle.dumps(model))
+    code = f"""
+import os, pickle, tempfile
+from reusable_holdout.guard.fingerprint import fingerprint
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+with open({str(path)!r}, "rb") as file:
+    print(fingerprint(pickle.load(file)).hex())
+"""
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout.strip() == fingerprint(model).hex()

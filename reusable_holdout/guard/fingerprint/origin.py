@@ -27,7 +27,13 @@ def edition(module: str) -> str | None:
     if origin in {"built-in", "frozen"}:
         return f"python {platform.python_version()}"
     files = [getattr(loaded, "__file__", None), *getattr(loaded, "__path__", ())]
-    file = os.path.abspath(next((one for one in files if one), ""))  # noqa: PTH100 - it is text that is compared
+    lies = next((one for one in files if one), None)
+    if lies is None:
+        return None
+    try:
+        file = os.path.abspath(lies)  # noqa: PTH100 - it is text that is compared
+    except OSError:  # beside a folder that is gone: nothing that is installed
+        return None
     installed, standard = _folders()
     if file.startswith(installed):
         return _version(top, getattr(loaded, "__version__", None))
