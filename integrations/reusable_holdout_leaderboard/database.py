@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import weakref
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from reusable_holdout.ledger.engine import keep_durable
 from reusable_holdout.ledger.failures import reason
 from reusable_holdout.ledger.location import resolved, shown
 from reusable_holdout_leaderboard.records import StoreError
@@ -19,7 +19,6 @@ from reusable_holdout_leaderboard.tables import METADATA
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import Any
 
 __all__ = ["Database"]
 
@@ -112,14 +111,7 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
         max_overflow=-1,  # threads wait for the database, not for a connection
         connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
     )
-
-    @sa.event.listens_for(engine, "connect")
-    def durable(connection: Any, _: Any) -> None:
-        deadline = time.monotonic() + _BUSY_SECONDS
-        while not _is_wal(connection, last=time.monotonic() > deadline):
-            time.sleep(0.01)
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
+    keep_durable(engine, "foreign_keys=ON")
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
@@ -127,17 +119,6 @@ def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
-
-
-def _is_wal(connection: Any, *, last: bool) -> bool:
-    """Change the mode; unlike all else, that does not wait for others by itself when the database is busy."""
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-    except connection.OperationalError as error:
-        if last or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
-            raise
-        return False
-    return True
 
 
 def _make_private(path: Path) -> None:

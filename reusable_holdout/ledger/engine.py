@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-__all__ = ["engine_of"]
+__all__ = ["engine_of", "keep_durable"]
 
 _BUSY_SECONDS = 60
 
@@ -26,15 +26,20 @@ def engine_of(url: str, *, is_sqlite: bool) -> sa.Engine:
         poolclass=sa.NullPool,
         connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
     )
+    keep_durable(engine)
+    return engine
+
+
+def keep_durable(engine: sa.Engine, *more: str) -> None:
+    """Make every SQLite connection keep what it commits, whatever happens: WAL, synchronous=FULL, and more pragmas."""
 
     @sa.event.listens_for(engine, "connect")
     def durable(connection: Any, _: Any) -> None:
         deadline = time.monotonic() + _BUSY_SECONDS
         while not _is_wal(connection, last=time.monotonic() > deadline):
             time.sleep(0.01)
-        connection.execute("PRAGMA synchronous=FULL")
-
-    return engine
+        for pragma in ("synchronous=FULL", *more):
+            connection.execute(f"PRAGMA {pragma}")
 
 
 def _settle(connection: Any, _: Any) -> None:

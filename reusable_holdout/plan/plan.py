@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
-from reusable_holdout.plan.numbers import (
-    checked_bounds,
-    real,
-    real_or_none,
-    round_up,
-    whole_or_none,
-    wholes,
-)
+from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import report

@@ -7,6 +7,7 @@ outcome costs more than a cap that is known before anything is asked. "It failed
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -47,8 +48,29 @@ class Cell(NamedTuple):
     weight: float
 
 
+class _Failing:
+    """Code of outcomes of which a failure is one."""
+
+    failed: float
+
+    @property
+    @abstractmethod
+    def nats(self) -> tuple[float, ...]:
+        """Cost of each of the others."""
+
+    @cached_property
+    def failure_nats(self) -> float:
+        """Cost of a failure."""
+        return -math.log(self.failed)
+
+    @cached_property
+    def worst(self) -> float:
+        """Cost of the dearest outcome."""
+        return max(*self.nats, self.failure_nats)
+
+
 @dataclass(frozen=True)
-class CellCode:
+class CellCode(_Failing):
     """Weights of the outcomes of one kind of question; they sum to one.
 
     Parameters
@@ -72,16 +94,6 @@ class CellCode:
     def nats(self) -> tuple[float, ...]:
         """Cost of each cell."""
         return tuple(-math.log(cell.weight) for cell in self.cells)
-
-    @cached_property
-    def failure_nats(self) -> float:
-        """Cost of a failure."""
-        return -math.log(self.failed)
-
-    @cached_property
-    def worst(self) -> float:
-        """Cost of the dearest outcome."""
-        return max(*self.nats, self.failure_nats)
 
     def place(self, deviation: float) -> int:
         """Place of the cell that holds a deviation, in units, positive on the overfitting side.
@@ -117,7 +129,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SpanCode:
+class SpanCode(_Failing):
     """Weights of intervals that a confidence set may lie in; with a failure's they sum to at most one.
 
     Parameters
@@ -134,16 +146,6 @@ class SpanCode:
     def nats(self) -> tuple[float, ...]:
         """Cost of each."""
         return tuple(-math.log(span.weight) for span in self.spans)
-
-    @cached_property
-    def failure_nats(self) -> float:
-        """Cost of a failure."""
-        return -math.log(self.failed)
-
-    @cached_property
-    def worst(self) -> float:
-        """Cost of the dearest outcome."""
-        return max(*self.nats, self.failure_nats)
 
 
 def choice_nats(rank: int, candidates: int) -> float:
