@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
 from reusable_holdout.guard import predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.pools import carry_out_of_pool
+from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import check_guard, holdout_columns, is_ladder
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
@@ -163,7 +163,7 @@ class GuardedScorer:
             raise
         except HoldoutError as error:
             refused = Refused(error)
-        carry_out_of_pool(refused)
+        let_pools_carry_halts()
         raise refused
 
     def _asked(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from reusable_holdout.errors import Halted, HoldoutError
-from reusable_holdout.guard.pools import carry_out_of_pool
+from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import misfit
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
         del args, kwargs  # they are the holdout, when a guard is made
         failure.__cause__ = failure.__context__ = None
         if isinstance(failure, Halted):
-            carry_out_of_pool(failure)
+            let_pools_carry_halts()
         raise failure.with_traceback(None)
 
     return call

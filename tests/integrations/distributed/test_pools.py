@@ -50,6 +50,16 @@ def refused(number):
     return guard.evaluate_predictions(labels[:-1], prior=0.8)
 
 
+def traced(number):
+    # as a debugger, a profiler or a measurement of coverage does it
+    sys.settrace(lambda *_: None)
+    sys._getframe().f_trace = lambda *_: None
+    try:
+        ask(1_000 + number)
+    finally:
+        sys.settrace(None)
+
+
 if __name__ != "__mp_main__":
     guard = ReusableHoldout(None, labels, queries=12, tolerance=0.1, estimate=0.8, ledger=sys.argv[1], witness=False)
 
@@ -89,7 +99,7 @@ if __name__ == "__main__":
         except Halted as halt:
             print("halted", halt.reason, len(halt.history))
         print("after", time.monotonic() - start)
-        for call in (stubborn, searched):
+        for call in (stubborn, searched, traced):
             try:
                 print(pool.apply_async(call, (7,)).get())
             except Halted as halt:
@@ -120,9 +130,9 @@ def test_a_halt_reaches_whoever_waits_and_the_pool_goes_on(tmp_path, kind, way):
     words = ran.stdout.splitlines()
     assert ran.returncode == 0, ran.stderr
     assert words[0] == "halted queries 12"
-    assert words[2:4] == ["stubborn queries", "searched charges"]
-    assert words[4].startswith("seen [-1")
-    assert words[5:] == ["refused", "asked 12"]
+    assert words[2:5] == ["stubborn queries", "searched charges", "traced queries"]
+    assert words[5].startswith("seen [-1")
+    assert words[6:] == ["refused", "asked 12"]
     assert float(words[1].split()[1]) < 10
     assert "Traceback" not in ran.stderr
     assert time.monotonic() - began < _SECONDS
