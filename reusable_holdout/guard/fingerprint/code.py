@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import importlib.util
+import operator
 import sys
 import types
+import weakref
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from reusable_holdout.guard.fingerprint.bytecode import bytecode
 from reusable_holdout.guard.fingerprint.origin import edition, home_of, is_found
@@ -184,10 +186,17 @@ class OfCode(ABC):
     def _what_was_put_into(self, made: type) -> None:
         """What of the user's own took the place of an installed class's methods: functions, wrapped ones, or else."""
         for one in made.__mro__:
-            for name, value in vars(one).items():
+            known = _UNTOUCHED.get(one)
+            if known is not None and known.is_still(one):
+                continue
+            own, touched = list(vars(one).items()), False
+            for name, value in own:
                 if any(map(self._is_put_there, _unwrapped(value))):
+                    touched = True
                     self.say(f"attribute {name} of {one.__qualname__}")
                     self.add(value)
+            if not touched:
+                _UNTOUCHED[one] = _Untouched.of([value for _, value in own])
 
     def _is_put_there(self, value: Any) -> bool:
         if isinstance(value, types.FunctionType):
@@ -228,6 +237,33 @@ class OfCode(ABC):
         for one in (type(value), *inside):
             self.add(one)
         return True
+
+
+class _Untouched(NamedTuple):
+    """What an installed class held when nothing of the user's own was in it."""
+
+    values: list[Any]
+    functions: list[types.FunctionType]
+    codes: list[types.CodeType]
+
+    @classmethod
+    def of(cls, values: list[Any]) -> _Untouched:
+        every = (inside for value in values for inside in _unwrapped(value))
+        functions = [one for one in every if isinstance(one, types.FunctionType)]
+        return cls(values, functions, [one.__code__ for one in functions])
+
+    def is_still(self, made: type) -> bool:
+        """Whether it holds the same, with the same code."""
+        own = vars(made)
+        return (
+            len(own) == len(self.values)
+            and all(map(operator.is_, own.values(), self.values))
+            and all(map(operator.is_, map(_CODE, self.functions), self.codes))
+        )
+
+
+_CODE = operator.attrgetter("__code__")
+_UNTOUCHED: weakref.WeakKeyDictionary[type, _Untouched] = weakref.WeakKeyDictionary()
 
 
 def _unwrapped(value: Any) -> list[Any]:

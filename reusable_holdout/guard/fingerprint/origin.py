@@ -75,15 +75,26 @@ def _spelled(folders: list[str]) -> tuple[str, ...]:
 
 def _version(top: str, told: object) -> str | None:
     """Versions that a package tells of itself and that it was installed with; None if there are none."""
+    versions = [told] if isinstance(told, str) else []
+    installed = _installed(top)
+    if installed is not None:
+        versions.append(installed)
+    elif not versions:
+        import importlib.metadata  # noqa: PLC0415
+
+        versions += [importlib.metadata.version(one) for one in _distributions().get(top, ())]
+    return f"{top} {' '.join(versions)}" if versions else None
+
+
+@functools.cache
+def _installed(top: str) -> str | None:
+    """Version of the distribution of this name; what is installed over it later is not what is loaded."""
     import importlib.metadata  # noqa: PLC0415 - slow to import, and not needed to ask with predictions
 
-    versions = [told] if isinstance(told, str) else []
     try:
-        versions.append(importlib.metadata.version(top))
+        return importlib.metadata.version(top)
     except importlib.metadata.PackageNotFoundError:
-        if not versions:
-            versions += [importlib.metadata.version(one) for one in _distributions().get(top, ())]
-    return f"{top} {' '.join(versions)}" if versions else None
+        return None
 
 
 @functools.cache
