@@ -11,14 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_sklearn.asking import (
-    ask,
-    could_replay,
-    fitted_question,
-    guard_for_workers,
-    halt,
-)
-from reusable_holdout_sklearn.choosing import check_choice, choose, could_have_chosen
+from reusable_holdout_sklearn.asking import fitted_and_measured, guard_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -27,8 +20,8 @@ if TYPE_CHECKING:
 
     from reusable_holdout import ReusableHoldout
     from reusable_holdout.errors import Halted
-    from reusable_holdout.guard import Answer, Choice
-    from reusable_holdout_sklearn.asking import Question, Way
+    from reusable_holdout.guard import Answer, Choice, MeasuredModel
+    from reusable_holdout_sklearn.asking import Way
     from reusable_holdout_sklearn.priors import PriorColumn
 
 __all__ = [
@@ -242,17 +235,17 @@ class Questions:
         """
         guard, askable = self.guard, len(self.candidates)
         if guard.halted:  # only replays can be had: fit no model that is certain to be new
-            askable = could_replay(guard, [candidate.prior for candidate in self.candidates])
+            askable = guard.could_replay([candidate.prior for candidate in self.candidates])
         here = guard_for_workers(guard)
         with closing(self._fitted(self.candidates[:askable], "evaluate", here)) as batches:
-            for batch, questions in batches:
+            for batch, models in batches:
                 priors, names = [one.prior for one in batch], [one.name for one in batch]
-                asked = ask(guard, questions, priors, names, self.X)
-                for candidate, answer, question in zip(batch, asked.answers, questions, strict=False):
-                    self.confirmation.add(candidate, answer, question.model if self.keep else None)
+                asked = guard.ask(models, priors, names=names, X_train=self.X)
+                for candidate, answer, measured in zip(batch, asked.answers, models, strict=False):
+                    self.confirmation.add(candidate, answer, measured.model if self.keep else None)
                 if asked.halted is not None:
                     return asked.halted
-        return halt(guard) if askable < len(self.candidates) else None
+        return guard.halt() if askable < len(self.candidates) else None
 
     def choose(self) -> None:
         """Ask which is best, in one question; all models are held in memory.
@@ -267,19 +260,19 @@ class Questions:
             If all of them fail on the holdout, or were fitted on rows of it.
         """
         priors = [one.prior for one in self.candidates]
-        check_choice(self.guard, len(priors), priors)
+        self.guard.check_choice(len(priors), priors)
         here = guard_for_workers(self.guard)
-        if could_have_chosen(self.guard, priors):  # a replay needs no predictions: known when all are fitted
+        if self.guard.could_have_chosen(priors):  # a replay needs no predictions: known when all are fitted
             here = None
-        questions = [one for _, batch in self._fitted(self.candidates, "choose", here) for one in batch]
-        choice = choose(self.guard, questions, priors, f"best of {len(priors)}", self.X)
-        models = [one.model for one in questions] if self.keep else None
+        measured = [one for _, batch in self._fitted(self.candidates, "choose", here) for one in batch]
+        choice = self.guard.ask_choice(measured, priors, name=f"best of {len(priors)}", X_train=self.X)
+        models = [one.model for one in measured] if self.keep else None
         self.confirmation.choose(self.candidates, choice, models)
 
     def _fitted(
         self, candidates: Sequence[Candidate], way: Way, guard: ReusableHoldout | None
-    ) -> Generator[tuple[Sequence[Candidate], list[Question]], None, None]:
-        """Batches of candidates and the questions about them, each fitted when it is taken."""
+    ) -> Generator[tuple[Sequence[Candidate], list[MeasuredModel]], None, None]:
+        """Batches of candidates and their models, each fitted when it is taken."""
         from tqdm import tqdm  # noqa: PLC0415 - a scorer shows no bar
 
         total = len(self.candidates)
@@ -290,7 +283,7 @@ class Questions:
             for start in range(0, len(candidates), self.batch_size):
                 batch = candidates[start : start + self.batch_size]
                 fits = (
-                    delayed(fitted_question)(
+                    delayed(fitted_and_measured)(
                         self.estimator,
                         one.parameters,
                         self.X,

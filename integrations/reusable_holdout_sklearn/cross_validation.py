@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import ask, check_guard, could_replay, fitted_question, halt
+from reusable_holdout_sklearn.asking import check_guard, fitted_and_measured
 from reusable_holdout_sklearn.priors import prior_scorer
 
 if TYPE_CHECKING:
@@ -118,11 +118,12 @@ def guarded_cross_validate(
         error_score=error_score,
     )
     prior = _take_prior(scores, guard, alone=scoring is None)
-    if guard.halted and not could_replay(guard, [prior]):
-        raise _with_scores(halt(guard), scores)
+    if guard.halted and not guard.could_replay([prior]):
+        raise _with_scores(guard.halt(), scores)
     fit_params = _fit_params(estimator, y, cv, params or {})
-    question = fitted_question(estimator, {}, X, y, fit_params, guard, prior)
-    asked = ask(guard, [question], [prior], [type(estimator).__name__ if name is None else name], X)
+    measured = fitted_and_measured(estimator, {}, X, y, fit_params, guard, prior)
+    called = type(estimator).__name__ if name is None else name
+    asked = guard.ask([measured], [prior], names=[called], X_train=X)
     if asked.halted is not None:
         raise _with_scores(asked.halted, scores)
     (answer,) = asked.answers
@@ -134,7 +135,7 @@ def guarded_cross_validate(
         )
     scores["guard_answer"] = answer
     if return_estimator:
-        scores["guard_estimator"] = question.model
+        scores["guard_estimator"] = measured.model
     return scores
 
 

@@ -15,7 +15,7 @@ from reusable_holdout.guard import predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import check_guard, holdout_columns, is_ladder
+from reusable_holdout_sklearn.asking import check_guard
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class GuardedScorer:
     @checked_call
     def __init__(self, guard: ReusableHoldout, *, features: Any = None) -> None:
         check_guard(guard)
-        if is_ladder(guard):
+        if not guard.takes_priors:
             raise InputError(
                 "a ladder answers with the best score so far, which is no score of the model; use GuardedSearchCV, or "
                 'a guard with policy="thresholdout"'
@@ -201,7 +201,7 @@ class GuardedScorer:
 
     def _on_all_columns(self, estimator: Any, X: Any) -> Any:
         """Model that takes the holdout's columns, if this one was fitted to some of them by a selector."""
-        width, here = holdout_columns(self.guard), np.shape(X)[1] if len(np.shape(X)) == 2 else None
+        width, here = self.guard.features, np.shape(X)[1] if len(np.shape(X)) == 2 else None
         if here == width:
             self._thread.widest = X
         if here is None or width is None or here >= width:

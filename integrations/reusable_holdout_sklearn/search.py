@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import check_guard, is_ladder
+from reusable_holdout_sklearn.asking import check_guard
 from reusable_holdout_sklearn.best_model import BestModel, best_can
 from reusable_holdout_sklearn.candidates import (
     Confirmation,
@@ -21,7 +21,6 @@ from reusable_holdout_sklearn.candidates import (
     chosen_candidates,
     fewest_candidates,
 )
-from reusable_holdout_sklearn.choosing import check_choice
 from reusable_holdout_sklearn.priors import prior_column
 from reusable_holdout_sklearn.scorer import GuardedScorer
 
@@ -191,7 +190,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         self.search_ = clone(self.search).fit(X, y, **routed)
         if self.guard is None or column is None:
             return self._take_best_of_search(X, y, routed)
-        confirmation = Confirmation(self.guard.metric.greater_is_better, is_ladder(self.guard))
+        confirmation = Confirmation(self.guard.metric.greater_is_better, not self.guard.takes_priors)
         chosen = chosen_candidates(self.search_.cv_results_, column, self.guard, self.candidates)
         questions = Questions(
             guard=self.guard,
@@ -252,7 +251,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 "besides; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
             )
         if self.ask == "choose":
-            check_choice(self.guard, fewest_candidates(self.search, self.candidates))
+            self.guard.check_choice(fewest_candidates(self.search, self.candidates))
 
     def _take_best(self, confirmation: Confirmation) -> None:
         self.guard_results_ = confirmation.frame()

@@ -6,6 +6,7 @@ from reusable_holdout.guard.copies import CopiedRowsWarning
 from reusable_holdout.guard.expected_guard import check_is_guard
 from reusable_holdout.guard.guard import ReusableHoldout
 from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
+from reusable_holdout.guard.measuring import Asked, MeasuredModel
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.record import Price
 from reusable_holdout.guard.released import Released, released
@@ -15,9 +16,11 @@ from reusable_holdout.guard.verification import Verification, verify
 
 __all__ = [
     "Answer",
+    "Asked",
     "Choice",
     "CopiedRowsWarning",
     "Guardrail",
+    "MeasuredModel",
     "ParameterFreeLadderWarning",
     "ParquetRows",
     "Price",

@@ -91,15 +91,23 @@ class ContentKey:
         digest.update(content)
         return digest.digest()
 
-    def conceal(self, numbers: NDArray[np.int64]) -> bytes:
-        """Private numbers on their way from one process of this guard to another: noise to all without its key."""
-        nonce = secrets.token_bytes(_DIGEST_BYTES)
-        return nonce + self._masked(np.ascontiguousarray(numbers, dtype=np.int64).tobytes(), nonce)
+    def conceal(self, numbers: NDArray[np.int64] | None, size: int) -> bytes:
+        """Private numbers, or that there are none, on their way from one process of this guard to another.
 
-    def reveal(self, concealed: bytes) -> NDArray[np.int64]:
+        Without the key all is noise, and `size` numbers long; what is longer takes the next power of two.
+        """
+        length = 0 if numbers is None else len(numbers)
+        padded = np.zeros(1 + (size if length <= size else 1 << (length - 1).bit_length()), dtype=np.int64)
+        padded[0] = -1 if numbers is None else length
+        padded[1 : 1 + length] = 0 if numbers is None else numbers
+        nonce = secrets.token_bytes(_DIGEST_BYTES)
+        return nonce + self._masked(padded.tobytes(), nonce)
+
+    def reveal(self, concealed: bytes) -> NDArray[np.int64] | None:
         """Numbers that :meth:`conceal` was given."""
         nonce, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
-        return np.frombuffer(self._masked(masked, nonce), dtype=np.int64)
+        padded = np.frombuffer(self._masked(masked, nonce), dtype=np.int64)
+        return None if padded[0] < 0 else padded[1 : 1 + padded[0]]
 
     def _masked(self, plain: bytes, nonce: bytes) -> bytes:
         stream = hashlib.shake_256(self._key + b"concealed" + nonce).digest(len(plain))

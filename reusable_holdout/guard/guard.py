@@ -14,13 +14,13 @@ from reusable_holdout.guard.handle import Handle, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
 from reusable_holdout.guard.kinds import POLICIES
+from reusable_holdout.guard.measuring import Measuring
 from reusable_holdout.guard.overlap import looked_through
 from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
 from reusable_holdout.guard.sharing import Sharing
 from reusable_holdout.guard.stores import new_or_kept, sql_ledger, watched
-from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["ReusableHoldout"]
 
 
-class ReusableHoldout(Questions, Voluntary, Finals, Sharing, Rotating):
+class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
     With probability `confidence`, the intervals of all answers together contain the population values, however the

@@ -625,16 +625,30 @@ def test_scikit_learns_checks_pass_for_a_regressor(estimator, check):
         check(estimator)
 
 
-def test_a_score_on_its_way_from_a_worker_is_noise_to_others(make_guard, data):
-    from reusable_holdout_sklearn.asking import question_of
+@pytest.mark.parametrize("kind", ["evaluate", "choose"])
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "brier"])
+def test_what_a_worker_measured_is_noise_to_others_and_as_long_as_a_failure(make_guard, data, metric, kind):
+    class Fails(LogisticRegression):
+        def predict(self, X):
+            if len(X) > 1_000:
+                raise ValueError
+            return super().predict(X)
 
-    guard = make_guard()
-    model = LogisticRegression().fit(*data)
-    score = guard._sampled(guard._ways.policy, guard._holdout.predicted(model))
-    concealed = [question_of(model, guard, 0.5).score for _ in range(2)]
+        def predict_proba(self, X):
+            self.predict(X)
+            return super().predict_proba(X)
+
+    guard = make_guard(metric=metric, tolerance=None, charges=2, vacuous=True)
+    X, y = data
+    fits = [LogisticRegression(), LogisticRegression(), LogisticRegression(C=1e-4), Fails()]
+    concealed = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, kind=kind).measured for model in fits]
+    found = [guard._content.reveal(one) for one in concealed]
+    assert found[0].tolist() == found[1].tolist()
     assert concealed[0] != concealed[1]
-    assert all(guard._content.reveal(one).tolist() == [score] for one in concealed)
-    assert not any(score.to_bytes(8, order) in one for one in concealed for order in ("little", "big"))
+    assert found[3] is None
+    assert len({len(one) for one in concealed}) == 1
+    assert not any(found[0].tobytes() in one for one in concealed)
+    assert guard.queries_asked == 0
 
 
 def test_a_holdout_in_files_is_asked_chunk_by_chunk(data, tmp_path):

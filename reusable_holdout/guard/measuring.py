@@ -1,0 +1,405 @@
+"""Models that are fitted, and measured, in any process, and are asked about in one.
+
+A search fits its candidates in workers. Each worker predicts with the guard it was sent and measures; what was measured
+goes back concealed under the guard's key, to the process that asks, and to nobody else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.kinds import Winner, unpacked
+from reusable_holdout.guard.models import check_model
+from reusable_holdout.guard.rows import Query
+from reusable_holdout.guard.voluntary import Voluntary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.answer import Answer, Choice
+
+__all__ = ["Asked", "MeasuredModel", "Measuring"]
+
+Found: TypeAlias = (
+    "NDArray[np.int64] | Literal['needless'] | None"  # None of a model that failed on the holdout
+)
+
+
+class MeasuredModel(NamedTuple):
+    """One fitted model, to be asked about.
+
+    Attributes
+    ----------
+    model : estimator
+    content : bytes
+        What it is, the same in every process.
+    measured : bytes or None
+        What the guard measured on the holdout, or that the model failed there, concealed under the guard's key; None if
+        it is still to be measured, if the query needs that.
+    """
+
+    model: Any
+    content: bytes
+    measured: bytes | None = None
+
+
+class Asked(NamedTuple):
+    """What came of a batch.
+
+    Attributes
+    ----------
+    answers : list of Answer or None
+        In the batch's order, up to a halt; None where the model failed on the holdout.
+    halted : Halted or None
+    """
+
+    answers: list[Answer | None]
+    halted: Halted | None
+
+
+class Measuring(Voluntary):
+    """Queries in two steps, measured here and asked there: what integrations with searches are made of."""
+
+    @property
+    def has_features(self) -> bool:
+        """Whether models can predict the holdout's rows."""
+        return self._holdout.X is not None
+
+    @property
+    def features(self) -> int | None:
+        """How many columns the holdout has; None if they are not counted."""
+        shape = np.shape(self._holdout.X)
+        return int(shape[1]) if len(shape) == 2 else None
+
+    @property
+    def takes_priors(self) -> bool:
+        """Whether a query states a prior: a ladder has its own."""
+        return "ladder" not in self.policy
+
+    @sealed
+    def measure(
+        self, model: Any, *, prior: float, kind: Literal["evaluate", "choose"] = "evaluate"
+    ) -> MeasuredModel:
+        """Measure a fitted model, if a query about it needs that, and tell nothing of what was found.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted.
+        prior : float
+            Of the query.
+        kind : {"evaluate", "choose"}
+            What will be asked.
+
+        Returns
+        -------
+        MeasuredModel
+            For :meth:`ask` or :meth:`ask_choice`, in this process or another one that has this guard.
+        """
+        content = fingerprint(model)  # before it predicts: some models keep what they have seen
+        if kind == "evaluate" and not self._needs_rows(content, prior):
+            return MeasuredModel(model, content)
+        return MeasuredModel(model, content, self._concealed(model, kind))
+
+    # ---- one by one
+
+    @sealed
+    def ask(
+        self,
+        models: Sequence[MeasuredModel],
+        priors: Sequence[float],
+        *,
+        names: Sequence[str],
+        X_train: Any = None,
+    ) -> Asked:
+        """Ask about a batch of models, in its order; it shares the history before it.
+
+        Every answer is durable before it is returned. A model that fails on the holdout is answered by None, takes a
+        charge, and ends the batch for those before it; so do all that were fitted on rows of the holdout.
+
+        Parameters
+        ----------
+        models : sequence of MeasuredModel
+        priors : sequence of float
+        names : sequence of str
+            What history calls the queries.
+        X_train : array-like, optional
+            What all of them were fitted on.
+
+        Returns
+        -------
+        Asked
+            With the halt, if there was one: it is the caller's to raise.
+
+        Raises
+        ------
+        InputError
+            If a model does not fit the holdout, or a prior the metric; nothing of this batch was asked.
+        """
+        found = self._found(models, priors, X_train)
+        answers: list[Answer | None] = []
+        try:
+            while len(answers) < len(models):
+                start = len(answers)
+                stop = next((i for i in range(start, len(found)) if found[i] is None), len(found))
+                part = slice(start, max(stop, start + 1))
+                self._ask_part(models[part], found[part], priors[part], names[part], answers)
+        except Halted as halted:
+            return Asked(answers, halted)
+        return Asked(answers, None)
+
+    @sealed
+    def could_replay(self, priors: Sequence[float]) -> int:
+        """How many queries with these priors, from the first, could have been asked before.
+
+        Of a halted guard only what it has answered can be had. Whether a model is one of those is known when it is
+        fitted; that no query had its prior is known before.
+        """
+        if not self.takes_priors:
+            return len(priors)
+        policy, history = self._ways.policy, self._transcript.history()
+        own = history["view"] == self.view
+        known = set(policy.grid_units(history["prior"][own].dropna().to_numpy(np.float64)).tolist())
+        units = policy.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
+        return next((place for place, unit in enumerate(units) if unit not in known), len(units))
+
+    @sealed
+    def halt(self) -> Halted:
+        """Exception that a new query would raise now, or at the end of the budget."""
+        reason = self._ways.policy.halt_reason(self._transcript.state)
+        return self._transcript.halt(reason or "queries", [])
+
+    # ---- a choice
+
+    @sealed
+    def check_choice(self, candidates: int, priors: Sequence[float] | None = None) -> None:
+        """Refuse a choice that would be refused, before a model is fitted for it.
+
+        One that could be a replay is not: whether it is one is known when its models are fitted.
+
+        Parameters
+        ----------
+        candidates : int
+        priors : sequence of float, optional
+            Of the candidates, once they are known. Until then a halted guard is not refused.
+
+        Raises
+        ------
+        Halted
+            If the guard has halted.
+        BudgetError
+            If there are more candidates than queries left.
+        InputError
+            If its dearest outcome would break a promise of the guard's plan.
+        """
+        state, choose = self._transcript.state, self._ways.choose
+        halted = self._ways.policy.halt_reason(state) is not None
+        if self.could_have_chosen(priors) or (priors is None and halted):
+            return
+        if halted:
+            raise self.halt()
+        self._transcript.check_room(candidates, state)
+        choose.check_affordable(
+            choose.worst_nats(candidates), state, f"a choice among {candidates} candidates"
+        )
+
+    @sealed
+    def could_have_chosen(self, priors: Sequence[float] | None) -> bool:
+        """Whether a choice was made whose winner had the prior of one of these, in its place; or any, of none."""
+        history, kind = self._transcript.history(), self._ways.choose
+        made = history[(history["kind"] == kind.name) & (history["view"] == self.view)]
+        if priors is None:
+            return len(made) > 0
+        units = kind.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
+        for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
+            winner = Winner.parse(told)
+            if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
+                return True
+        return False
+
+    @sealed
+    def ask_choice(
+        self, models: Sequence[MeasuredModel], priors: Sequence[float], *, name: str = "", X_train: Any = None
+    ) -> Choice:
+        """Ask which of several models that were fitted on these rows is best, in one query.
+
+        Parameters
+        ----------
+        models, priors, X_train
+            As for :meth:`ask`.
+        name : str
+            What history calls the query.
+
+        Returns
+        -------
+        Choice
+
+        Raises
+        ------
+        InputError
+            If a model does not fit the holdout, a prior the metric, or the dearest outcome the plan; nothing was told.
+        BudgetError, Halted, ModelError
+            As for :meth:`choose`.
+        """
+        stated = self._stated_priors(np.array(priors, dtype=np.float64), len(models))
+        kind = self._ways.choose
+        digests = [
+            self._content.model_question(one.content, unit, b"choose")
+            for one, unit in zip(models, kind.grid_units(stated).tolist(), strict=True)
+        ]
+        found: list[NDArray[np.int64] | None] = [None] * len(models)
+        if self._transcript.needs_rows(kind, self._content.several(b"choose", digests)):
+            found = self._measured_of(models, "choose", X_train)
+        bound = self._holdout.bound
+        measured = [
+            None if one is None else unpacked(bound, one) if kind.by_sample else int(one[0]) for one in found
+        ]
+        return self._chosen(measured, stated, digests, name)
+
+    # ---- what is measured
+
+    def _needs_rows(self, content: bytes, prior: float) -> bool:
+        return self._transcript.needs_rows(self._ways.policy, self._digest(content, prior))
+
+    def _digest(self, content: bytes, prior: float) -> bytes:
+        asked = self._ways.policy.asked(prior if self.takes_priors else None, None, self.metric.name)
+        return self._content.model_question(content, asked.unit)
+
+    def _concealed(self, model: Any, kind: str) -> bytes:
+        """Measure, and conceal what was found in as many bytes as anything else that could have been."""
+        bound, policy = self._holdout.bound, self._ways.policy
+        by_rows = self._ways.choose.by_sample if kind == "choose" else policy.measures_rows
+        most = 2 * bound.rows + 4 if bound.is_ratio else bound.rows + 1
+        return self._content.conceal(self._measured_on_rows(model, kind), most if by_rows else 1)
+
+    def _measured_on_rows(self, model: Any, kind: str) -> NDArray[np.int64] | None:
+        """As the policy does, or for a choice, whose winner is the best by the metric itself; None if it fails."""
+        holdout = self._holdout
+        check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+        prepared = holdout.predicted(model)
+        if kind == "choose":
+            sampled = self._sampled(self._ways.choose, prepared)
+            if sampled is None:
+                return None
+            return np.array([sampled], dtype=np.int64) if isinstance(sampled, int) else sampled.packed()
+        try:
+            found = None if prepared is None else self._ways.policy.measured(holdout.bound, prepared[None])[0]
+        except ModelError:
+            return None
+        return None if found is None else np.atleast_1d(found)
+
+    @sealed
+    def _measured_of(
+        self, models: Sequence[MeasuredModel], kind: str, X_train: Any
+    ) -> list[NDArray[np.int64] | None]:
+        """What was measured of each; None of those that failed, or were fitted on rows of the holdout.
+
+        All are tried on made-up rows first: what is refused there, free, must tell nothing of the holdout's.
+        """
+        self._holdout.try_out([one.model for one in models if one.measured is None], X_train)
+        if models and self._trained_on.holds(X_train):
+            return [None] * len(models)
+        return [
+            self._measured_on_rows(one.model, kind)
+            if one.measured is None
+            else self._content.reveal(one.measured)
+            for one in models
+        ]
+
+    @sealed
+    def _found(self, models: Sequence[MeasuredModel], priors: Sequence[float], X_train: Any) -> list[Found]:
+        """What is decided on: measured now, if it was not, unless a halt or an earlier answer makes it needless."""
+        needed = [
+            one.measured is not None or self._needs_rows(one.content, prior)
+            for one, prior in zip(models, priors, strict=True)
+        ]
+        needing = [one for one, needs in zip(models, needed, strict=True) if needs]
+        found = iter(self._measured_of(needing, "evaluate", X_train))
+        return [
+            next(found)
+            if needs
+            else None
+            if self._transcript.has_failed(self._digest(one.content, prior))
+            else "needless"
+            for one, prior, needs in zip(models, priors, needed, strict=True)
+        ]
+
+    # ---- what is asked
+
+    def _ask_part(
+        self,
+        models: Sequence[MeasuredModel],
+        found: Sequence[Found],
+        priors: Sequence[float],
+        names: Sequence[str],
+        answers: list[Answer | None],
+    ) -> None:
+        """Ask about models that all predicted, or about one that failed; add what was answered."""
+        if found[0] is not None:
+            try:
+                answers += self._ask_together(models, found, priors, names)
+            except BudgetError:  # fewer queries are left: ask one by one, up to the halt
+                pass
+            except Halted as halted:
+                answers += halted.answers
+                raise
+            else:
+                return
+        for model, one, prior, name in zip(models, found, priors, names, strict=True):
+            try:
+                answers.append(self._ask_one(model, one, prior, name))
+            except ModelError:
+                answers.append(None)
+
+    @sealed
+    def _ask_together(
+        self,
+        models: Sequence[MeasuredModel],
+        found: Sequence[Found],
+        priors: Sequence[float],
+        names: Sequence[str],
+    ) -> list[Answer]:
+        policy = self._ways.policy
+        stated = np.array(priors, dtype=np.float64) if self.takes_priors else None
+        checked, limits, units = policy.asked_many(stated, None, len(models), self.metric.name)
+        digests = [
+            self._content.model_question(one.content, unit) for one, unit in zip(models, units, strict=True)
+        ]
+        measured = self._weighed(found, checked)
+        try:
+            answers = self._transcript.ask_many(
+                policy, measured, checked, digests, list(names), tolerances=limits
+            )
+        except Halted as halted:
+            self._tell([answer for answer in halted.answers if not answer.replayed])
+            raise
+        self._tell([answer for answer in answers if not answer.replayed])
+        return answers
+
+    @sealed
+    def _ask_one(self, model: MeasuredModel, found: Found, prior: float, name: str) -> Answer:
+        policy = self._ways.policy
+        asked = policy.asked(prior if self.takes_priors else None, None, self.metric.name)
+        digest = self._content.model_question(model.content, asked.unit)
+        every = None if found is None else self._weighed([found], np.array([asked.prior]))
+        measured = None if every is None else every[0]
+        query = Query(digest, name, tolerance=asked.tolerance)
+        return self._told(self._transcript.ask(policy, measured, asked.prior, query))
+
+    def _weighed(self, found: Sequence[Found], priors: NDArray[np.float64]) -> NDArray[np.int64] | None:
+        """What the policy decides on, for each query: a number, or a row of them; None if nothing was measured."""
+        known = {place: one for place, one in enumerate(found) if isinstance(one, np.ndarray)}
+        if not known:
+            return None
+        blank = np.zeros_like(next(iter(known.values())))
+        measured = np.stack([known.get(place, blank) for place in range(len(found))])
+        policy = self._ways.policy
+        rows = measured if policy.measures_rows else measured[:, 0]
+        return policy.weighed(self._holdout.bound, rows, priors, None)
