@@ -12,7 +12,6 @@ from reusable_holdout.errors import Halted
 from reusable_holdout.slips import checked_call
 from reusable_holdout_optuna.confirmation import (
     Confirmation,
-    halt,
     note_halt,
 )
 
@@ -96,7 +95,7 @@ class GuardCallback:
             self._stop(study, halted)
         else:
             if self.guard.halted:
-                self._stop(study, halt(self.guard))
+                self._stop(study, self.guard.halt())
 
     def prune_if_halted(self, trial: Trial) -> None:
         """Prune a trial that starts after a halt; to be called first in an objective.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
-from reusable_holdout.errors import Halted, InputError
-from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +27,6 @@ __all__ = [
     "attributes",
     "best_confirmed",
     "guard_results",
-    "halt",
     "note_best",
     "note_halt",
     "unanswered_best",
@@ -172,12 +170,6 @@ class Confirmation:
         if any(hasattr(asked, method) for method in ("predict", "predict_proba", "decision_function")):
             return self.guard.evaluate(asked, prior=prior, name=name)
         return self.guard.evaluate_predictions(asked, prior=prior, name=name)
-
-
-@sealed
-def halt(guard: ReusableHoldout) -> Halted:
-    """Exception that a new question would raise now."""
-    return guard._transcript.halt(guard.halt_reason or "queries", [])
 
 
 # ---- what is kept

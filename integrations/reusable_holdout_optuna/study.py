@@ -14,7 +14,6 @@ from reusable_holdout_optuna.confirmation import (
     attributes,
     best_confirmed,
     guard_results,
-    halt,
     note_best,
     note_halt,
     unanswered_best,
@@ -148,7 +147,7 @@ class GuardedStudy:
         """
         self._halted = None
         if self.guard.halted:
-            self._note(halt(self.guard))
+            self._note(self.guard.halt())
         else:
             self.study.optimize(
                 self._objective(func),
@@ -187,7 +186,7 @@ class GuardedStudy:
     def _objective(self, func: Callable[[Trial], float]) -> Callable[[Trial], float]:
         def objective(trial: Trial) -> float:
             if self.guard.halted:
-                self._prune(trial, halt(self.guard))
+                self._prune(trial, self.guard.halt())
             try:
                 value = func(trial)
             except Halted as halted:  # the objective has asked by itself

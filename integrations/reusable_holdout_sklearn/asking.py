@@ -14,10 +14,12 @@ from reusable_holdout.guard.fingerprint import fingerprint
 if TYPE_CHECKING:
     from reusable_holdout import ReusableHoldout
 
-__all__ = ["Way", "check_guard", "fitted_and_measured", "guard_for_workers"]
+__all__ = ["Way", "called", "check_guard", "fitted_and_measured", "guard_for_workers"]
 
 
 Way: TypeAlias = Literal["evaluate", "choose"]
+
+_LONGEST_NAME = 120
 
 
 def check_guard(guard: ReusableHoldout, way: Way = "evaluate") -> None:
@@ -40,6 +42,12 @@ def check_guard(guard: ReusableHoldout, way: Way = "evaluate") -> None:
             'fitted; use ask="choose", or search first, then ask guard.compare(search.best_estimator_, incumbent, '
             "prior=...)"
         )
+
+
+def called(text: str) -> str:
+    """What history calls a question about this: one line, no longer than is read."""
+    line = " ".join(text.encode(errors="replace").decode().split())
+    return line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 3] + "..."
 
 
 def guard_for_workers(guard: ReusableHoldout) -> ReusableHoldout | None:

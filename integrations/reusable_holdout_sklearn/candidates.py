@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_sklearn.asking import fitted_and_measured, guard_for_workers
+from reusable_holdout_sklearn.asking import called, fitted_and_measured, guard_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -31,8 +31,6 @@ __all__ = [
     "chosen_candidates",
     "fewest_candidates",
 ]
-
-_LONGEST_NAME = 120
 
 
 class Candidate(NamedTuple):
@@ -58,8 +56,7 @@ class Candidate(NamedTuple):
     def name(self) -> str:
         """What the guard's history calls it."""
         settings = ", ".join(f"{key}={value!r}" for key, value in self.parameters.items())
-        text = f"candidate {self.place}: {settings}".encode(errors="replace").decode()
-        return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 3] + "..."
+        return called(f"candidate {self.place}: {settings}")
 
 
 @dataclass

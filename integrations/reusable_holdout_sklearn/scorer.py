@@ -12,10 +12,10 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
 from reusable_holdout.guard import predictions_of
-from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import check_guard
+from reusable_holdout_sklearn.asking import called, check_guard
+from reusable_holdout_sklearn.callers import is_permuting, is_score_method
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
 
 if TYPE_CHECKING:
@@ -34,13 +34,6 @@ class _Call(NamedTuple):
     estimator: weakref.ref[Any]
     X: Any
     predictions: Any
-
-
-class _Earlier(NamedTuple):
-    """A question that was asked in another process: content of the model, and of the rows."""
-
-    model: bytes
-    rows: str
 
 
 @checked_call
@@ -75,9 +68,11 @@ def guarded_scorer(guard: ReusableHoldout, *, features: Any = None) -> GuardedSc
     take nothing else.
 
     What is charged: a question for each fold and candidate, so (features x folds) for each step of a
-    SequentialFeatureSelector; train scores are plain scores of the training rows and never reach the guard; nor do the
-    permuted rows of permutation_importance, which asks once, about the model as it is. The same fitted model with the
-    same fold's score is a replay, and free. TunedThresholdClassifierCV is refused.
+    SequentialFeatureSelector; train scores are plain scores of the training rows and never reach the guard, and neither
+    does ``search.score(X, y)``. The same fitted model with the same fold's score is a replay, and free. What history
+    calls a question tells the model's parameters, so that the results so far of a loop that was halted can be read
+    there: ``halted.history``. Refused are TunedThresholdClassifierCV and permutation_importance, which would ask many
+    times about one fit.
 
     Sample weights are not passed on unless they are requested, ``guarded_scorer(guard).set_score_request(
     sample_weight=True)``, with metadata routing. Then they weigh the prior; the holdout's rows have the guard's own.
@@ -129,8 +124,6 @@ class GuardedScorer:
         self.guard = guard
         self.features = features
         self._requests: dict[str, bool | str | None] = {"sample_weight": False}
-        self._earlier: _Earlier | None = None  # asked before this scorer came to this process
-        self._latest: _Call | None = None  # asked in any thread
         self._thread = threading.local()
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -167,28 +160,30 @@ class GuardedScorer:
         raise refused
 
     def _asked(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        if is_permuting():
+            raise InputError(
+                "permutation importance scores one model on many sets of shuffled rows, which a guard would answer as "
+                "if they were new models; nothing was asked; use a plain scorer, as in permutation_importance(model, "
+                "X, y, scoring=prior_scorer(guard)), on rows set aside from training"
+            )
         metric, classes = self.guard.metric, self.guard.classes
         predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
         plain = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
         sign = 1.0 if metric.greater_is_better else -1.0
-        if self._is_asked_about(estimator, X):
+        if is_score_method() or self._is_asked_about(estimator, X):
             return sign * plain
         model = self._on_all_columns(estimator, X)
-        self._latest = self._thread.last = _Call(weakref.ref(estimator), X, predictions)
-        return sign * self.guard.evaluate(model, prior=plain, name=type(estimator).__name__).value
+        self._thread.last = _Call(weakref.ref(estimator), X, predictions)
+        return sign * self.guard.evaluate(model, prior=plain, name=called(repr(estimator))).value
 
     # ---- calls that are no question
 
     def _is_asked_about(self, estimator: Any, X: Any) -> bool:
-        """Whether this fitted estimator has been asked about with other rows, just now or before it came here."""
-        calls = (getattr(self._thread, "last", None), self._latest)
-        for call in (call for call in calls if call is not None):
-            if call.estimator() is estimator:
-                return X is not call.X and self._is_unchanged(estimator, call) and _differ(X, call.X)
-        earlier = self._earlier
-        return (
-            earlier is not None and earlier.model == fingerprint(estimator) and earlier.rows != joblib.hash(X)
-        )
+        """Whether this fitted estimator has just been asked about with other rows."""
+        call = getattr(self._thread, "last", None)
+        if call is None or call.estimator() is not estimator or X is call.X:
+            return False
+        return self._is_unchanged(estimator, call) and joblib.hash(X) != joblib.hash(call.X)
 
     def _is_unchanged(self, estimator: Any, call: _Call) -> bool:
         """Whether it predicts as it did; else it was fitted again in place."""
@@ -259,27 +254,7 @@ class GuardedScorer:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.guard, self.features, self._requests, self._last_question())
-
-    def _last_question(self) -> _Earlier | None:
-        """What was asked last, for the process this scorer goes to: workers of permutation_importance, for instance."""
-        call = self._latest
-        model = None if call is None else call.estimator()
-        if call is None or model is None:
-            return self._earlier
-        return _Earlier(fingerprint(model), joblib.hash(call.X))
+        return GuardedScorer, (self.guard,), {"features": self.features, "_requests": self._requests}
 
     def __repr__(self) -> str:
         return f"guarded_scorer({self.guard!r})"
-
-
-def _rebuilt(
-    guard: ReusableHoldout, features: Any, requests: dict[str, Any], earlier: _Earlier | None
-) -> GuardedScorer:
-    scorer = GuardedScorer(guard, features=features)
-    scorer._requests, scorer._earlier = requests, earlier
-    return scorer
-
-
-def _differ(X: Any, other: Any) -> bool:
-    return bool(joblib.hash(X) != joblib.hash(other))

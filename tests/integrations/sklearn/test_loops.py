@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from reusable_holdout_sklearn import guarded_scorer
+from reusable_holdout_sklearn import guarded_scorer, prior_scorer
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -143,21 +143,17 @@ def test_a_loop_asks_for_each_fold_and_never_for_training_rows(guard, train, loo
 @pytest.mark.parametrize(
     ("backend", "jobs"), [("loky", 1), ("loky", 2), ("threading", 2), ("multiprocessing", 2)]
 )
-def test_permutation_importance_asks_about_the_model_and_not_about_permuted_rows(guard, train, backend, jobs):
+def test_permutation_importance_is_refused_with_the_way_to_do_it(guard, train, backend, jobs):
     X, y = train
     model = clone(MODEL).fit(X[:1_000], y[:1_000])
     with joblib.parallel_config(backend):
-        result = permutation_importance(
-            model,
-            X[1_000:],
-            y[1_000:],
-            scoring=guarded_scorer(guard),
-            n_repeats=3,
-            random_state=0,
-            n_jobs=jobs,
-        )
+        for scoring in (guarded_scorer(guard), {"guarded": guarded_scorer(guard), "plain": "accuracy"}):
+            with pytest.raises(Refused, match=r"scoring=prior_scorer\(guard\)"):
+                permutation_importance(model, X[1_000:], y[1_000:], scoring=scoring, n_repeats=3, n_jobs=jobs)
+        wish = {"n_repeats": 3, "random_state": 0, "n_jobs": jobs}
+        result = permutation_importance(model, X[1_000:], y[1_000:], scoring=prior_scorer(guard), **wish)
     plain = permutation_importance(model, X[1_000:], y[1_000:], n_repeats=3, random_state=0)
-    assert guard.queries_asked == 1
+    assert guard.queries_asked == 0
     np.testing.assert_allclose(result.importances, plain.importances, atol=1e-9)
 
 

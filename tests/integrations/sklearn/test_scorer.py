@@ -11,7 +11,8 @@ from reusable_holdout_sklearn import guarded_scorer
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.feature_selection import RFECV
+from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -104,7 +105,52 @@ def test_grid_search_shares_one_budget(make_guard, train, n_jobs):
     assert 6 < guard.queries_asked <= 12  # candidates with the same predictions and scores are one question
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
     assert search.best_score_ <= 1.0
-    assert search.score(*train) == pytest.approx(accuracy_score(train[1], search.predict(train[0])), abs=0.2)
+    asked = guard.queries_asked
+    assert search.score(*train) == accuracy_score(train[1], search.predict(train[0]))
+    assert guard.queries_asked == asked
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda scorer: GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scorer, cv=2),
+        lambda scorer: GridSearchCV(
+            LogisticRegression(),
+            {"C": [0.1, 1.0]},
+            scoring={"guarded": scorer, "plain": "accuracy"},
+            refit="guarded",
+            cv=2,
+        ),
+        lambda scorer: RFECV(LogisticRegression(), scoring=scorer, cv=2),
+        lambda scorer: LogisticRegressionCV(
+            scoring=scorer, cv=2, Cs=2, l1_ratios=(0.0,), use_legacy_attributes=False
+        ),
+    ],
+)
+def test_the_score_of_a_fitted_search_on_training_rows_is_plain_and_never_charged(make_guard, train, search):
+    guard = make_guard()
+    fitted = search(guarded_scorer(guard)).fit(*train)
+    before = guard.history()
+    for rows in (slice(None), slice(0, 700)):
+        X, y = train[0][rows], train[1][rows]
+        assert fitted.score(X, y) == accuracy_score(y, fitted.predict(X))
+    assert guard.history().equals(before)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_a_halted_search_has_found_so_far_stands_in_its_history(make_guard, train, n_jobs):
+    guard = make_guard(queries=5)
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    search = GridSearchCV(
+        pipe, {"logisticregression__C": [0.1, 2.0, 3.0]}, scoring=guarded_scorer(guard), cv=2, n_jobs=n_jobs
+    )
+    with pytest.raises(Halted) as caught:
+        search.fit(*train)
+    names = caught.value.history["name"].tolist()
+    assert len(names) == 5
+    for C in ("0.1", "2.0"):
+        assert sum(f"LogisticRegression(C={C})" in name for name in names) == 2 or n_jobs == 2
+    assert all("LogisticRegression(C=" in name for name in names)
 
 
 @pytest.mark.parametrize(
