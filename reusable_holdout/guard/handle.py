@@ -56,8 +56,10 @@ class Handle(NamedTuple):
         LedgerError
             If the ledger cannot be used from here.
         """
+        from reusable_holdout.ledger.location import file_identity  # noqa: PLC0415 - it loads SQLAlchemy
+
         files = (self.holdout_file,) if _is_url(self.ledger) else (self.ledger, self.holdout_file)
-        state = (os.getpid(), *map(_identity, files))
+        state = (os.getpid(), *map(file_identity, files))
         known = _OPEN.get(self)
         if known is not None and known.state == state and not known.guard.closed:
             return known.guard
@@ -219,12 +221,3 @@ def _is_list(part: object) -> bool:
 
 def _is_url(ledger: str) -> bool:
     return "://" in ledger
-
-
-def _identity(path: str) -> tuple[int, ...]:
-    """What changes when a file is replaced, and not when a ledger grows."""
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return ()
-    return status.st_dev, status.st_ino

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reusable_holdout.errors import LedgerError, RotatedError
 
-__all__ = ["failure", "misuse", "reason", "rotated"]
+__all__ = ["failure", "gone", "misuse", "reason", "rotated"]
 
 _ADVICE = {
     "ModuleNotFoundError": "its database's driver must be installed; install it",
@@ -43,6 +43,14 @@ def rotated(epoch: int, latest: int) -> RotatedError:
     return RotatedError(
         f"a question must be asked of the ledger's last epoch, {latest}; this guard stands at epoch {epoch}, whose "
         "holdout was released; nothing was asked and nothing was charged; open the guard with the new holdout"
+    )
+
+
+def gone(place: str) -> LedgerError:
+    """Error of a file that was deleted or replaced while it was in use."""
+    return LedgerError(
+        f"the ledger must stay the file that was opened; {place} is gone, or another file is there now; nothing was "
+        "answered and nothing was charged; put the file back and open the guard again"
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["check_file", "resolved", "shown"]
+__all__ = ["check_file", "file_identity", "resolved", "shown"]
 
 
 def resolved(location: str | Path) -> tuple[str, Path | None]:
@@ -43,6 +44,15 @@ def _url(text: str) -> sa.URL | None:
         return sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):  # their words may quote a password
         return None
+
+
+def file_identity(path: str | Path) -> tuple[int, int] | None:
+    """What changes when a file is replaced, and not when it grows; None if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - with every use of a ledger
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def check_file(path: Path, *, must_exist: bool) -> None:

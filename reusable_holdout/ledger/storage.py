@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import forks
 from reusable_holdout.ledger.engine import engine_of
-from reusable_holdout.ledger.failures import failure, misuse, reason, rotated
-from reusable_holdout.ledger.location import check_file, resolved, shown
+from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rotated
+from reusable_holdout.ledger.location import check_file, file_identity, resolved, shown
 from reusable_holdout.ledger.migrations import check_known, migrate
 from reusable_holdout.ledger.records import Row, Tail
 from reusable_holdout.ledger.schema import METADATA, SCHEMA, as_row, create_tables, plain, statements
@@ -63,6 +63,7 @@ class SqlLedger:
             check_file(self.path, must_exist=must_exist)
         self.closed = False
         self.witness: Witness | None = None
+        self._file: tuple[int, int] | None = None
         self.begin_afresh()
         problem = ""
         forks.watch(self)
@@ -71,6 +72,7 @@ class SqlLedger:
             self._engine = engine_of(self.url, is_sqlite=self.path is not None)
             self._sql = statements(self._engine, 1)
             self._prepare()
+            self._file = self._identity()
         except BaseException as error:
             self.drop()
             problem = reason(error) or (type(error).__name__ if isinstance(error, ImportError) else "")
@@ -282,9 +284,15 @@ class SqlLedger:
         self._lock.release()
 
     def _connected(self) -> Any:
+        """Connection to the file that was opened: an answer in one that was deleted or replaced would be lost."""
+        if self._file is not None and self._identity() != self._file:
+            raise gone(self.place)
         if self._connection is None:
             self._connection = self._engine.raw_connection()
         return self._connection
+
+    def _identity(self) -> tuple[int, int] | None:
+        return None if self.path is None else file_identity(self.path)
 
     def begin_afresh(self) -> None:
         """Hold no lock and no connection: of a new ledger, and in a child after a fork."""

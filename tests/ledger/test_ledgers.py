@@ -423,3 +423,22 @@ def test_a_ledger_that_must_exist_is_not_made(tmp_path):
     with pytest.raises(LedgerError, match="there is no ledger"):
         SqlLedger(tmp_path / "guard.db", must_exist=True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_nothing_is_written_to_a_file_that_was_deleted_or_replaced_under_an_open_ledger(tmp_path, replaced):
+    """On Linux an open file lives on when its name is gone: what is written to it is seen by nobody, and lost."""
+    path, kept = tmp_path / "guard.db", tmp_path / "kept.db"
+    ledger = SqlLedger(path)
+    ledger.create("{}")
+    path.rename(kept)
+    if replaced:
+        SqlLedger(path).close()
+    for use in (lambda: append(ledger, make_row(1)), ledger.tail, ledger.rows):
+        with pytest.raises(LedgerError, match="must stay the file that was opened"):
+            use()
+    path.unlink(missing_ok=True)
+    kept.rename(path)
+    append(ledger, make_row(1))
+    assert len(ledger.rows()) == 1
+    ledger.close()
