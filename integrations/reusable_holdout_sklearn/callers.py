@@ -26,7 +26,7 @@ def is_permuting() -> bool:
 
 
 def _caller() -> FrameType | None:
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as `inspect.currentframe`, which costs more
     while frame is not None and any(_is_of(frame, package) for package in _BETWEEN):
         frame = frame.f_back
     return frame

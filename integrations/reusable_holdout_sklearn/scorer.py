@@ -207,6 +207,10 @@ class GuardedScorer:
                 f"the model must take the holdout's {width} columns; it was fitted to {here}; nothing was asked; if a "
                 "feature selector does this, pass it guarded_scorer(guard, features=X) with the X it is fitted with"
             )
+        if np.shape(reference)[1] != width:
+            raise InputError(
+                f"features must have the holdout's {width} columns; got {np.shape(reference)[1]}; nothing was asked"
+            )
         return OnColumns(estimator, columns_of(X, reference), width)
 
     # ---- what scikit-learn asks

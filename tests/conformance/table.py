@@ -1,0 +1,64 @@
+"""The matrix as a page: ``PYTHONPATH=tests python -m conformance.table docs/loops-table.md``.
+
+Runs every cell, a backend after the other, and writes how each loop ended, and the longest time from the last answer
+to the caller who was told of a halt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from conformance.cells import SITUATIONS, Cell
+from conformance.loops import BACKENDS, LOOPS
+
+_ENDS = {"numbers": "numbers", "InputError": "refused", "Halted": "halted", "LedgerError": "ledger error"}
+
+
+def main() -> None:
+    """Run all, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("page", type=Path)
+    page = parser.parse_args().page
+    found: list[Cell] = []
+    for backend in BACKENDS:
+        ran = subprocess.run(
+            [sys.executable, "-m", "conformance.cells", backend],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        found += [Cell(**json.loads(line)) for line in ran.stdout.splitlines() if line.startswith("{")]
+    page.write_text(_page(found))
+
+
+def _page(found: list[Cell]) -> str:
+    halts = [cell for cell in found if cell.ended == "Halted"]
+    worst = max(halts, key=lambda cell: cell.seconds)
+    good = sum(cell.good for cell in found)
+    lines = [
+        f"{good} of {len(found)} cells end as they must. From the last answer to the caller a halt took "
+        f"{worst.seconds:.1f} s at most ({worst.loop}, {worst.backend}).",
+        "",
+        "| loop | backends | " + " | ".join(SITUATIONS) + " |",
+        "|---|---|" + "---|" * len(SITUATIONS),
+    ]
+    for loop in dict.fromkeys(loop for loops in LOOPS.values() for loop in loops):
+        own = [cell for cell in found if cell.loop == loop]
+        backends = ", ".join(dict.fromkeys(cell.backend for cell in own))
+        lines.append(f"| {loop} | {backends} | " + " | ".join(_ended(own, one) for one in SITUATIONS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _ended(cells: list[Cell], situation: str) -> str:
+    own = [cell for cell in cells if cell.situation == situation]
+    ends = dict.fromkeys(_ENDS.get(cell.ended, cell.ended) for cell in own)
+    wrong = [f"{cell.backend}: {cell.words}" for cell in own if not cell.good]
+    return ", ".join(ends) + "".join(f" **{one}**" for one in wrong)
+
+
+if __name__ == "__main__":
+    main()

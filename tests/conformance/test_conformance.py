@@ -1,0 +1,53 @@
+"""Every loop on every backend ends well: with numbers, or with what the guard has to say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conformance.cells import SITUATIONS, Cell
+from conformance.loops import BACKENDS, LOOPS
+
+_PATIENCE_SECONDS = 240  # a loop that hangs is named by the last line before it
+_HALT_SECONDS = 10  # to the caller, from the last answer
+_QUICK = {
+    "loky",
+    "dask",
+    "multiprocessing",
+}  # their workers cost seconds: three loops, unless rooms have changed
+_FEW = ["GridSearchCV", "GuardedSearchCV", "joblib.Parallel"]
+
+
+def _run(backend, loops=()):
+    process = subprocess.run(
+        [sys.executable, "-m", "conformance.cells", backend, *loops],
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+        cwd=Path(__file__).parent.parent,
+    )
+    return [Cell(**json.loads(line)) for line in process.stdout.splitlines() if line.startswith("{")]
+
+
+def _check(found, backend, loops):
+    assert [(cell.loop, cell.situation) for cell in found] == [
+        (loop, situation) for loop in loops for situation in SITUATIONS
+    ]
+    assert [cell for cell in found if not cell.good] == []
+    assert [cell for cell in found if cell.ended == "Halted" and cell.seconds > _HALT_SECONDS] == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_loops_end_with_numbers_or_with_what_the_guard_says(backend):
+    loops = _FEW if backend in _QUICK else list(LOOPS[backend])
+    _check(_run(backend, loops), backend, loops)
+
+
+@pytest.mark.long(
+    "integrations/reusable_holdout_sklearn", "reusable_holdout/guard", "reusable_holdout/ledger"
+)
+@pytest.mark.parametrize("backend", sorted(_QUICK))
+def test_all_loops_do_so_where_workers_are_processes(backend):
+    _check(_run(backend), backend, list(LOOPS[backend]))
