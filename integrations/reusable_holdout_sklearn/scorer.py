@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
-from reusable_holdout.guard import predictions_of
+from reusable_holdout.guard import check_is_guard, predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import check_guard, holdout_columns, is_ladder
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
+from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
 
 if TYPE_CHECKING:
     from reusable_holdout import ReusableHoldout
@@ -167,6 +168,7 @@ class GuardedScorer:
         raise refused
 
     def _asked(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        check_is_guard(self.guard)
         metric, classes = self.guard.metric, self.guard.classes
         predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
         plain = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
@@ -258,8 +260,15 @@ class GuardedScorer:
             "about the tuned classifier: guard.evaluate(tuned, prior=...), or GuardedSearchCV over it"
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.guard, self.features, self._requests, self._last_question())
+    def __getstate__(self) -> dict[str, Any]:
+        earlier = self._last_question()
+        state = {"guard": self.guard, "features": self.features, "_requests": self._requests}
+        return pickled_state(state | {"_earlier": None if earlier is None else tuple(earlier)})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(loaded_state(state))
+        self._earlier = None if self._earlier is None else _Earlier(*self._earlier)
+        self._latest, self._thread = None, threading.local()
 
     def _last_question(self) -> _Earlier | None:
         """What was asked last, for the process this scorer goes to: workers of permutation_importance, for instance."""
@@ -271,14 +280,6 @@ class GuardedScorer:
 
     def __repr__(self) -> str:
         return f"guarded_scorer({self.guard!r})"
-
-
-def _rebuilt(
-    guard: ReusableHoldout, features: Any, requests: dict[str, Any], earlier: _Earlier | None
-) -> GuardedScorer:
-    scorer = GuardedScorer(guard, features=features)
-    scorer._requests, scorer._earlier = requests, earlier
-    return scorer
 
 
 def _differ(X: Any, other: Any) -> bool:
