@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import multiprocessing
+import os
 import pickle
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reusable_holdout import FrozenCertificate, InputError, LedgerError, Refused, ReusableHoldout, verify
 from reusable_holdout.cli import main
+from reusable_holdout.guard import Whereabouts
 from reusable_holdout.guard.absent import FrozenGuard
 from reusable_holdout.guard.fingerprint import fingerprint
 
@@ -161,6 +163,49 @@ def test_it_is_loaded_and_predicts_where_no_ledger_is(fitted, guard, train, tmp_
         assert certificate.head[:12] in words
         assert "guard=guard" in words
     assert "a_secret_folder" not in ran.stdout
+
+
+_SERVED = """
+import json, sys
+import mlflow, numpy as np
+path, data = sys.argv[1:]
+X = np.load(data)["X"]
+model = mlflow.pyfunc.load_model(path)
+search = mlflow.sklearn.load_model(path)
+guard = getattr(search, "guard", None) or search.scorer_.guard
+print(json.dumps([model.predict(X).tolist(), guard.certificate().to_json()]))
+"""
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's, of formats that run code
+@pytest.mark.parametrize("form", ["cloudpickle", "skops"])
+def test_a_model_of_mlflow_is_loaded_and_predicts_where_no_ledger_is(
+    fitted, guard, train, tmp_path, form, data
+):
+    mlflow = pytest.importorskip("mlflow.sklearn")
+    private = everything_private(guard, tmp_path / "a_secret_folder", data)
+    trusted = {"skops_trusted_types": [*TRUSTED_TYPES, FOLDS]} if form == "skops" else {}
+    model = tmp_path / "model"
+    mlflow.save_model(fitted, model, serialization_format=form, pip_requirements=[], **trusted)
+    for path in (path for path in model.rglob("*") if path.is_file()):
+        content = unzipped(path.read_bytes(), path.suffix[1:])
+        assert [one for one in private if one in content] == [], path
+    np.savez(tmp_path / "rows.npz", X=train[0])
+    ledger = tmp_path / "a_secret_folder" / "the_ledger.db"
+    ledger.rename(tmp_path / "kept.db")
+    shutil.rmtree(ledger.parent)
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _SERVED, str(model), str(tmp_path / "rows.npz")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"MLFLOW_ALLOW_PICKLE_DESERIALIZATION": "true"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    predictions, certificate = json.loads(ran.stdout)
+    assert predictions == fitted.predict(train[0]).tolist()
+    assert FrozenCertificate.from_json(certificate).answers
 
 
 def test_a_certificate_has_the_answers_of_the_winner(fitted):
@@ -320,10 +365,12 @@ def test_a_guard_of_another_metric_freezes_its_own_answers(guard, data, tmp_path
         guard.certificate(answer)
 
 
-def test_a_model_that_holds_a_guarded_scorer_is_the_same_model_whatever_was_asked_since(fitted, guard, train):
-    before = fingerprint(fitted)
+def test_a_model_that_holds_a_guard_is_the_same_model_whatever_was_asked_since(guard, make_guard):
+    before, other = fingerprint(Whereabouts(guard)), make_guard()
     guard.evaluate_predictions(np.zeros(4_000), prior=0.5)
-    assert fingerprint(fitted) == before
+    assert fingerprint(Whereabouts(guard)) == before
+    assert fingerprint(Whereabouts(frozen(guarded_scorer(guard)).guard)) == before
+    assert fingerprint(Whereabouts(other)) != before
 
 
 # ---- to workers it goes as it always has
