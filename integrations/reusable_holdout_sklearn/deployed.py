@@ -20,6 +20,7 @@ TRUSTED_TYPES = [
     "reusable_holdout.guard.answer.Answer",
     "reusable_holdout.guard.frozen.FrozenAnswer",
     "reusable_holdout.guard.frozen.FrozenCertificate",
+    "reusable_holdout.guard.whereabouts.ForWorkers",
     "reusable_holdout.guard.whereabouts.Whereabouts",
     "reusable_holdout_sklearn.priors.PriorScorer",
     "reusable_holdout_sklearn.scorer.GuardedScorer",

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
-from reusable_holdout.guard import check_is_guard, predictions_of
+from reusable_holdout.guard import ForWorkers, check_is_guard, predictions_of
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
@@ -261,13 +261,13 @@ class GuardedScorer:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        earlier = self._last_question()
-        state = {"guard": self.guard, "features": self.features, "_requests": self._requests}
-        return pickled_state(state | {"_earlier": None if earlier is None else tuple(earlier)})
+        for_workers = ForWorkers((self.features, self._last_question()))
+        return pickled_state({"guard": self.guard, "_requests": self._requests, "for_workers": for_workers})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(loaded_state(state))
-        self._earlier = None if self._earlier is None else _Earlier(*self._earlier)
+        state = loaded_state(state)
+        self.features, self._earlier = state.pop("for_workers").value or (None, None)
+        self.__dict__.update(state)
         self._latest, self._thread = None, threading.local()
 
     def _last_question(self) -> _Earlier | None:

@@ -13,12 +13,13 @@ from reusable_holdout.guard.released import Released, released
 from reusable_holdout.guard.rotation import Rotation
 from reusable_holdout.guard.stores import begin_witness
 from reusable_holdout.guard.verification import Verification, verify
-from reusable_holdout.guard.whereabouts import Whereabouts
+from reusable_holdout.guard.whereabouts import ForWorkers, Whereabouts
 
 __all__ = [
     "Answer",
     "Choice",
     "CopiedRowsWarning",
+    "ForWorkers",
     "FrozenAnswer",
     "FrozenCertificate",
     "Guardrail",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.guard import ReusableHoldout
 
-__all__ = ["Whereabouts"]
+__all__ = ["ForWorkers", "Whereabouts"]
 
 _SENDERS = {
     "distributed.protocol.pickle": "dumps",
@@ -88,6 +88,25 @@ class Whereabouts:
             name = guard._name
             _HERE[name] = guard
         return FrozenGuard(name, frozen.to_json())
+
+
+class ForWorkers:
+    """Something that a worker needs, and nobody who loads a file: training rows, for one.
+
+    Parameters
+    ----------
+    value : object or None
+        None where it was left out.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __deepcopy__(self, _: object) -> ForWorkers:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ForWorkers, (self.value if _is_sent() else None,)
 
 
 def _is_sent() -> bool:

@@ -17,6 +17,7 @@ import pytest
 from joblib import Parallel, delayed
 from reusable_holdout_sklearn import TRUSTED_TYPES, GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.base import clone
+from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.utils.validation import check_is_fitted
@@ -274,8 +275,8 @@ def test_two_guards_in_memory_are_not_taken_for_each_other(data, train):
 def test_skops_needs_to_trust_what_is_named_and_nothing_else(fitted):
     unknown = skops_io.get_untrusted_types(data=skops_io.dumps(fitted))
     assert set(unknown) <= {*TRUSTED_TYPES, FOLDS}
-    ours = [name for name in TRUSTED_TYPES if name.rpartition(".")[0] != "reusable_holdout_sklearn.scorer"]
-    assert not isinstance(fitted, GuardedSearchCV) or set(ours) <= set(unknown)
+    both = skops_io.get_untrusted_types(data=skops_io.dumps([fitted, guarded_scorer(guard_of(fitted))]))
+    assert not isinstance(fitted, GuardedSearchCV) or set(TRUSTED_TYPES) <= set(both)
 
 
 def test_it_is_dumped_after_its_guard_was_closed(fitted, guard, train):
@@ -371,6 +372,18 @@ def test_a_model_that_holds_a_guard_is_the_same_model_whatever_was_asked_since(g
     assert fingerprint(Whereabouts(guard)) == before
     assert fingerprint(Whereabouts(frozen(guarded_scorer(guard)).guard)) == before
     assert fingerprint(Whereabouts(other)) != before
+
+
+def test_a_selector_is_dumped_without_the_training_rows_that_its_scorer_needs(guard, train):
+    X, y = train
+    selector = SequentialFeatureSelector(
+        LogisticRegression(), n_features_to_select=1, cv=2, scoring=guarded_scorer(guard, features=X)
+    ).fit(X, y)
+    content = pickle.dumps(selector)
+    assert not any(row.tobytes() in content for row in X)
+    np.testing.assert_array_equal(frozen(selector).transform(X), selector.transform(X))
+    again = clone(selector).fit(X, y)  # a copy has them
+    assert again.scoring.features is X
 
 
 # ---- to workers it goes as it always has
