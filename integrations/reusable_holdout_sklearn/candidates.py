@@ -30,6 +30,7 @@ __all__ = [
     "Questions",
     "chosen_candidates",
     "fewest_candidates",
+    "frame_of",
 ]
 
 
@@ -105,11 +106,9 @@ class Confirmation:
 
     def frame(self) -> pd.DataFrame:
         """One line for each question, in their order."""
-        import pandas as pd  # noqa: PLC0415 - slow to import, and a scorer does not need it
-
-        lines = [_line(candidate, answer, charged=not self.chosen) for candidate, answer in self.asked]
-        frame = pd.DataFrame(lines, columns=list(_COLUMNS))
-        return frame.astype(_COLUMNS)
+        return frame_of(
+            [_line(candidate, answer, charged=not self.chosen) for candidate, answer in self.asked]
+        )
 
 
 _COLUMNS = {
@@ -123,6 +122,13 @@ _COLUMNS = {
     "query": "Int64",
     "replayed": "bool",
 }
+
+
+def frame_of(lines: list[tuple[Any, ...]] | dict[str, list[Any]]) -> pd.DataFrame:
+    """Frame of what was answered, of its lines or its columns."""
+    import pandas as pd  # noqa: PLC0415 - slow to import, and a scorer does not need it
+
+    return pd.DataFrame(lines, columns=list(_COLUMNS)).astype(_COLUMNS)
 
 
 def _line(candidate: Candidate, answer: Answer | None, *, charged: bool) -> tuple[Any, ...]:

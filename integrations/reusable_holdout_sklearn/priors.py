@@ -8,7 +8,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import check_is_guard, predictions_of
-from reusable_holdout.queries import Metric, resolve_metric
+from reusable_holdout.queries import Metric, described_metric, resolve_metric
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -82,6 +82,18 @@ class PriorScorer:
 
     def _accept_sample_weight(self) -> bool:
         return False  # scikit-learn asks before it passes weights on
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:  # in words, which skops can read
+            metric: Any = described_metric(self.metric.describe()).describe()
+        except InputError:  # one of the user's own
+            metric = self.metric
+        return {"metric": metric, "classes": self.classes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        metric = state["metric"]
+        self.metric = described_metric(metric) if isinstance(metric, dict) else metric
+        self.classes = state["classes"]
 
     def __repr__(self) -> str:
         return f"prior_scorer(<{self.metric.name}>)"

@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
-from reusable_holdout.guard import predictions_of
+from reusable_holdout.guard import ForWorkers, check_is_guard, predictions_of
 from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import called, check_guard
 from reusable_holdout_sklearn.callers import is_permuting, is_score_method
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
+from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
 
 if TYPE_CHECKING:
     from reusable_holdout import ReusableHoldout
@@ -170,7 +171,10 @@ class GuardedScorer:
         predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
         plain = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
         sign = 1.0 if metric.greater_is_better else -1.0
-        if is_score_method() or self._is_asked_about(estimator, X):
+        if is_score_method():  # plain also where the guard is not, but what stands for it
+            return sign * plain
+        check_is_guard(self.guard)
+        if self._is_asked_about(estimator, X):
             return sign * plain
         model = self._on_all_columns(estimator, X)
         self._thread.last = _Call(weakref.ref(estimator), X, predictions)
@@ -257,8 +261,15 @@ class GuardedScorer:
             "about the tuned classifier: guard.evaluate(tuned, prior=...), or GuardedSearchCV over it"
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return GuardedScorer, (self.guard,), {"features": self.features, "_requests": self._requests}
+    def __getstate__(self) -> dict[str, Any]:
+        for_workers = ForWorkers(self.features)
+        return pickled_state({"guard": self.guard, "_requests": self._requests, "for_workers": for_workers})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = loaded_state(state)
+        self.features = state.pop("for_workers").value
+        self.__dict__.update(state)
+        self._thread = threading.local()
 
     def __repr__(self) -> str:
         return f"guarded_scorer({self.guard!r})"

@@ -21,6 +21,7 @@ from reusable_holdout_sklearn.candidates import (
     chosen_candidates,
     fewest_candidates,
 )
+from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
 from reusable_holdout_sklearn.priors import prior_column
 from reusable_holdout_sklearn.scorer import GuardedScorer
 
@@ -81,6 +82,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         Its place in `cv_results_`.
     best_score_ : float
         ``best_answer_.value``, negated for losses.
+    certificate_ : FrozenCertificate
+        `best_answer_`, as it stands in the ledger: what a pickle carries in the guard's place.
     guard_results_ : pandas.DataFrame
         What was answered, in order: candidate (place in `cv_results_`), params, cv_mean (the prior), answer, charged,
         low, high, query, replayed. NaN for a candidate that failed on the holdout, and for those a choice did not take.
@@ -183,6 +186,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             "best_params_",
             "best_index_",
             "best_score_",
+            "certificate_",
             "guard_results_",
         ):
             self.__dict__.pop(name, None)
@@ -263,6 +267,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         self.best_score_ = value if self.guard.metric.greater_is_better else -value
         if self.refit:
             self.best_estimator_ = confirmation.model
+        self.certificate_ = self.guard.certificate(self.best_answer_)
 
     def _take_best_of_search(self, X: Any, y: Any, routed: dict[str, Any]) -> Self:
         search = self.search_
@@ -284,6 +289,12 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         if name in _OF_THE_BEST and "best_estimator_" in vars(self):
             return getattr(self.best_estimator_, name)
         return object.__getattribute__(self, name)  # raises again, with its reason
+
+    def __getstate__(self) -> dict[str, Any]:
+        return pickled_state(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(loaded_state(state))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_index_")

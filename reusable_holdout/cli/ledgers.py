@@ -86,12 +86,22 @@ def add_verify(commands: Any) -> None:
     parser.add_argument("ledger", help="SQLite file or URL")
     parser.add_argument("--expected-head", help="seal noted earlier: finds rows that were cut off since")
     parser.add_argument("--witness", help="what remembers the ledger (default: the one that stands in it)")
+    parser.add_argument(
+        "--certificate",
+        type=Path,
+        help="frozen certificate of a deployed model: is it what this ledger answered?",
+    )
 
 
 def _verify(options: argparse.Namespace) -> int:
     from reusable_holdout.guard import verify
 
-    found = verify(options.ledger, expected_head=options.expected_head, witness=options.witness)
+    found = verify(
+        options.ledger,
+        expected_head=options.expected_head,
+        witness=options.witness,
+        certificate=options.certificate,
+    )
     if options.json:
         tell(
             {

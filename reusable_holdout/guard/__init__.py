@@ -4,6 +4,7 @@ from reusable_holdout.guard.answer import Answer, Choice, Guardrail
 from reusable_holdout.guard.chunks import ParquetRows
 from reusable_holdout.guard.copies import CopiedRowsWarning
 from reusable_holdout.guard.expected_guard import check_is_guard
+from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
 from reusable_holdout.guard.guard import ReusableHoldout
 from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
 from reusable_holdout.guard.measuring import Asked, MeasuredModel
@@ -13,12 +14,16 @@ from reusable_holdout.guard.released import Released, released
 from reusable_holdout.guard.rotation import Rotation
 from reusable_holdout.guard.stores import begin_witness
 from reusable_holdout.guard.verification import Verification, verify
+from reusable_holdout.guard.whereabouts import ForWorkers, Whereabouts
 
 __all__ = [
     "Answer",
     "Asked",
     "Choice",
     "CopiedRowsWarning",
+    "ForWorkers",
+    "FrozenAnswer",
+    "FrozenCertificate",
     "Guardrail",
     "MeasuredModel",
     "ParameterFreeLadderWarning",
@@ -28,6 +33,7 @@ __all__ = [
     "ReusableHoldout",
     "Rotation",
     "Verification",
+    "Whereabouts",
     "begin_witness",
     "check_is_guard",
     "predictions_of",

@@ -55,6 +55,12 @@ class ContentKey:
         digest.update(description.encode())
         return digest.digest()
 
+    def guard(self, place: str) -> str:
+        """Digest of where a guard lives."""
+        digest = self._new(b"guard")
+        digest.update(place.encode())
+        return digest.hexdigest()
+
     def question(self, prepared: NDArray[Any], prior_unit: int, person: bytes = b"question") -> bytes:
         """Digest of a question asked with predictions: them in canonical form, and the prior on the grid.
 

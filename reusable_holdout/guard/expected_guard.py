@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.guard import ReusableHoldout
 
 __all__ = ["check_is_guard"]
@@ -15,9 +16,13 @@ def check_is_guard(guard: object) -> None:
     ------
     InputError
         Saying what came.
+    LedgerError
+        If it is what stands for a guard that is not here; says where it is.
     """
     if isinstance(guard, ReusableHoldout):
         return
+    if isinstance(guard, AbsentGuard):
+        raise guard.why()
     came = f"the class {guard.__name__}" if isinstance(guard, type) else type(guard).__name__
     raise InputError(
         f"guard must be a ReusableHoldout; got {came}; nothing was fitted and nothing was asked; make one with "

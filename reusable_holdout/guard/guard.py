@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from reusable_holdout.errors import HoldoutError, LedgerError
+from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.finals import Finals
-from reusable_holdout.guard.handle import Handle, make_handle
+from reusable_holdout.guard.handle import Handle, arrive, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
 from reusable_holdout.guard.kinds import POLICIES
@@ -359,7 +360,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
 
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
-        return Handle.open, (self._handle_of_all(),)
+        return arrive, (self._handle_of_all(),)
 
     def _handle_of_all(self) -> Handle:
         if self._handle is None:
@@ -377,3 +378,6 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
                 contents["policy"] = self.policy
                 self._handle = self._root._handle_of_all().of_view(self.view, contents)
         return self._handle
+
+
+AbsentGuard.stands_for = ReusableHoldout

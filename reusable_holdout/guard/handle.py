@@ -12,14 +12,15 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reusable_holdout.errors import HandleError, LedgerKeyError
+from reusable_holdout.errors import HandleError, HoldoutError, LedgerKeyError
+from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.guard import ReusableHoldout
     from reusable_holdout.ledger import Ledger
 
-__all__ = ["Handle", "make_handle", "read_private", "write_private"]
+__all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
 
 
 class Handle(NamedTuple):
@@ -95,6 +96,42 @@ class Handle(NamedTuple):
     def _opened_view(self) -> ReusableHoldout:
         contents = read_private(Path(self.view_file))
         return self._replace(view_file="").open().on(**contents)
+
+
+class UnreachableGuard(AbsentGuard):
+    """A guard whose handle could not be opened here: it says why to whoever asks.
+
+    Parameters
+    ----------
+    handle : Handle
+    error : HoldoutError
+        Why.
+    """
+
+    def __init__(self, handle: Handle, error: HoldoutError) -> None:
+        self._handle, self._error = handle, error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return arrive, (self._handle,)
+
+    def __repr__(self) -> str:
+        return f"<UnreachableGuard: {self._error}>"
+
+    def why(self) -> HoldoutError:
+        """Error that opening it raised."""
+        return self._error.with_traceback(None)
+
+
+def arrive(handle: Handle) -> ReusableHoldout | UnreachableGuard:
+    """Guard of a handle that was unpickled.
+
+    A worker that fails while it unpickles a task dies of it, and nobody learns why: so what cannot be opened is loaded,
+    and refuses to be asked.
+    """
+    try:
+        return handle.open()
+    except HoldoutError as error:
+        return UnreachableGuard(handle, error)
 
 
 class _Opened(NamedTuple):

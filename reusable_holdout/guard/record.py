@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.frozen import freeze
 from reusable_holdout.guard.released import released_by
+from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import choice, whole
 from reusable_holdout.validity import choice_nats
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import HaltReason, State, Ways
     from reusable_holdout.guard.transcript import Transcript
@@ -74,6 +81,44 @@ class Record:
         if epoch is None:
             return self._transcript.history()
         return released_by(self._ledger, epoch).history
+
+    @sealed
+    def certificate(self, *answers: Answer) -> FrozenCertificate:
+        """Freeze answers, to be kept where the ledger is not and checked against it later: ``verify(certificate=)``.
+
+        Parameters
+        ----------
+        *answers : Answer
+            Of this guard, about its metric; by default all that were given.
+
+        Returns
+        -------
+        FrozenCertificate
+            Without a path, a key or a row of the holdout.
+
+        Raises
+        ------
+        InputError
+            If an answer is not in the ledger, or about another metric.
+        LedgerError
+            If the ledger cannot be read.
+        """
+        queries = [answer.query for answer in answers] if answers else None
+        with self._read_again() as ledger:
+            return freeze(ledger, self._ledger.epoch, self.view, queries)
+
+    @contextlib.contextmanager
+    def _read_again(self) -> Iterator[Ledger]:
+        """Its ledger, though it was closed."""
+        url = self._ledger.url
+        if not self._ledger.closed or url is None:
+            yield self._ledger
+            return
+        ledger = sql_ledger(url, must_exist=True)
+        try:
+            yield ledger
+        finally:
+            ledger.close()
 
     @sealed
     def plot(self, ax: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Self
 
 from reusable_holdout.guard.asking import Asking
@@ -32,6 +33,7 @@ class Standing(Asking):
 
     digest: str
     _root: Self
+    _place: str
     _ledger: Ledger
     _key: tuple[bytes, Path | None]
     _handle: Handle | None
@@ -76,6 +78,7 @@ class Standing(Asking):
             metric=holdout.bound.metric.name,
             another_budget=stored.another_budget,
         )
+        self._place = ledger.url or secrets.token_hex(16)
         self._trained_on = TrainedOn(holdout, allowed=stored.overlap == "allow")
         self._stand(holdout, stored.view, plan, ledger, key)
 
@@ -98,3 +101,8 @@ class Standing(Asking):
         self._ways = ways_of(view.kept, self._noise)
         self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None
+
+    @property
+    def _name(self) -> str:
+        """Which guard this is, in every process: without the key nothing can be learnt from it."""
+        return ContentKey(self._root._key[0]).guard(f"{self._root._place} {self._ledger.epoch} {self.view}")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import HoldoutError, InputError, LedgerError, TamperedLedgerError
+from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.epochs import read_epochs
+from reusable_holdout.guard.frozen import FrozenCertificate, frozen_problems
 from reusable_holdout.guard.kinds import (
     AGREED,
     Check,
@@ -23,9 +25,8 @@ from reusable_holdout.guard.kinds import (
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.verified_views import Views
-from reusable_holdout.ledger import chain_problems, genesis
+from reusable_holdout.ledger import chain_problems
 from reusable_holdout.slips import checked_call
-from reusable_holdout.witness import witness_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.epochs import Epoch
     from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.ledger import Row
-    from reusable_holdout.witness import Head
 
 __all__ = ["Verification", "verify"]
 
@@ -88,7 +89,11 @@ class Verification:
 
 @checked_call
 def verify(
-    ledger: str | Path, *, expected_head: str | None = None, witness: str | Path | None = None
+    ledger: str | Path,
+    *,
+    expected_head: str | None = None,
+    witness: str | Path | None = None,
+    certificate: FrozenCertificate | str | Path | None = None,
 ) -> Verification:
     """Recompute the hash chain, the budget, and every interval of a ledger, offline and without the holdout or its key.
 
@@ -100,6 +105,8 @@ def verify(
         The `head` of an earlier verification: a seal that must still be in the chain.
     witness : str or Path, optional
         By default the one that stands in the ledger, if it can be reached.
+    certificate : FrozenCertificate, str or Path, optional
+        Of a model that was deployed, or its file: what it says must be what this ledger answered.
 
     Returns
     -------
@@ -109,13 +116,16 @@ def verify(
     ------
     LedgerError
         If there is no such ledger, or it cannot be read.
+    InputError
+        If the certificate is none.
 
     Notes
     -----
     Proves that the ledger is consistent with itself: what was released is what the plan allows, in this order. That
     the values came from the holdout is known to the holder of holdout and key only.
     """
-    epochs, seen = _read(ledger, witness)
+    frozen = None if certificate is None else FrozenCertificate.read(certificate)
+    epochs, seen = read_epochs(ledger, witness)
     problems, chain = [], [""]
     for number, epoch in enumerate(epochs, start=1):
         where = "" if len(epochs) == 1 else f"epoch {number}: "
@@ -126,6 +136,8 @@ def verify(
         problems.append(
             "the expected head is not in the chain: rows were cut off or replaced since it was written down"
         )
+    if frozen is not None:
+        problems += frozen_problems(frozen, epochs)
     if seen is not None and seen.seal.hex() not in chain[1:]:
         problems.append(
             f"its witness has seen {seen.query} answers of epoch {seen.epoch}, which are not here, or are others: an "
@@ -140,62 +152,14 @@ def verify(
     return Verification(len(rows), charges, chain[-1], problems, another, seen is not None)
 
 
-def _has_another(epoch: _Epoch) -> bool:
+def _has_another(epoch: Epoch) -> bool:
     try:
         return Configuration.parse(epoch.text).another_budget
     except HoldoutError:
         return False
 
 
-class _Epoch(NamedTuple):
-    """One epoch, as it lies in the ledger."""
-
-    text: str
-    rows: list[Row]
-    seals: list[tuple[int, bytes]]
-    known_rows: bytes
-
-    def chain(self) -> list[str]:
-        """Seals in order, from that of the configuration; hex."""
-        return [
-            genesis(self.text).hex(),
-            *(sealed.hex() for _, sealed in self.seals if isinstance(sealed, bytes)),
-        ]
-
-
-def _read(ledger: str | Path, witness: str | Path | None) -> tuple[list[_Epoch], Head | None]:
-    """Epochs of a ledger, and what its witness had seen before they were read."""
-    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
-
-    store = SqlLedger(ledger, must_exist=True)
-    try:
-        epochs, last = [], store.configuration()
-        if last is None:
-            raise LedgerError("the ledger holds no guard: there is nothing to verify")
-        seen = _seen(last, witness)
-        for number, text in enumerate(store.configurations(), start=1):
-            rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
-            seals = store.seals(epoch=number)
-            # others were committed meanwhile
-            seals = [one for one in seals if rows and one[0] <= rows[-1].query]
-            epochs.append(_Epoch(text, rows, seals, store.known_rows(number)))
-    finally:
-        store.close()
-    return epochs, seen
-
-
-def _seen(text: str, witness: str | Path | None) -> Head | None:
-    """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
-    try:
-        place = Configuration.parse(text).witness if witness is None else witness
-        return witness_at(place).read() if place else None
-    except HoldoutError:
-        if witness is not None:
-            raise
-        return None
-
-
-def _epoch_problems(epoch: _Epoch, number: int, previous: str, before: Sequence[_Epoch]) -> Iterator[str]:
+def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[Epoch]) -> Iterator[str]:
     problems = chain_problems(epoch.text, epoch.rows, epoch.seals)
     if not problems:  # otherwise the columns mean nothing
         problems = _recomputed(epoch.text, epoch.rows)

@@ -217,6 +217,7 @@ def exercise(guard, labels, asked):
         lambda: guard.final_predictions(charged),
         lambda: guard.final(Telling(ValueError)),
         guard.history,
+        guard.certificate,
     ]
     told = [outcome(action) for action in asked_for]
     outcomes = [outcome(action) for action in actions]

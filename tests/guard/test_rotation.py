@@ -208,7 +208,7 @@ class TestOtherProcesses:
         code = (
             "import pickle, sys; from reusable_holdout import RotatedError\n"
             "print(pickle.loads(bytes.fromhex(sys.argv[1])).epoch)\n"
-            "try: pickle.loads(bytes.fromhex(sys.argv[2]))\n"
+            "try: pickle.loads(bytes.fromhex(sys.argv[2])).history()\n"
             "except RotatedError: print('rotated')"
         )
         child = Child(code, *(one.hex() for one in pickles))

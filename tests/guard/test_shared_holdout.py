@@ -238,8 +238,9 @@ def test_a_damaged_file_is_refused_without_its_words(make_guard, ledger, feature
     blob = pickle.dumps(make_guard(ledger, X=features))
     path = ledger.with_name("guard.db.holdout")
     path.write_bytes(path.read_bytes()[:5_000] if damage == b"half" else damage)
+    absent = pickle.loads(blob)
     with pytest.raises(HandleError, match="cannot be read") as caught:
-        pickle.loads(blob)
+        absent.history()
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 

@@ -1,5 +1,6 @@
 """One budget on every backend of joblib: never exceeded, nothing paid twice, answers in the order of the questions."""
 
+import pickle
 import tempfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from reusable_holdout import Answer, Halted, verify
+from reusable_holdout import Answer, Halted, LedgerError, verify
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
@@ -71,6 +72,19 @@ def test_a_search_asks_the_guard_from_its_workers(make_guard, backend):
     assert guard.queries_asked == 6
     assert np.allclose(search.cv_results_["mean_test_guard"], search.cv_results_["mean_test_fold"], atol=0.4)
     assert verify(guard.ledger).problems == []
+
+
+def test_a_worker_whose_ledger_is_gone_says_so_and_its_pool_goes_on(make_guard, predictions, backend):
+    guard = make_guard()
+    tasks = [delayed(guard.evaluate_predictions)(predictions(k), prior=0.85) for k in range(4)]
+    pickle.dumps(guard)  # writes what workers read
+    if backend != "threading":  # there the guard is open
+        for path in Path(guard._ledger.path).parent.glob("guard.db*"):
+            path.unlink()
+        with pytest.raises(LedgerError, match=r"guard\.db"), parallel_config(backend, n_jobs=2):
+            Parallel()(tasks)
+    with parallel_config(backend, n_jobs=2):
+        assert Parallel()(delayed(abs)(-number) for number in range(4)) == [0, 1, 2, 3]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pandas as pd
@@ -293,7 +294,7 @@ def test_a_guard_in_memory_says_what_to_do_when_it_must_travel(data, train):
     X, y = data
     guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.15, queries=60)
     with pytest.raises(HandleError, match="ledger="):
-        pickle.dumps(guarded_scorer(guard))
+        ForkingPickler.dumps(guarded_scorer(guard))
     cross_val_score(LogisticRegression(), *train, scoring=guarded_scorer(guard))
     assert guard.queries_asked == 5
 

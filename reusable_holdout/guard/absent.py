@@ -1,0 +1,118 @@
+"""What stands in the place of a guard where its ledger is not: loading never fails, and whoever asks is told why."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
+
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError
+from reusable_holdout.guard.configuration import metric_of
+from reusable_holdout.guard.frozen import FrozenCertificate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.queries import Metric
+
+__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard"]
+
+
+class ElsewhereError(LedgerError, AttributeError):
+    """The guard is not here; to code that looks for an attribute it is missing."""
+
+
+class AbsentGuard:
+    """A guard that is not here.
+
+    Its methods are there, for a pickle of one must be loaded before a worker can say what is wrong; called, they raise.
+    """
+
+    stands_for: ClassVar[type]  # the guard's own module says it, for that needs this one
+
+    def why(self) -> HoldoutError:
+        """Say where the guard is, or why it cannot be opened."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if callable(getattr(self.stands_for, name, None)):
+            return functools.partial(AbsentGuard._refuse, self)
+        raise ElsewhereError(str(self.why()))
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise self.why()
+
+    def __copy__(self) -> AbsentGuard:
+        return self
+
+    def __deepcopy__(self, _: object) -> AbsentGuard:
+        return self
+
+
+class FrozenGuard(AbsentGuard):
+    """A guard that was deployed: what it had answered, and where it lives.
+
+    Parameters
+    ----------
+    name : str
+        Which guard it is, for the process that has it open.
+    certificate : str
+        JSON of its frozen certificate.
+    """
+
+    def __init__(self, name: str, certificate: str) -> None:
+        self.name = name
+        self._text = certificate
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenGuard, (self.name, self._text)
+
+    def __repr__(self) -> str:
+        return f"<FrozenGuard: {self.certificate()}>"
+
+    def why(self) -> LedgerError:
+        """Say where the guard lives."""
+        frozen = self.certificate()
+        return LedgerError(
+            f"a guard must be asked where it lives, on {frozen.machine!r} beside its ledger (holdout "
+            f"{frozen.holdout[:12]}, head {frozen.head[:12]} when it was frozen); here is its frozen certificate; "
+            "nothing was asked; open it there with ReusableHoldout.open(ledger, X, y), and put it in this one's place: "
+            "search.set_params(guard=guard), or scoring=guarded_scorer(guard)"
+        )
+
+    def certificate(self, *answers: Answer) -> FrozenCertificate:
+        """What was frozen, as :meth:`ReusableHoldout.certificate` gives it.
+
+        Raises
+        ------
+        InputError
+            If one of these answers was not frozen.
+        """
+        frozen = FrozenCertificate.from_json(self._text)
+        if not answers:
+            return frozen
+        return frozen.of([answer.query for answer in answers])
+
+    @property
+    def metric(self) -> Metric:
+        """Metric, if it is one of the catalogue.
+
+        Raises
+        ------
+        ElsewhereError
+            If it is one of the owner's own, whose code stays where the guard lives.
+        """
+        try:
+            return metric_of(self.certificate().metric)
+        except InputError:
+            raise ElsewhereError(str(self.why())) from None
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Sorted classes, which are public; None for metrics of real values."""
+        classes = self.certificate().classes
+        return None if classes is None else np.array(classes)

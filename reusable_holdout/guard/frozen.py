@@ -1,0 +1,290 @@
+"""Frozen certificates: released answers that go where no ledger is, and are checked against the ledger later."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from reusable_holdout.errors import HoldoutError, InputError
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.released import failed
+from reusable_holdout.guard.views import VIEW, View
+from reusable_holdout.ledger import genesis
+from reusable_holdout.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from reusable_holdout.guard.epochs import Epoch
+    from reusable_holdout.ledger import Ledger, Row
+
+__all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]
+
+
+class FrozenAnswer(NamedTuple):
+    """One answer, as it stands in the ledger.
+
+    Attributes
+    ----------
+    query : int
+        Its number.
+    kind : str
+        Which way it was asked.
+    told : str
+        Name of the outcome.
+    prior, value, low, high : float
+        In the metric's unit; the interval is that of the population value.
+    """
+
+    query: int
+    kind: str
+    told: str
+    prior: float
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Answer of a row."""
+        return cls(row.query, row.kind, row.told, row.prior, row.value, row.low, row.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrozenCertificate:
+    """Answers of a guard with what they are checked by; no path, no key, no row of the holdout.
+
+    With probability `confidence`, the intervals of all answers of the ledger together contain the population values.
+
+    Attributes
+    ----------
+    answers : tuple of FrozenAnswer
+    metric : dict
+        What was asked about, as it stands in the ledger.
+    view : int
+        Its number among the metrics of the rows.
+    classes : tuple or None
+        All classes that may occur; they are public.
+    holdout : str
+        Keyed digest of the holdout, hex.
+    epoch : int
+        Which of the ledger's holdouts it is.
+    confidence : float
+    theory : int
+        Edition of the theory by which the answers are certified.
+    head : str
+        Seal of the ledger's last commit when it was frozen, hex.
+    another_budget : bool
+        Whether the rows had another budget besides: then nothing is promised of both together.
+    library : str
+        Version that froze it. Unlike what is above, no ledger can confirm this, nor the next.
+    machine : str
+        Name of the machine where the guard lives, or of the server that its ledger is on.
+    """
+
+    answers: tuple[FrozenAnswer, ...]
+    metric: dict[str, Any]
+    view: int
+    classes: tuple[Any, ...] | None
+    holdout: str
+    epoch: int
+    confidence: float
+    theory: int
+    head: str
+    another_budget: bool
+    library: str
+    machine: str
+
+    def __str__(self) -> str:
+        last = self.answers[-1] if self.answers else None
+        told = "" if last is None else f", the last {last.value:.4f} in [{last.low:.4f}, {last.high:.4f}]"
+        return (
+            f"{self.metric['name']}: {len(self.answers)} answers{told}; holdout {self.holdout[:12]}, "
+            f"head {self.head[:12]}, theory {self.theory}, on {self.machine}"
+        )
+
+    def of(self, queries: Sequence[int]) -> Self:
+        """Certificate of these answers alone.
+
+        Parameters
+        ----------
+        queries : sequence of int
+            Their numbers.
+
+        Raises
+        ------
+        InputError
+            If one of them is not among its answers.
+        """
+        known = {answer.query: answer for answer in self.answers}
+        missing = [query for query in queries if query not in known]
+        if missing:
+            raise InputError(
+                f"answers that are frozen must be this guard's, about its metric; query {missing[0]} is none of them; "
+                "nothing was frozen"
+            )
+        return replace(self, answers=tuple(known[query] for query in dict.fromkeys(queries)))
+
+    def to_json(self) -> str:
+        """Text that :meth:`from_json` reads, and ``reusable-holdout verify --certificate``."""
+        parts = asdict(self) | {"answers": [one._asdict() for one in self.answers]}
+        return json.dumps(parts, sort_keys=True, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is something else.
+        """
+        try:
+            parts = json.loads(text)
+            answers = tuple(FrozenAnswer(**one) for one in parts.pop("answers"))
+            classes = parts.pop("classes")
+            found = cls(**parts, answers=answers, classes=None if classes is None else tuple(classes))
+            numbers = [found.epoch, found.view, *(answer.query for answer in answers)]
+            sound = (
+                all(type(number) is int for number in numbers)
+                and type(found.head) is str
+                and bool(str(found))
+            )
+        except (ValueError, TypeError, KeyError, AttributeError):
+            sound = False
+        if not sound:
+            raise InputError(
+                "a frozen certificate must be what to_json() wrote; got something else; nothing was verified"
+            )
+        return found
+
+    @classmethod
+    def read(cls, certificate: Self | str | Path) -> Self:
+        """Take one as it is, or read its file.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        if isinstance(certificate, cls):
+            return certificate
+        text = None
+        if isinstance(certificate, str | Path):
+            try:
+                text = Path(certificate).read_text(encoding="utf-8")
+            except (OSError, ValueError):
+                text = None
+        if text is None:
+            raise InputError(
+                "certificate must be a FrozenCertificate, or a file that holds its to_json(); got "
+                f"{'a file that cannot be read' if isinstance(certificate, str | Path) else type(certificate).__name__}"
+                "; nothing was verified"
+            )
+        return cls.from_json(text)
+
+
+def freeze(ledger: Ledger, epoch: int, view: int, queries: Sequence[int] | None) -> FrozenCertificate:
+    """Freeze answers about one view of an epoch.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    epoch, view : int
+    queries : sequence of int or None
+        Numbers of the answers; None for all about this view.
+
+    Raises
+    ------
+    InputError
+        If one of these was not answered, or not about this view.
+    """
+    rows = ledger.rows(epoch=epoch)
+    seals = ledger.seals(
+        epoch=epoch
+    )  # read after the rows, so that none of these comes after the last of them
+    text = ledger.configurations()[epoch - 1]
+    configuration = Configuration.parse(text)
+    told = [row for row in rows if row.view == view and _is_answer(row)]
+    frozen = FrozenCertificate(
+        answers=tuple(map(FrozenAnswer.of, told)),
+        head=(seals[-1][1] if seals else genesis(text)).hex(),
+        library=__version__,
+        machine=_machine(ledger),
+        **_facts(configuration, _views(configuration, rows)[view]),
+    )
+    return frozen if queries is None else frozen.of(queries)
+
+
+def _views(configuration: Configuration, rows: Sequence[Row]) -> list[View]:
+    return [configuration.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
+
+
+def _machine(ledger: Ledger) -> str:
+    if ledger.url is not None and ledger.path is None:
+        return urllib.parse.urlsplit(ledger.url).hostname or "a database server"
+    import platform  # noqa: PLC0415 - needed by those who freeze something
+
+    return platform.node() or "a machine without a name"
+
+
+def frozen_problems(certificate: FrozenCertificate, epochs: Sequence[Epoch]) -> Iterator[str]:
+    """Say what of a frozen certificate does not stand in a ledger.
+
+    Parameters
+    ----------
+    certificate : FrozenCertificate
+    epochs : sequence of Epoch
+        All that the ledger has.
+    """
+    if not 1 <= certificate.epoch <= len(epochs) or not _is_of(certificate, epochs[certificate.epoch - 1]):
+        yield (
+            "the certificate is of another guard: its epoch, holdout, metric, classes, confidence or theory is not in "
+            "the ledger"
+        )
+        return
+    epoch = epochs[certificate.epoch - 1]
+    heads = {sealed.hex(): last for last, sealed in epoch.seals if type(sealed) is bytes}
+    last = (heads | {genesis(epoch.text).hex(): 0}).get(certificate.head)
+    if last is None:
+        yield "the certificate's head is not in the chain: it is of another ledger, or rows were cut off since"
+        return
+    known = {row.query: row for row in epoch.rows[:last]}
+    for answer in certificate.answers:
+        row = known.get(answer.query)
+        if row is None:
+            yield f"the certificate's query {answer.query} was not answered up to its head"
+        elif row.view != certificate.view or not _is_answer(row) or FrozenAnswer.of(row) != answer:
+            yield f"the certificate's query {answer.query} is not as it was answered: it was changed"
+
+
+def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:
+    """Whether what it says of the guard is what the ledger says."""
+    try:
+        configuration = Configuration.parse(epoch.text)
+        view = dict(enumerate(_views(configuration, epoch.rows)))[certificate.view]
+        found = _facts(configuration, view)
+    except (HoldoutError, LookupError, TypeError):  # anything may stand in a ledger that was changed
+        return False
+    return all(getattr(certificate, name) == value for name, value in found.items())
+
+
+def _facts(configuration: Configuration, view: View) -> dict[str, Any]:
+    """What a certificate says of the guard, and the ledger confirms."""
+    return {
+        "metric": view.metric,
+        "view": view.number,
+        "classes": None if configuration.classes is None else tuple(configuration.classes),
+        "holdout": configuration.holdout,
+        "epoch": configuration.epoch,
+        "confidence": configuration.plan["confidence"],
+        "theory": view.kept.scores.theory.edition,
+        "another_budget": configuration.another_budget,
+    }
+
+
+def _is_answer(row: Row) -> bool:
+    return row.kind != VIEW and not failed(row)
