@@ -23,10 +23,11 @@ from reusable_holdout.guard import predictions_of
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout_mlflow.answers import log_answers, released
 from reusable_holdout_mlflow.dataset import log_dataset
-from reusable_holdout_mlflow.identity import NOTE, halt_note, tag, tags_of
+from reusable_holdout_mlflow.identity import tag, tags_of, takes_answers
 from reusable_holdout_mlflow.page import HoldoutPage
 from reusable_holdout_mlflow.pictures import write_files
 from reusable_holdout_mlflow.registered import registered_guard
+from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is_halted, noted, words_of
 
 if TYPE_CHECKING:
     from mlflow.models.evaluation import EvaluationArtifact
@@ -281,11 +282,7 @@ class _EvaluatedRun:
         self._guard, self._run_id, self._client = guard, run_id, MlflowClient()
         run = self._client.get_run(run_id)
         self._place, self._before = str(run.info.experiment_id), run.data.tags
-        mine = tags_of(guard)
-        if any(
-            self._before.get(name, mine[name]) != mine[name]
-            for name in map(tag, ("digest", "epoch", "ledger"))
-        ):
+        if not takes_answers(self._before, guard):
             raise InputError(
                 f"one run has the answers of one guard; run {run_id} has another's; nothing was asked; start another "
                 "run"
@@ -294,14 +291,13 @@ class _EvaluatedRun:
     def answer(self, answer: Answer, model_id: str | None) -> None:
         """Log an answer, numbered by its query and with the time it was given."""
         guard, client, query = self._guard, self._client, answer.query
-        new = tags_of(guard) | {tag("halted"): "false", tag("halt_reason"): ""} | self._queries(query)
+        rows = released(guard, first=query, last=query)
+        new = tags_of(guard) | self._queries(query) | words_of(guard, rows)
         tags = [RunTag(name, value) for name, value in new.items()]
         client.log_batch(self._run_id, tags=tags, synchronous=True)
         models = None if model_id is None else [LoggedModelInput(model_id)]
         log_dataset(client, self._run_id, guard, models=models)
-        log_answers(
-            client, self._run_id, released(guard, first=query, last=query), queries=guard.plan.queries
-        )
+        log_answers(client, self._run_id, rows, queries=guard.plan.queries)
         if guard.halted:
             self.halt()
 
@@ -315,11 +311,10 @@ class _EvaluatedRun:
 
     def halt(self) -> None:
         """Say in a metric, tags and the note that the guard has halted."""
-        reason, own = str(self._guard.halt_reason), self._before.get(NOTE)
-        if self._before.get(tag("halted")) == "true":
+        if is_halted(self._before):
             return
-        note = halt_note(self._guard, reason)
-        tags = {tag("halted"): "true", tag("halt_reason"): reason, NOTE: f"{own}\n\n{note}" if own else note}
+        tags = noted(self._before, halt_note(self._guard, str(self._guard.halt_reason)))
+        tags[BUDGET] = budget_in_words(self._guard)
         self._client.log_batch(
             self._run_id,
             metrics=[Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.answered)],
@@ -349,5 +344,4 @@ class _EvaluatedRun:
         return artifacts
 
     def _refresh_page(self, files: Files) -> None:
-        page = HoldoutPage(self._guard, self._client)
-        page.refresh(page.find(self._place), files)
+        HoldoutPage(self._guard, self._client).refresh(self._place, files)

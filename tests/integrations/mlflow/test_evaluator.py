@@ -122,7 +122,7 @@ def test_the_result_is_the_guards_answer(models, make_guard):
     }
     run = run_of(result)
     assert run.data.metrics == result.metrics
-    assert run.data.tags["reusable_holdout.halted"] == "false"
+    assert run.data.tags["holdout_overfitting"].startswith("overfitted by 0.")
     steps = [each.step for each in MlflowClient().get_metric_history(result.run_id, "holdout_answer")]
     assert sorted(steps) == [0, 1]  # the first is MLflow's repetition
 
@@ -241,8 +241,7 @@ def test_a_halt_leaves_evaluate_as_itself_and_is_in_the_run(models, make_guard):
         evaluate(models["pyfunc"], guard=guard, prior=0.75)
     run = MlflowClient().get_run(run.info.run_id)
     assert run.info.status == "FAILED"
-    assert run.data.tags["reusable_holdout.halted"] == "true"
-    assert run.data.tags["reusable_holdout.halt_reason"] == "queries"
+    assert run.data.tags["holdout_budget"] == "halted: all queries asked"
     assert "halted" in run.data.tags["mlflow.note.content"]
     assert run.data.metrics == {"holdout_halted": 1.0}
 

@@ -42,7 +42,7 @@ def asked(labels):
 def everything_in(folder):
     """Bytes of all files of a server: database, write-ahead log, artifacts, its own log."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"history.csv", "history.png", "budget.png", "runs.csv"} <= {path.name for path in files}
+    assert {"history.csv", "history.png", "gap_and_budget.png", "runs.csv"} <= {path.name for path in files}
     return [path.read_bytes() for path in files]
 
 

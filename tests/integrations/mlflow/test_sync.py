@@ -1,11 +1,11 @@
 """After a crash of the server or of the analyst's process the record is completed from the ledger, once."""
 
 import signal
-from collections import Counter
 
 import numpy as np
 import pytest
 from children import Child
+from integrations.mlflow.answers_in import check_complete
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync, track
 from reusable_holdout_mlflow.answers import log_answers
@@ -13,17 +13,6 @@ from reusable_holdout_mlflow.answers import log_answers
 from reusable_holdout import InputError, ReusableHoldout
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
-
-METRICS = ["answer", "prior", "gap", "low", "high", "charged", "charges_left", "queries_left", "nats"]
-
-
-def check_complete(client, run_id, history):
-    """Every answer is there, with every number, once."""
-    for name in METRICS:
-        logged = client.get_metric_history(run_id, f"holdout_{name}")
-        assert Counter(metric.step for metric in logged) == Counter(history["query"].tolist()), name
-    answers = {metric.step: metric.value for metric in client.get_metric_history(run_id, "holdout_answer")}
-    assert answers == dict(zip(history["query"], history["value"], strict=True))
 
 
 def predictions_of(labels, number):
