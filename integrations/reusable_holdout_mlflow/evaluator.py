@@ -10,7 +10,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModelInput, Metric, RunTag
@@ -19,8 +18,7 @@ from mlflow.tracing.provider import trace_disabled
 from mlflow.utils.autologging_utils import disable_autologging
 
 from reusable_holdout import Halted, InputError, ReusableHoldout
-from reusable_holdout.guard import predictions_of
-from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard import has_most_rows, predictions_of
 from reusable_holdout_mlflow.answers import log_answers, released
 from reusable_holdout_mlflow.dataset import log_dataset
 from reusable_holdout_mlflow.identity import tag, tags_of, takes_answers
@@ -31,7 +29,6 @@ from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is
 
 if TYPE_CHECKING:
     from mlflow.models.evaluation import EvaluationArtifact
-    from numpy.typing import NDArray
 
     from reusable_holdout import Answer
     from reusable_holdout_mlflow.pictures import Files
@@ -64,8 +61,9 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
     Notes
     -----
     MLflow's own evaluators log exact scores of whatever ``data`` they get, and MLflow logs its digest, before any
-    evaluator runs. So the holdout must never be ``data``; this evaluator refuses it. A model that fails on ``data`` is
-    refused for nothing; one that fails on the holdout takes a charge. ``extra_metrics`` and ``custom_artifacts`` are
+    evaluator runs. So the holdout must never be ``data``: if most of its rows are in it, this evaluator refuses. That
+    some are, more than chance explains, is a fact about the holdout: it takes a charge, like a model that fails there.
+    A model that fails on ``data`` is refused for nothing. ``extra_metrics`` and ``custom_artifacts`` are
     the other evaluators'. The answer's step is its query; of a logged model MLflow repeats the metrics at step 0. A
     halt leaves :func:`mlflow.models.evaluate` as what it is: :class:`Halted`.
     """
@@ -110,22 +108,23 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         Halted
             If a budget has run out and the question is new; the run says so.
         InputError
-            If something does not fit, or ``data`` has the holdout's rows; nothing was asked and nothing was charged.
+            If something does not fit, or ``data`` has most of the holdout's rows; nothing was asked and nothing was
+            charged.
         ModelError
-            If the model failed on the holdout.
+            If the model failed on the holdout, or ``data`` has some of its rows; this was charged.
         """
         guard = _configured(evaluator_config, model)
-        if _holds_holdout(guard, dataset.features_data):
+        if has_most_rows(dataset.features_data, guard):
             raise InputError(
-                "data must be rows of the analyst's own; it has the holdout's; nothing was asked and nothing was "
-                "charged. But MLflow has logged a digest of data, and evaluators before this one have logged exact "
+                "data must be rows of the analyst's own; most of the holdout's rows are in it; nothing was asked and "
+                "nothing was charged. But MLflow has logged a digest of data, and evaluators before this one exact "
                 f"scores: delete run {run_id}, and pass validation rows"
             )
         asked = _predictor(model)
         prior = _prior(guard, asked, dataset, evaluator_config.get("prior"))
         log = _EvaluatedRun(guard, run_id)
         try:
-            answer = _ask(guard, asked, prior, evaluator_config)
+            answer = _ask(guard, asked, dataset, prior, evaluator_config)
         except Halted:
             log.halt()
             raise
@@ -200,55 +199,15 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
 
 
 @trace_disabled  # type: ignore[untyped-decorator]
-def _ask(guard: ReusableHoldout, model: Any, prior: float | None, config: dict[str, Any]) -> Answer:
+def _ask(
+    guard: ReusableHoldout, model: Any, dataset: Any, prior: float | None, config: dict[str, Any]
+) -> Answer:
     """Ask; a trace of the prediction would have the holdout's rows, and autologging its scores."""
     name = config.get("name") or type(getattr(model, "model", model)).__name__
+    rows = dataset.features_data
+    labels = dataset.labels_data if dataset.has_targets else [0] * len(rows)  # unread: the prior is known
     with disable_autologging():
-        return guard.evaluate(model, prior=prior, tolerance=config.get("tolerance"), name=name)
-
-
-# ---- whether the data are the holdout
-
-
-@sealed
-def _holds_holdout(guard: ReusableHoldout, data: Any) -> bool:
-    """Whether all rows of the holdout are among these, in any order; features alone are compared, never labels.
-
-    Who sees the outcome learns what she knew if it is true, for then she has the rows. Sparse holdouts are not
-    compared.
-    """
-    holdout = guard._holdout.X
-    if holdout is None or hasattr(holdout, "tocsr") or hasattr(data, "tocsr"):
-        return False
-    ours, theirs = _columns(holdout), _columns(data)
-    if len(ours) != len(theirs):
-        return False
-    rows, counts = np.unique(_row_hashes(ours), return_counts=True)
-    others, other_counts = np.unique(_row_hashes(theirs), return_counts=True)
-    places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
-    if not ((others[places] == rows) & (other_counts[places] >= counts)).all():
-        return False
-    # where few different rows are possible, many data have them all
-    return bool(other_counts.sum() == counts.sum() or 2 * len(rows) > counts.sum())
-
-
-def _columns(table: Any) -> list[NDArray[Any]]:
-    if hasattr(table, "columns"):
-        return [np.asarray(table[name]) for name in table.columns]
-    array = np.asarray(table)
-    return list(array.reshape(len(array), -1).T)
-
-
-def _row_hashes(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
-    """Hash of each row's values, whichever type holds them."""
-    total = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        try:
-            plain = column.astype(np.float32) + np.float32(0.0)  # one zero
-        except (TypeError, ValueError):
-            plain = column.astype(str).astype(object)
-        total = total * np.uint64(0x100000001B3) + pd.util.hash_array(plain)
-    return total
+        return guard.evaluate(model, rows, labels, prior=prior, tolerance=config.get("tolerance"), name=name)
 
 
 # ---- what is logged
