@@ -25,7 +25,7 @@ _SAVED_VIEW = f"mlflow.sharedViewState.{VIEW}"
 _MOST = 5_000  # characters of an experiment's tag, by MLflow
 _RUNS = 8
 _METRICS = ("answer", "low", "high", "gap", "charges_left")
-_WIDTHS = {OVERFITTING: 190, BUDGET: 190}
+_WIDTH = 170  # of a column of words
 
 
 def write_note(
@@ -112,10 +112,12 @@ def _plain(run: Run) -> str:
 
 def _saved_view() -> str:
     """Columns for MLflow's own run list, as it keeps them."""
-    tags = {name: f"tags.`{name}`" for name in (OVERFITTING, BUDGET)}
+    numbers = [f"metrics.`holdout_{name}`" for name in _METRICS]
+    words = [f"tags.`{name}`" for name in (OVERFITTING, BUDGET)]
     state = {
-        "selectedColumns": [*(f"metrics.`holdout_{name}`" for name in _METRICS), *tags.values()],
-        "columnWidths": {column: _WIDTHS[name] for name, column in tags.items()},
+        "selectedColumns": [*words, *numbers],
+        "columnOrder": [*words, *numbers],
+        "columnWidths": dict.fromkeys(words, _WIDTH) | dict.fromkeys(numbers, 100),
     }
     now = int(time.time() * 1_000)
     return json.dumps(

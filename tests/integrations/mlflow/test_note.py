@@ -87,9 +87,9 @@ def test_the_columns_are_a_saved_view_that_its_owner_may_change(database, churn,
     ask(make_guard(), "one", 0.9)
     columns = json.loads(json.loads(churn().tags[name])["state"])["selectedColumns"]
     assert columns == [
-        *(f"metrics.`holdout_{name}`" for name in ("answer", "low", "high", "gap", "charges_left")),
         "tags.`holdout_overfitting`",
         "tags.`holdout_budget`",
+        *(f"metrics.`holdout_{name}`" for name in ("answer", "low", "high", "gap", "charges_left")),
     ]
     MlflowClient(database).set_experiment_tag(churn().experiment_id, name, "mine")
     ask(make_guard(), "two", 0.91)

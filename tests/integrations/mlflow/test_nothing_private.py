@@ -66,6 +66,8 @@ def test_the_server_holds_no_unreleased_value(server, guard, labels, asked):
         for variant in range(1, 30):
             guard.evaluate_predictions(right_in(labels, 1_390, variant), prior=0.95)
     assert secrets.found_in(*everything_in(folder)) == []
+    tags = MlflowClient(uri).get_experiment_by_name("leaks").tags
+    assert "charges left" in tags["mlflow.note.content"]  # so the note was there to be searched
     numbers = numbers_in(folder / "mlflow.db")
     assert set(guard.history()["value"]) <= set(numbers)
     for secret in secrets.numbers:
