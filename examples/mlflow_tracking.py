@@ -168,7 +168,7 @@ def main(argv: list[str] | None = None) -> None:
 def report(uri: str, run: str) -> None:
     """Say what the server has."""
     tags = MlflowClient(uri).get_run(run).data.tags
-    print(f"in MLflow: halted {tags['reusable_holdout.halted']}, {tags['reusable_holdout.halt_reason']}")
+    print(f"in MLflow: {tags['holdout_overfitting']}; {tags['holdout_budget']}")
     best = best_run(tags["reusable_holdout.digest"], tracking_uri=uri)
     print(f"best certified answer: query {best.query}, at least {best.low:.4f}")
 

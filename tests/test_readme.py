@@ -1,7 +1,9 @@
 """The README's code runs, its commands exist, what it names exists."""
 
+import os
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,18 @@ def registry(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "registry"))
 
 
+@pytest.fixture(autouse=True)
+def mlflow_as_it_was():
+    """A page may say where MLflow logs to, for its reader's whole process."""
+    yield
+    if "mlflow" in sys.modules:
+        import mlflow
+
+        mlflow.set_tracking_uri(None)
+        mlflow.tracking.fluent._active_experiment_id = None
+        os.environ.pop("MLFLOW_EXPERIMENT_ID", None)
+
+
 def test_the_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {}
@@ -34,6 +48,8 @@ def test_the_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning:mlflow.*")  # of schemas and type hints
+@pytest.mark.filterwarnings("ignore:.*type hint:UserWarning", "ignore:X does not have valid feature names")
 @pytest.mark.parametrize("page", sorted(path.name for path in (_ROOT / "docs").glob("*.md")))
 def test_the_python_blocks_of_every_page_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

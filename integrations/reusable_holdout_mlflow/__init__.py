@@ -1,19 +1,35 @@
 """What a guarded holdout has released, in MLflow."""
 
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout_mlflow.autologging import autolog
 from reusable_holdout_mlflow.dataset import HoldoutDataset
 from reusable_holdout_mlflow.registered import register_holdout
 from reusable_holdout_mlflow.selection import BestRun, best_run, register_certified
 from reusable_holdout_mlflow.sync import Synced, sync
 from reusable_holdout_mlflow.tracking import Tracked, track
 
+if TYPE_CHECKING:
+    from reusable_holdout_mlflow.judged import guarded_genai_scorer
+
 __all__ = [
     "BestRun",
     "HoldoutDataset",
     "Synced",
     "Tracked",
+    "autolog",
     "best_run",
+    "guarded_genai_scorer",
     "register_certified",
     "register_holdout",
     "sync",
     "track",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "guarded_genai_scorer":  # it needs more of MLflow than tracking does
+        from reusable_holdout_mlflow.judged import guarded_genai_scorer  # noqa: PLC0415
+
+        return guarded_genai_scorer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,35 +5,20 @@
 
 from __future__ import annotations
 
-import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
-from mlflow import MlflowClient
-from mlflow.entities import LoggedModelInput, Metric, RunTag
 from mlflow.models.evaluation import EvaluationResult, ModelEvaluator
 from mlflow.tracing.provider import trace_disabled
 from mlflow.utils.autologging_utils import disable_autologging
 
 from reusable_holdout import Halted, InputError, ReusableHoldout
-from reusable_holdout.guard import predictions_of
-from reusable_holdout.guard.boundary import sealed
-from reusable_holdout_mlflow.answers import log_answers, released
-from reusable_holdout_mlflow.dataset import log_dataset
-from reusable_holdout_mlflow.identity import NOTE, halt_note, tag, tags_of
-from reusable_holdout_mlflow.page import HoldoutPage
-from reusable_holdout_mlflow.pictures import write_files
+from reusable_holdout.guard import has_most_rows, predictions_of
+from reusable_holdout_mlflow.evaluated import EvaluatedRun, metrics_of
 from reusable_holdout_mlflow.registered import registered_guard
 
 if TYPE_CHECKING:
-    from mlflow.models.evaluation import EvaluationArtifact
-    from numpy.typing import NDArray
-
     from reusable_holdout import Answer
-    from reusable_holdout_mlflow.pictures import Files
 
 __all__ = ["HoldoutEvaluator"]
 
@@ -63,8 +48,9 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
     Notes
     -----
     MLflow's own evaluators log exact scores of whatever ``data`` they get, and MLflow logs its digest, before any
-    evaluator runs. So the holdout must never be ``data``; this evaluator refuses it. A model that fails on ``data`` is
-    refused for nothing; one that fails on the holdout takes a charge. ``extra_metrics`` and ``custom_artifacts`` are
+    evaluator runs. So the holdout must never be ``data``: if most of its rows are in it, this evaluator refuses. That
+    some are, more than chance explains, is a fact about the holdout: it takes a charge, like a model that fails there.
+    A model that fails on ``data`` is refused for nothing. ``extra_metrics`` and ``custom_artifacts`` are
     the other evaluators'. The answer's step is its query; of a logged model MLflow repeats the metrics at step 0. A
     halt leaves :func:`mlflow.models.evaluate` as what it is: :class:`Halted`.
     """
@@ -109,27 +95,28 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         Halted
             If a budget has run out and the question is new; the run says so.
         InputError
-            If something does not fit, or ``data`` has the holdout's rows; nothing was asked and nothing was charged.
+            If something does not fit, or ``data`` has most of the holdout's rows; nothing was asked and nothing was
+            charged.
         ModelError
-            If the model failed on the holdout.
+            If the model failed on the holdout, or ``data`` has some of its rows; this was charged.
         """
         guard = _configured(evaluator_config, model)
-        if _holds_holdout(guard, dataset.features_data):
+        if has_most_rows(dataset.features_data, guard):
             raise InputError(
-                "data must be rows of the analyst's own; it has the holdout's; nothing was asked and nothing was "
-                "charged. But MLflow has logged a digest of data, and evaluators before this one have logged exact "
+                "data must be rows of the analyst's own; most of the holdout's rows are in it; nothing was asked and "
+                "nothing was charged. But MLflow has logged a digest of data, and evaluators before this one exact "
                 f"scores: delete run {run_id}, and pass validation rows"
             )
         asked = _predictor(model)
         prior = _prior(guard, asked, dataset, evaluator_config.get("prior"))
-        log = _EvaluatedRun(guard, run_id)
+        log = EvaluatedRun(guard, run_id)
         try:
-            answer = _ask(guard, asked, prior, evaluator_config)
+            answer = _ask(guard, asked, dataset, prior, evaluator_config)
         except Halted:
             log.halt()
             raise
         log.answer(answer, model_id)
-        return EvaluationResult(metrics=_metrics(guard, answer), artifacts=log.files(), run_id=run_id)
+        return EvaluationResult(metrics=metrics_of(guard, answer), artifacts=log.files(), run_id=run_id)
 
 
 # ---- the question
@@ -199,155 +186,12 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
 
 
 @trace_disabled  # type: ignore[untyped-decorator]
-def _ask(guard: ReusableHoldout, model: Any, prior: float | None, config: dict[str, Any]) -> Answer:
+def _ask(
+    guard: ReusableHoldout, model: Any, dataset: Any, prior: float | None, config: dict[str, Any]
+) -> Answer:
     """Ask; a trace of the prediction would have the holdout's rows, and autologging its scores."""
     name = config.get("name") or type(getattr(model, "model", model)).__name__
+    rows = dataset.features_data
+    labels = dataset.labels_data if dataset.has_targets else [0] * len(rows)  # unread: the prior is known
     with disable_autologging():
-        return guard.evaluate(model, prior=prior, tolerance=config.get("tolerance"), name=name)
-
-
-# ---- whether the data are the holdout
-
-
-@sealed
-def _holds_holdout(guard: ReusableHoldout, data: Any) -> bool:
-    """Whether all rows of the holdout are among these, in any order; features alone are compared, never labels.
-
-    Who sees the outcome learns what she knew if it is true, for then she has the rows. Sparse holdouts are not
-    compared.
-    """
-    holdout = guard._holdout.X
-    if holdout is None or hasattr(holdout, "tocsr") or hasattr(data, "tocsr"):
-        return False
-    ours, theirs = _columns(holdout), _columns(data)
-    if len(ours) != len(theirs):
-        return False
-    rows, counts = np.unique(_row_hashes(ours), return_counts=True)
-    others, other_counts = np.unique(_row_hashes(theirs), return_counts=True)
-    places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
-    if not ((others[places] == rows) & (other_counts[places] >= counts)).all():
-        return False
-    # where few different rows are possible, many data have them all
-    return bool(other_counts.sum() == counts.sum() or 2 * len(rows) > counts.sum())
-
-
-def _columns(table: Any) -> list[NDArray[Any]]:
-    if hasattr(table, "columns"):
-        return [np.asarray(table[name]) for name in table.columns]
-    array = np.asarray(table)
-    return list(array.reshape(len(array), -1).T)
-
-
-def _row_hashes(columns: list[NDArray[Any]]) -> NDArray[np.uint64]:
-    """Hash of each row's values, whichever type holds them."""
-    total = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        try:
-            plain = column.astype(np.float32) + np.float32(0.0)  # one zero
-        except (TypeError, ValueError):
-            plain = column.astype(str).astype(object)
-        total = total * np.uint64(0x100000001B3) + pd.util.hash_array(plain)
-    return total
-
-
-# ---- what is logged
-
-
-def _metrics(guard: ReusableHoldout, answer: Answer) -> dict[str, float]:
-    row = released(guard, first=answer.query, last=answer.query).iloc[0]
-    return {
-        "holdout_answer": answer.value,
-        "holdout_prior": answer.prior,
-        "holdout_gap": answer.prior - answer.value,
-        "holdout_low": answer.low,
-        "holdout_high": answer.high,
-        "holdout_charged": float(answer.charged),
-        "holdout_charges_left": float(answer.charges_left),
-        "holdout_queries_left": float(guard.plan.queries - row.asked),
-        "holdout_nats": answer.nats,
-    }
-
-
-class _EvaluatedRun:
-    """Run of an evaluation, described like one of :func:`track`, and the holdout's page.
-
-    Raises
-    ------
-    InputError
-        If the run has another holdout's answers.
-    """
-
-    def __init__(self, guard: ReusableHoldout, run_id: str) -> None:
-        self._guard, self._run_id, self._client = guard, run_id, MlflowClient()
-        run = self._client.get_run(run_id)
-        self._place, self._before = str(run.info.experiment_id), run.data.tags
-        mine = tags_of(guard)
-        if any(
-            self._before.get(name, mine[name]) != mine[name]
-            for name in map(tag, ("digest", "epoch", "ledger"))
-        ):
-            raise InputError(
-                f"one run has the answers of one guard; run {run_id} has another's; nothing was asked; start another "
-                "run"
-            )
-
-    def answer(self, answer: Answer, model_id: str | None) -> None:
-        """Log an answer, numbered by its query and with the time it was given."""
-        guard, client, query = self._guard, self._client, answer.query
-        new = tags_of(guard) | {tag("halted"): "false", tag("halt_reason"): ""} | self._queries(query)
-        tags = [RunTag(name, value) for name, value in new.items()]
-        client.log_batch(self._run_id, tags=tags, synchronous=True)
-        models = None if model_id is None else [LoggedModelInput(model_id)]
-        log_dataset(client, self._run_id, guard, models=models)
-        log_answers(
-            client, self._run_id, released(guard, first=query, last=query), queries=guard.plan.queries
-        )
-        if guard.halted:
-            self.halt()
-
-    def _queries(self, query: int) -> dict[str, str]:
-        """From which to which query the run has answers; one that is being tracked says so itself."""
-        first, last = (self._before.get(tag(name), "") for name in ("first_query", "last_query"))
-        if first and not last:
-            return {}
-        ends = [query, *(int(end) for end in (first, last) if end.isdecimal())]
-        return {tag("first_query"): str(min(ends)), tag("last_query"): str(max(ends))}
-
-    def halt(self) -> None:
-        """Say in a metric, tags and the note that the guard has halted."""
-        reason, own = str(self._guard.halt_reason), self._before.get(NOTE)
-        if self._before.get(tag("halted")) == "true":
-            return
-        note = halt_note(self._guard, reason)
-        tags = {tag("halted"): "true", tag("halt_reason"): reason, NOTE: f"{own}\n\n{note}" if own else note}
-        self._client.log_batch(
-            self._run_id,
-            metrics=[Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.answered)],
-            tags=[RunTag(name, value) for name, value in tags.items()],
-            synchronous=True,
-        )
-
-    def files(self) -> dict[str, EvaluationArtifact]:
-        """Log the history and its picture, and bring the holdout's page up to date."""
-        from mlflow.models.evaluation.artifacts import (  # noqa: PLC0415 - it imports pyplot
-            CsvEvaluationArtifact,
-            ImageEvaluationArtifact,
-        )
-
-        kinds = {".csv": ("holdout_history", CsvEvaluationArtifact)}
-        kinds[".png"] = ("holdout_picture", ImageEvaluationArtifact)
-        root = self._client.get_run(self._run_id).info.artifact_uri
-        artifacts = {}
-        with tempfile.TemporaryDirectory() as folder:
-            files = write_files(self._guard, folder)
-            for path in files.for_a_run():
-                self._client.log_artifact(self._run_id, str(path))
-                name, kind = kinds[path.suffix]
-                artifacts[name] = kind(uri=f"{root}/{path.name}")
-            with ThreadPoolExecutor(1) as other:  # of this thread, MLflow takes all metrics for the model's
-                other.submit(self._refresh_page, files).result()
-        return artifacts
-
-    def _refresh_page(self, files: Files) -> None:
-        page = HoldoutPage(self._guard, self._client)
-        page.refresh(page.find(self._place), files)
+        return guard.evaluate(model, rows, labels, prior=prior, tolerance=config.get("tolerance"), name=name)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["Follower"]
 
 _REST = 1.0  # seconds between steps, at least
-_REST_PER_WORK = 20.0  # times a step's processor time, so that the loop, in the same interpreter, keeps 95%
+_REST_PER_WORK = (
+    40.0  # times a step's processor time, so that the loop, in the same interpreter, keeps 95% beside two
+)
 
 
 class Follower:

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reusable_holdout import ReusableHoldout
 
-__all__ = ["NOTE", "halt_note", "ledger_identity", "params_of", "tag", "tags_of", "user"]
+__all__ = ["ledger_identity", "params_of", "tag", "tags_of", "takes_answers", "user"]
 
-NOTE = "mlflow.note.content"
 _PREFIX = "reusable_holdout"
-_WHY = {
-    "charges": "all {charges:,} charges are spent, and only a final can still be had from this holdout",
-    "queries": "all {queries:,} declared queries are asked, and only a final can still be had from this holdout",
-    "final": "a final was given, and nothing new will be learnt from this holdout",
-}
 _IN_MEMORY: weakref.WeakKeyDictionary[ReusableHoldout, str] = weakref.WeakKeyDictionary()
 
 
@@ -42,6 +38,12 @@ def tags_of(guard: ReusableHoldout) -> dict[str, str]:
         "direction": "max" if guard.metric.greater_is_better else "min",
     }
     return {tag(name): value for name, value in tags.items()}
+
+
+def takes_answers(tags: Mapping[str, str], guard: ReusableHoldout) -> bool:
+    """Whether a run with these tags has no other guard's answers: one run is about one budget."""
+    mine = tags_of(guard)
+    return all(tags.get(name, mine[name]) == mine[name] for name in map(tag, ("digest", "epoch", "ledger")))
 
 
 def params_of(guard: ReusableHoldout) -> dict[str, str]:
@@ -68,10 +70,3 @@ def user() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container may have no name for its user
         return "unknown"
-
-
-def halt_note(guard: ReusableHoldout, reason: str) -> str:
-    """The halt in words, for people who look at a run."""
-    plan = guard.plan
-    why = _WHY[reason].format(charges=plan.charges, queries=plan.queries)
-    return f"**The guard has halted** after answer {guard.answered}: {why}. What was released stays valid."

@@ -10,28 +10,32 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from mlflow.entities import Metric, Param, RunTag
 
-from reusable_holdout_mlflow.answers import milliseconds
+from reusable_holdout_mlflow.answers import log_answers, milliseconds, released, steps_in
 from reusable_holdout_mlflow.dataset import log_dataset
-from reusable_holdout_mlflow.identity import NOTE, halt_note, ledger_identity, params_of, tag, tags_of, user
+from reusable_holdout_mlflow.identity import ledger_identity, params_of, tag, tags_of, user
+from reusable_holdout_mlflow.note import write_note
 from reusable_holdout_mlflow.pictures import Files, write_files
 from reusable_holdout_mlflow.search import experiments, pages_of, runs_of
+from reusable_holdout_mlflow.words import BUDGET, NOTE, budget_in_words, halt_note, is_halted, noted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
 
     from reusable_holdout import ReusableHoldout
 
 __all__ = ["HoldoutPage", "runs_table"]
 
-_FRESH = 60.0  # seconds for which a page is not drawn again while a loop runs
 _NOTE = (
-    "All queries of all runs to one holdout: history.csv and the pictures show what was released, runs.csv who asked. "
-    "The holdout itself is not here."
+    "All queries of all runs to one holdout: metrics, history.csv and the pictures show what was released, runs.csv "
+    "who asked. The holdout itself is not here."
 )
 
 
 class HoldoutPage:
-    """Page of one guard's holdout, found by the holdout's digest.
+    """Page of one guard's holdout, found by the holdout's digest, and its part of the experiment's note.
 
     It shows what the guard's ledger shows and what the server's runs say of themselves; nothing else is known here.
 
@@ -43,7 +47,8 @@ class HoldoutPage:
 
     def __init__(self, guard: ReusableHoldout, client: MlflowClient) -> None:
         self._guard, self._client = guard, client
-        self._drawn_at = time.monotonic()
+        self._drawn = -1  # number of answers it was drawn with
+        self._logged: int | None = None  # last query that the page surely has
 
     def find(self, experiment_id: str) -> str:
         """Id of the page's run, made in an experiment if there is none anywhere."""
@@ -58,43 +63,64 @@ class HoldoutPage:
             self._client.delete_run(own)
         return page
 
-    def refresh_if_stale(self, experiment_id: str) -> None:
-        """Draw the page again if that was long ago."""
-        if time.monotonic() - self._drawn_at > _FRESH:
+    def refresh_if_new(self, experiment_id: str) -> None:
+        """Draw the page again if there are answers that it was not drawn with."""
+        if self._guard.answered != self._drawn:
             with tempfile.TemporaryDirectory() as folder:
-                self.refresh(self.find(experiment_id), write_files(self._guard, folder))
+                self.refresh(experiment_id, write_files(self._guard, folder))
 
-    def refresh(self, page: str, files: Files) -> None:
-        """Bring a page up to date.
+    def refresh(self, experiment_id: str, files: Files) -> None:
+        """Bring the page and the note of the experiment that asks up to date.
 
         Parameters
         ----------
-        page : str
-            Id of its run.
+        experiment_id : str
         files : Files
             Table and pictures of the guard.
         """
-        tags = self._client.get_run(page).data.tags
-        identity = ledger_identity(self._guard)
+        guard, client, page = self._guard, self._client, self.find(experiment_id)
+        asked = guard.answered
+        tags = client.get_run(page).data.tags
+        identity = ledger_identity(guard)
         first = tags.get(tag("ledger")) == identity
         folder = None if first else f"ledger-{identity}"  # another budget for the same rows
         for path in (files.table, *files.pictures):
-            self._client.log_artifact(page, str(path), folder)
-        runs = runs_table(self._client, self._guard)
+            client.log_artifact(page, str(path), folder)
+        runs = runs_of(client, guard.digest)
+        table = runs_table(client, guard, runs)
         with tempfile.TemporaryDirectory() as place:
-            table = Path(place) / "runs.csv"
-            runs.to_csv(table, index=False)
-            self._client.log_artifact(page, str(table))
+            path = Path(place) / "runs.csv"
+            table.to_csv(path, index=False)
+            client.log_artifact(page, str(path))
+        if first:
+            self._log_answers(page, asked)
+        self._log_numbers(page, tags, table, first=first)
+        write_note(client, experiment_id, guard, runs, page)
+        self._drawn = asked
+
+    def _log_answers(self, page: str, last: int) -> None:
+        """Give the page every answer of every run, each at its query."""
+        rows = released(self._guard, first=1 if self._logged is None else self._logged + 1, last=last)
+        if self._logged is None and len(rows):
+            rows = rows[~rows["query"].isin(steps_in(self._client, page))]
+        self._logged = None  # a call that fails may have been taken
+        log_answers(self._client, page, rows, queries=self._guard.plan.queries)
+        self._logged = last
+
+    def _log_numbers(self, page: str, tags: dict[str, str], runs: pd.DataFrame, *, first: bool) -> None:
+        guard = self._guard
         numbers = {
             "holdout_runs": int(runs["runs"].sum()),
             "holdout_users": runs["user"].nunique(),
             "holdout_experiments": runs["experiment"].nunique(),
         }
-        history = self._guard.history()
+        history, new = guard.history(), {}
         if first:
             numbers |= self._budget(history)
-        reason = self._guard.halt_reason
-        new = {} if reason is None else self._halt(tags, reason)
+            new = {BUDGET: budget_in_words(guard)}
+        reason = guard.halt_reason
+        if first and reason is not None and not is_halted(tags):
+            new |= noted(tags, halt_note(guard, reason), first=True)
         when = milliseconds(history["asked_at"].iloc[-1]) if len(history) else _now()
         step = int(history["query"].iloc[-1]) if len(history) else 0
         self._client.log_batch(
@@ -103,14 +129,12 @@ class HoldoutPage:
             tags=[RunTag(name, value) for name, value in new.items()],
             synchronous=True,
         )
-        self._drawn_at = time.monotonic()
 
     def _make(self, experiment_id: str) -> str:
         guard = self._guard
         tags = tags_of(guard) | {
             tag("page"): guard.digest,
-            tag("halted"): "false",
-            tag("halt_reason"): "",
+            BUDGET: budget_in_words(guard),
             NOTE: _NOTE,
             "mlflow.user": user(),
         }
@@ -132,21 +156,9 @@ class HoldoutPage:
             "holdout_halted": int(self._guard.halted),
         }
 
-    def _halt(self, tags: dict[str, str], reason: str) -> dict[str, str]:
-        """Tags and note of a halt, unless the page has them."""
-        if tags.get(tag("halted")) == "true":
-            return {}
-        note = halt_note(self._guard, reason)
-        own = tags.get(NOTE)
-        return {
-            tag("halted"): "true",
-            tag("halt_reason"): reason,
-            NOTE: f"{note}\n\n{own}" if own else note,
-        }
 
-
-def runs_table(client: MlflowClient, guard: ReusableHoldout) -> pd.DataFrame:
-    """Who asked a holdout.
+def runs_table(client: MlflowClient, guard: ReusableHoldout, runs: Sequence[Run]) -> pd.DataFrame:
+    """Who asked a holdout in some runs.
 
     Returns
     -------
@@ -156,7 +168,7 @@ def runs_table(client: MlflowClient, guard: ReusableHoldout) -> pd.DataFrame:
     """
     names = {identity: one.name for identity, one in experiments(client).items()}
     rows = []
-    for run in runs_of(client, guard.digest):
+    for run in runs:
         tags = run.data.tags
         first, last = tags.get(tag("first_query"), ""), tags.get(tag("last_query"), "")
         open_end = guard.answered if tags.get(tag("ledger")) == ledger_identity(guard) else 0

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.plotting import INK
+from reusable_holdout_mlflow.answers import released
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from reusable_holdout import ReusableHoldout
 
-__all__ = ["Files", "write_files"]
+__all__ = ["GAP_AND_BUDGET", "Files", "write_files"]
 
+GAP_AND_BUDGET = "gap_and_budget.png"
 _DPI = 100
 _MARGINS = {
     "left": 0.08,
@@ -31,7 +33,7 @@ class Files(NamedTuple):
     table : Path
         The history.
     pictures : list of Path
-        Answers and intervals, then the budget; none where matplotlib is missing.
+        Answers and intervals, then gap and budget; none where matplotlib is missing.
     """
 
     table: Path
@@ -53,41 +55,48 @@ def write_files(guard: ReusableHoldout, folder: str) -> Files:
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional, and slow to import
     except ImportError:
         return Files(table, [])
-    answers, budget = Path(folder) / "history.png", Path(folder) / "budget.png"
+    answers, budget = Path(folder) / "history.png", Path(folder) / GAP_AND_BUDGET
     figure = Figure(figsize=(9, 4.5))
     guard.plot(figure.subplots(gridspec_kw=_MARGINS))
     figure.savefig(answers, dpi=_DPI)
     figure = Figure(figsize=(9, 4.5))
-    spent, left = figure.subplots(2, sharex=True, gridspec_kw=_MARGINS)
-    _draw_charges(spent, history, guard.plan.charges)
-    _draw_burn_down(left, history, guard)
+    gap, left = figure.subplots(2, sharex=True, gridspec_kw=_MARGINS)
+    _draw_gap(gap, released(guard, first=1), higher_is_better=guard.metric.greater_is_better)
+    _draw_budget(left, history, guard)
     figure.savefig(budget, dpi=_DPI)
     return Files(table, [answers, budget])
 
 
-def _draw_charges(ax: Any, history: pd.DataFrame, charges: int) -> None:
-    """Charges so far, and the queries that were charged."""
-    total = history["charged"].cumsum()
-    ax.step(history["query"], total, where="post", color=INK["charge"], lw=1.2)
-    paid = history["charged"]
-    ax.plot(history["query"][paid], total[paid], "o", ms=5, color=INK["charge"], label="charged")
-    ax.axhline(charges, color=INK["budget"], ls="--", lw=1, label=f"budget: {charges}")
-    ax.set_ylim(0, max(1, charges) * 1.1)
-    ax.set_ylabel("charges")
+def _draw_gap(ax: Any, history: pd.DataFrame, *, higher_is_better: bool) -> None:
+    """By how much priors were too hopeful: as long as the holdout agrees, by nothing."""
+    sign = 1 if higher_is_better else -1
+    gap, paid = sign * (history["prior"] - history["value"]), history["charged"]
+    ax.axhline(0.0, color=INK["budget"], lw=1)
+    ax.step(history["query"], gap, where="post", color=INK["answer"], lw=1.2)
+    ax.plot(history["query"][paid], gap[paid], "o", ms=5, color=INK["charge"], label="charged")
+    ax.set_ylabel("overfitting gap")
     ax.legend(loc="upper left", fontsize=8)
     ax.grid(alpha=0.2)
 
 
-def _draw_burn_down(ax: Any, history: pd.DataFrame, guard: ReusableHoldout) -> None:
-    """Share of each budget that is left."""
+def _draw_budget(ax: Any, history: pd.DataFrame, guard: ReusableHoldout) -> None:
+    """What is left of charges and of queries, as shares."""
     plan = guard.plan
+    left = int(history["charges_left"].iloc[-1]) if len(history) else plan.charges
     asked = [0, *history["query"]]
-    queries = [1 - query / plan.queries for query in asked]
+    queries = [1.0, *(1 - history["asked"] / plan.queries)]
     charges = [1.0, *(history["charges_left"] / max(1, plan.charges))]
-    ax.plot(asked, queries, color=INK["answer"], lw=1.2, label="queries left")
-    ax.step(asked, charges, where="post", color=INK["charge"], lw=1.2, label="charges left")
+    ax.step(
+        asked,
+        charges,
+        where="post",
+        color=INK["charge"],
+        lw=1.2,
+        label=f"charges: {left:,} of {plan.charges:,} left",
+    )
+    ax.plot(asked, queries, color=INK["answer"], lw=1.2, label="queries")
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("query")
-    ax.set_ylabel("share of the budget")
+    ax.set_ylabel("share left")
     ax.legend(loc="lower left", fontsize=8)
     ax.grid(alpha=0.2)

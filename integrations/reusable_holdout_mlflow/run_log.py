@@ -18,10 +18,11 @@ from mlflow.tracking import MlflowClient
 from reusable_holdout import InputError
 from reusable_holdout_mlflow.answers import log_answers, released, steps_in
 from reusable_holdout_mlflow.dataset import log_dataset
-from reusable_holdout_mlflow.identity import NOTE, halt_note, params_of, tag, tags_of, user
+from reusable_holdout_mlflow.identity import params_of, tag, tags_of, takes_answers, user
 from reusable_holdout_mlflow.page import HoldoutPage
 from reusable_holdout_mlflow.pictures import write_files
-from reusable_holdout_mlflow.places import active_run, check_reachable, experiment_id
+from reusable_holdout_mlflow.places import check_reachable, experiment_id
+from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is_halted, noted, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,9 +89,20 @@ class RunLog:
 
     def follow(self) -> None:
         """Log what is new in the ledger, and raise nothing; a background thread calls this."""
+        self._follow(self._log_new)
+
+    def follow_page(self) -> None:
+        """Draw the page and the experiment's note again, and raise nothing; a background thread calls this."""
+        self._follow(lambda: self._page.refresh_if_new(self._place))
+
+    def _follow(self, step: Callable[[], None]) -> None:
+        def opened() -> None:
+            self._open()
+            step()
+
         with self._lock, suppress(RuntimeWarning):  # a thread has nobody to tell, where warnings are errors
             if not self._finished and time.monotonic() >= self._quiet_until:
-                self._while_running(self._log_new)
+                self._while_running(opened)
 
     def finish(self, status: str) -> None:
         """Add what is missing, table and pictures, and end the run if it was made here; once."""
@@ -177,19 +189,19 @@ class RunLog:
         before: dict[str, str] = {}
         if self.run_id is not None:
             before = self._tags_of_named(params)
-            self._halt_logged = before.get(tag("halted")) == "true"
+            self._halt_logged = is_halted(before)
             self._place = str(self._client.get_run(self.run_id).info.experiment_id)
         elif not self._place:
             self._place = experiment_id(self._client, self._experiment, self.tracking_uri)
         page = self._page.find(self._place)
         if self.run_id is None:
-            self.run_id = self._new_run(page)
+            self.run_id = self._new_run()
         started = before.get(tag("first_query"), "")
         if started.isdecimal():
             self._first = min(self._first, int(started))
         tags |= {tag("page_run"): page, tag("first_query"): str(self._first), tag("last_query"): ""}
-        if not self._halt_logged:
-            tags |= {tag("halted"): "false", tag("halt_reason"): ""}
+        if not self._halt_logged and not self._guard.halted:
+            tags[BUDGET] = budget_in_words(self._guard)
         if not before.get("mlflow.user"):
             tags["mlflow.user"] = user()
         self._client.log_batch(
@@ -202,13 +214,12 @@ class RunLog:
         self._opened = True
         self._log_halt()
 
-    def _new_run(self, page: str) -> str:
-        """Make a run, nested in the active one if there is one, else in the page."""
-        active = active_run(self.tracking_uri)
-        parent = page if active is None else active.info.run_id
+    def _new_run(self) -> str:
+        """Make a run: the analyst's own, beside all others."""
         name = self._run_name or f"guard of {self._guard.metric.name}"
-        tags = {"mlflow.parentRunId": parent, tag("owned"): "true"}
-        return str(self._client.create_run(self._place, run_name=name, tags=tags).info.run_id)
+        return str(
+            self._client.create_run(self._place, run_name=name, tags={tag("owned"): "true"}).info.run_id
+        )
 
     def _tags_of_named(self, params: dict[str, str]) -> dict[str, str]:
         """Tags of the named run; refuse it if it cannot be used."""
@@ -222,12 +233,12 @@ class RunLog:
                 "for a new one; nothing was logged"
             ) from None
         tags: dict[str, str] = dict(data.tags)
-        mine = tags_of(self._guard)
-        same = all(tags.get(name, mine[name]) == mine[name] for name in (tag("digest"), tag("epoch")))
-        if not same or any(data.params.get(key, value) != value for key, value in params.items()):
+        if not takes_answers(tags, self._guard) or any(
+            data.params.get(key, value) != value for key, value in params.items()
+        ):
             raise InputError(
                 f"one run tracks one guard; run {self.run_id!r} has another guard's plan or holdout; leave run out "
-                "for a new one; nothing was logged"
+                "for another one; nothing was logged"
             )
         return tags
 
@@ -239,12 +250,10 @@ class RunLog:
 
     def _log_new(self) -> None:
         """Log what the ledger has and was not logged here, also if it is other processes' answers."""
-        self._open()
         if self._guard.answered > self._logged:
             self._log(released(self._guard, first=self._logged + 1))
             if self._guard.halted:
                 self._log_halt()
-        self._page.refresh_if_stale(self._place)
 
     def _catch_up(self, last: int | None = None) -> int:
         """Log what is in the ledger and not in the run, and note that the run is complete; how many were missing."""
@@ -260,7 +269,9 @@ class RunLog:
 
     def _log(self, rows: pd.DataFrame) -> None:
         log_answers(self._client, self.run_id or "", rows, queries=self._guard.plan.queries)
-        if len(rows):
+        words = [RunTag(key, value) for key, value in words_of(self._guard, rows).items()]
+        if words:
+            self._client.log_batch(self.run_id, tags=words, synchronous=True)
             self._logged = max(self._logged, int(rows["query"].iloc[-1]))
 
     def _log_halt(self) -> None:
@@ -270,13 +281,8 @@ class RunLog:
             return
         before = self._client.get_run(self.run_id).data.tags
         # Another process may have logged it, or a call of ours that seemed to fail.
-        if before.get(tag("halted")) != "true":
-            note, own = halt_note(self._guard, reason), before.get(NOTE)  # the analyst's
-            tags = {
-                NOTE: f"{own}\n\n{note}" if own else note,
-                tag("halted"): "true",
-                tag("halt_reason"): reason,
-            }
+        if not is_halted(before):
+            tags = noted(before, halt_note(self._guard, reason)) | {BUDGET: budget_in_words(self._guard)}
             halt = Metric("holdout_halted", 1.0, int(time.time() * 1_000), self._guard.answered)
             self._client.log_batch(
                 self.run_id,
@@ -294,7 +300,7 @@ class RunLog:
             files = write_files(self._guard, folder)
             for path in files.for_a_run():
                 self._client.log_artifact(self.run_id, str(path))
-            self._page.refresh(self._page.find(self._place), files)
+            self._page.refresh(self._place, files)
 
 
 def told(error: Exception) -> str:

@@ -7,11 +7,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import mlflow
+from mlflow.exceptions import MlflowException
 
 from reusable_holdout import Halted, InputError
 from reusable_holdout.slips import checked_call
 from reusable_holdout_mlflow.follower import Follower
-from reusable_holdout_mlflow.places import active_run
+from reusable_holdout_mlflow.identity import takes_answers
+from reusable_holdout_mlflow.places import active_run, check_reachable
 from reusable_holdout_mlflow.run_log import RunLog
 
 if TYPE_CHECKING:
@@ -65,14 +67,16 @@ def track(
 
     Nothing else about the holdout is known here: what is logged is what :meth:`ReusableHoldout.history` shows.
 
-    A background thread reads what is new in the ledger, other processes' answers too, and logs it in one call. Each
-    answer is a step, numbered by its query: `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`,
-    `queries_left`, `nats`, each with the prefix `holdout_`. The plan is logged as parameters, a halt as tags, a metric
-    and a note, the holdout as a dataset without rows. When the block ends, also by an exception or with the
-    interpreter, the rest follows, with the history as a table and a picture.
+    Inside an active run the answers are that run's; else a run is made. A background thread reads what is new in the
+    ledger, other processes' answers too, and logs it in one call. Each answer is a step, numbered by its query:
+    `answer`, `prior`, `gap`, `low`, `high`, `charged`, `charges_left`, `queries_left`, `nats`, each with the prefix
+    `holdout_`. Tags say in plain words whether the last model is overfitted, `holdout_overfitting`, and what is left,
+    `holdout_budget`. The plan is logged as parameters, a halt as a tag, a metric and a note, the holdout as a dataset
+    without rows. When the block ends, also by an exception or with the interpreter, the rest follows, with the history
+    as a table and a picture.
 
-    All runs of one holdout are gathered by one more run, the holdout's page, which has the whole history, pictures of
-    the budget and who asked.
+    One more run is the holdout's page: all answers of all runs, pictures, and who asked. The experiment's note says,
+    while the block runs, which run is overfitted and what is left, with a picture; what others wrote there stays.
 
     A server that cannot be reached is a warning, and is tried again later; what is missing after the block,
     :func:`sync` replays from the ledger.
@@ -82,14 +86,14 @@ def track(
     guard : ReusableHoldout
         Open, and left open until the block ends.
     experiment : str, optional
-        Experiment, made if it does not exist; by default the active run's, or MLflow's current one.
+        Experiment of a new run, made if it does not exist; by default MLflow's current one.
     tracking_uri : str, optional
         Server; MLflow's current one otherwise.
     run_name : str, optional
-        Name of the run.
+        Name of a new run.
     run : str, optional
-        Id of a run to log to, or "active" for MLflow's active run of this thread: it is left open. By default a new
-        one, nested in the active run if there is one on the same server, else in the holdout's page.
+        Id of a run to log to; it is left open. By default the active run of this thread, if it is on the same server,
+        has no other guard's answers, and neither an experiment nor a name is given; else a new one.
     live : bool
         Whether to log while the block runs; otherwise all at the end.
 
@@ -111,15 +115,17 @@ def track(
             "nothing was logged"
         )
     uri = tracking_uri or mlflow.get_tracking_uri()
-    named = _active(uri) if run == "active" else run
-    log = RunLog(guard, uri, experiment=experiment, run_name=run_name, run=named)
+    if run is None and experiment is None and run_name is None:
+        run = _active(guard, uri)
+    log = RunLog(guard, uri, experiment=experiment, run_name=run_name, run=run)
     log.begin()
-    follower = Follower(log.follow)
-    if live:
+    followers = [Follower(log.follow), Follower(log.follow_page)] if live else []
+    for follower in followers:
         follower.start()
 
     def end(status: str = "FINISHED") -> None:
-        follower.stop()
+        for follower in followers:
+            follower.stop()
         log.finish(status)
 
     atexit.register(end)  # for a block that is never left, such as one of an ExitStack in a notebook
@@ -135,11 +141,14 @@ def track(
         atexit.unregister(end)
 
 
-def _active(tracking_uri: str) -> str:
+def _active(guard: ReusableHoldout, tracking_uri: str) -> str | None:
+    """Id of the active run, if it can have this guard's answers."""
     run = active_run(tracking_uri)
     if run is None:
-        raise InputError(
-            'run="active" needs an active run on the tracking server; this thread has none; start one, or leave run '
-            "out; nothing was logged"
-        )
-    return str(run.info.run_id)
+        return None
+    try:
+        check_reachable(tracking_uri)
+        tags = mlflow.get_run(run.info.run_id).data.tags  # the active run knows those it was started with
+    except (OSError, MlflowException):  # the server is down, which does not stop a loop
+        return str(run.info.run_id)
+    return str(run.info.run_id) if takes_answers(tags, guard) else None

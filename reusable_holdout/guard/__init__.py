@@ -13,6 +13,7 @@ from reusable_holdout.guard.record import Price
 from reusable_holdout.guard.released import Released, released
 from reusable_holdout.guard.rotation import Rotation
 from reusable_holdout.guard.stores import begin_witness
+from reusable_holdout.guard.trained import has_most_rows
 from reusable_holdout.guard.verification import Verification, verify
 from reusable_holdout.guard.whereabouts import ForWorkers, Whereabouts
 
@@ -36,6 +37,7 @@ __all__ = [
     "Whereabouts",
     "begin_witness",
     "check_is_guard",
+    "has_most_rows",
     "predictions_of",
     "released",
     "verify",

@@ -1,22 +1,35 @@
-"""Whether an analyst's training rows hold rows of the holdout: never told by itself, but as a model that fails."""
+"""Whether an analyst's rows hold rows of the holdout: of some never told by itself, but as a model that fails."""
 
 from __future__ import annotations
 
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.guard.boundary import attempt, sealed
 from reusable_holdout.guard.chance import ANALYSTS, by_chance
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.known_rows import comparable_names
-from reusable_holdout.guard.row_sets import ordered_rows
+from reusable_holdout.guard.row_sets import column_names, ordered_rows
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard.guard import ReusableHoldout
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.row_sets import RowSet
 
-__all__ = ["TrainedOn"]
+__all__ = ["TrainedOn", "has_most_rows"]
+
+
+@sealed
+def has_most_rows(table: Any, guard: ReusableHoldout) -> bool:
+    """Whether a table has more than half of a guard's rows, and more than chance explains; features alone are compared.
+
+    Who makes it true has those rows. Whoever gives it away tells nothing of a row that she lacks, unless she has half
+    of the others.
+    """
+    return guard._trained_on.is_in(table)
 
 
 class TrainedOn:
@@ -56,6 +69,20 @@ class TrainedOn:
             self._last = None
         return found
 
+    def is_in(self, table: Any) -> bool:
+        """Whether most of the holdout's rows are among these, whichever precision they are kept in."""
+        X = self._holdout.X
+        if X is None:
+            return False
+        rows = attempt(lambda: _compared(table, X))
+        if rows is not None and _is_most(self._holdout.row_set, rows):
+            return True
+        if not _is_single(table):
+            return False
+        own = attempt(lambda: ordered_rows(_in_single(X), column_names(X)))
+        rows = attempt(lambda: _compared(_in_single(table), X))
+        return own is not None and rows is not None and _is_most(own, rows)
+
     def _shares(self, rows: RowSet) -> bool:
         own = self._holdout.row_set
         return rows.rows > 0 and own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
@@ -68,3 +95,22 @@ def _compared(X_train: Any, X: Any) -> RowSet | None:
         return ordered_rows(table, comparable_names(table, X))
     except InputError:
         return None
+
+
+def _is_most(own: RowSet, rows: RowSet) -> bool:
+    common = own.common(rows) if rows.rows else 0
+    if common == own.rows == rows.rows:
+        return True
+    return 2 * common > own.rows and common > by_chance(own.copies, rows.copies, ANALYSTS)
+
+
+def _is_single(table: Any) -> bool:
+    """Whether a table has numbers of less than double precision."""
+    kinds = table.dtypes if hasattr(table, "dtypes") else [getattr(table, "dtype", None)]
+    return any(kind in (np.float32, np.float16) for kind in kinds)
+
+
+def _in_single(table: Any) -> Any:
+    if not hasattr(table, "columns"):
+        return table.astype(np.float32)
+    return table.astype({name: np.float32 for name, kind in table.dtypes.items() if kind.kind == "f"})

@@ -17,5 +17,5 @@ def test_it_tracks_a_growing_tree_until_the_guard_halts(tmp_path):
     command = [sys.executable, str(SCRIPT), "--quick", "--output", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True, cwd=tmp_path)
     assert "HALTED" in done.stdout
-    assert "in MLflow: halted true, charges" in done.stdout
+    assert "; halted: budget spent" in done.stdout
     assert "best certified answer: query" in done.stdout

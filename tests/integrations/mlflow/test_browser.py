@@ -64,8 +64,29 @@ def test_the_run_page_shows_the_answers_and_that_the_guard_has_halted(page, run,
     page.goto(address)
     page.get_by_text("holdout_answer").first.wait_for()
     page.get_by_text("The guard has halted").first.wait_for()
-    page.get_by_text("reusable_holdout.halted").first.wait_for()
+    page.get_by_text("halted: budget spent").first.wait_for()
     keep(page, run, "overview", tmp_path)
+
+
+def test_the_run_list_tells_the_overfitted_run_and_the_budget_without_a_click(page, run, tmp_path):
+    _, _, address = run
+    page.goto(address.partition("/runs/")[0] + "/runs")
+    page.get_by_text("Overfitted: guard of accuracy by 0.").first.wait_for()
+    page.get_by_text("0 of 1 charges left · halted: budget spent").first.wait_for()
+    page.wait_for_function(
+        "[...document.images].some(image => image.src.includes('gap_and_budget.png') && image.naturalWidth == 900)"
+    )
+    keep(page, run, "list", tmp_path)
+
+
+def test_the_saved_view_has_the_columns(page, run, tmp_path):
+    _, _, address = run
+    page.goto(address.partition("/runs/")[0] + "/runs?viewStateShareKey=reusable-holdout")
+    cells = page.locator(".ag-cell")
+    cells.get_by_text("overfitted by 0.").first.wait_for()
+    cells.get_by_text("halted: budget spent").first.wait_for()
+    page.get_by_text("holdout_answer").first.wait_for()
+    keep(page, run, "columns", tmp_path)
 
 
 def test_the_metrics_page_draws_the_released_gap(page, run, tmp_path):

@@ -17,6 +17,7 @@ from reusable_holdout_mlflow.search import pages_of, runs_of
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import Halted, HandleError, InputError, ModelError, ReusableHoldout
+from reusable_holdout.guard import has_most_rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning:mlflow.*"),  # of schemas with whole numbers
@@ -122,7 +123,7 @@ def test_the_result_is_the_guards_answer(models, make_guard):
     }
     run = run_of(result)
     assert run.data.metrics == result.metrics
-    assert run.data.tags["reusable_holdout.halted"] == "false"
+    assert run.data.tags["holdout_overfitting"].startswith("overfitted by 0.")
     steps = [each.step for each in MlflowClient().get_metric_history(result.run_id, "holdout_answer")]
     assert sorted(steps) == [0, 1]  # the first is MLflow's repetition
 
@@ -241,8 +242,7 @@ def test_a_halt_leaves_evaluate_as_itself_and_is_in_the_run(models, make_guard):
         evaluate(models["pyfunc"], guard=guard, prior=0.75)
     run = MlflowClient().get_run(run.info.run_id)
     assert run.info.status == "FAILED"
-    assert run.data.tags["reusable_holdout.halted"] == "true"
-    assert run.data.tags["reusable_holdout.halt_reason"] == "queries"
+    assert run.data.tags["holdout_budget"] == "halted: all queries asked"
     assert "halted" in run.data.tags["mlflow.note.content"]
     assert run.data.metrics == {"holdout_halted": 1.0}
 
@@ -254,14 +254,39 @@ def test_a_halt_leaves_evaluate_as_itself_and_is_in_the_run(models, make_guard):
         HOLDOUT[0].sample(frac=1.0, random_state=0),
         HOLDOUT[0].astype(np.float32),
         pd.concat([VALIDATION[0], HOLDOUT[0]]),
+        HOLDOUT[0][:2_001],
+        HOLDOUT[0][NAMES[::-1]],
     ],
-    ids=["the same rows", "in another order", "of another type", "with others"],
+    ids=[
+        "the same rows",
+        "in another order",
+        "of another type",
+        "with others",
+        "most of them",
+        "other columns first",
+    ],
 )
 def test_the_holdout_as_data_is_refused(models, make_guard, data):
     guard = make_guard()
-    with pytest.raises(InputError, match="it has the holdout's"):
+    with pytest.raises(InputError, match="most of the holdout's rows are in it"):
         evaluate(models["estimator"], data=data.assign(label=0), guard=guard, prior=0.75)
     assert guard.queries_asked == 0
+
+
+def test_that_some_rows_of_data_are_the_holdouts_is_told_as_a_charge(models, make_guard):
+    guard = make_guard()
+    data = pd.concat([VALIDATION[0], HOLDOUT[0][:2_000]]).assign(label=0)
+    with pytest.raises(ModelError) as caught:
+        evaluate(models["estimator"], data=data, guard=guard, prior=0.75)
+    assert guard.history()["charged"].tolist() == [True]
+    assert "row" not in str(caught.value).replace("rows", "")
+
+
+def test_one_known_row_as_data_tells_nothing_for_free(models, make_guard):
+    """Else whoever has a record could ask whether it is in the holdout."""
+    guard = make_guard()
+    for rows in (HOLDOUT[0][:1], VALIDATION[0][:1]):
+        assert not has_most_rows(rows, guard)
 
 
 def test_data_of_few_possible_rows_are_no_holdout(models, make_guard):
@@ -275,7 +300,7 @@ def test_data_of_few_possible_rows_are_no_holdout(models, make_guard):
 def test_text_columns_are_compared_too(models, make_guard):
     X = HOLDOUT[0].assign(b=np.where(HOLDOUT[0]["b"] > 0, "yes", "no"))
     guard = make_guard(X, HOLDOUT[1])
-    with pytest.raises(InputError, match="it has the holdout's"):
+    with pytest.raises(InputError, match="most of the holdout's rows are in it"):
         evaluate(models["pyfunc"], data=X.assign(label=0), guard=guard)
     evaluate(
         models["pyfunc"], data=X.assign(a=HOLDOUT[0]["a"] + 1, label=HOLDOUT[1]), guard=guard, prior=0.75

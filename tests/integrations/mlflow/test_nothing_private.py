@@ -42,7 +42,7 @@ def asked(labels):
 def everything_in(folder):
     """Bytes of all files of a server: database, write-ahead log, artifacts, its own log."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"history.csv", "history.png", "budget.png", "runs.csv"} <= {path.name for path in files}
+    assert {"history.csv", "history.png", "gap_and_budget.png", "runs.csv"} <= {path.name for path in files}
     return [path.read_bytes() for path in files]
 
 
@@ -66,6 +66,8 @@ def test_the_server_holds_no_unreleased_value(server, guard, labels, asked):
         for variant in range(1, 30):
             guard.evaluate_predictions(right_in(labels, 1_390, variant), prior=0.95)
     assert secrets.found_in(*everything_in(folder)) == []
+    tags = MlflowClient(uri).get_experiment_by_name("leaks").tags
+    assert "charges left" in tags["mlflow.note.content"]  # so the note was there to be searched
     numbers = numbers_in(folder / "mlflow.db")
     assert set(guard.history()["value"]) <= set(numbers)
     for secret in secrets.numbers:

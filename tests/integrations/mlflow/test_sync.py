@@ -1,11 +1,11 @@
 """After a crash of the server or of the analyst's process the record is completed from the ledger, once."""
 
 import signal
-from collections import Counter
 
 import numpy as np
 import pytest
 from children import Child
+from integrations.mlflow.answers_in import check_complete
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync, track
 from reusable_holdout_mlflow.answers import log_answers
@@ -13,17 +13,6 @@ from reusable_holdout_mlflow.answers import log_answers
 from reusable_holdout import InputError, ReusableHoldout
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
-
-METRICS = ["answer", "prior", "gap", "low", "high", "charged", "charges_left", "queries_left", "nats"]
-
-
-def check_complete(client, run_id, history):
-    """Every answer is there, with every number, once."""
-    for name in METRICS:
-        logged = client.get_metric_history(run_id, f"holdout_{name}")
-        assert Counter(metric.step for metric in logged) == Counter(history["query"].tolist()), name
-    answers = {metric.step: metric.value for metric in client.get_metric_history(run_id, "holdout_answer")}
-    assert answers == dict(zip(history["query"], history["value"], strict=True))
 
 
 def predictions_of(labels, number):
@@ -65,26 +54,54 @@ def test_a_server_killed_in_the_middle_and_started_again_has_everything_once(
     check_complete(client, tracked.run_id, guard.history())
     page = client.get_run(tracked.run_id).data.tags["reusable_holdout.page_run"]
     assert client.get_run(page).data.metrics["holdout_queries_asked"] == 100
+    check_complete(client, page, guard.history())
 
 
-def test_what_a_killed_process_had_not_logged_is_replayed(database, tmp_path, labels):
+@pytest.mark.parametrize("where", ["a run of its own", "the active run"])
+def test_what_a_killed_process_had_not_logged_is_replayed(database, tmp_path, labels, where):
     np.save(tmp_path / "labels.npy", labels)
+    settings = "experiment='churn', " if where == "a run of its own" else ""
     script = (
-        "import os, sys, signal, numpy as np; from reusable_holdout import ReusableHoldout; "
+        "import os, sys, signal, mlflow, numpy as np; from reusable_holdout import ReusableHoldout; "
         "from reusable_holdout_mlflow import track; y = np.load('labels.npy'); "
         "guard = ReusableHoldout(None, y, tolerance=0.1, queries=30, ledger='guard.db'); "
-        "block = track(guard, experiment='churn', tracking_uri=sys.argv[1]); tracked = block.__enter__(); "
-        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3)]; tracked._log.follow(); "
+        "mlflow.set_tracking_uri(sys.argv[1]); mlflow.set_experiment('churn'); "
+        f"{'' if settings else 'mlflow.start_run(); '}"
+        f"block = track(guard, {settings}tracking_uri=sys.argv[1]); tracked = block.__enter__(); "
+        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3)]; "
+        "tracked._log.follow(); tracked._log.follow_page(); "
         "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(3, 7)]; "
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert Child(script, database, folder=tmp_path).wait() == -signal.SIGKILL
+    client = MlflowClient(database)
     with ReusableHoldout.open(tmp_path / "guard.db", None, labels) as guard:
         (run,), added = sync(guard, tracking_uri=database)
-        assert 4 <= added <= 7  # how many were logged before is the thread's affair
-        check_complete(MlflowClient(database), run, guard.history())
+        assert 0 <= added <= 4  # how many were logged before is the thread's affair
+        for _ in range(2):
+            for one in (run, client.get_run(run).data.tags["reusable_holdout.page_run"]):
+                check_complete(client, one, guard.history())
+            assert sync(guard, tracking_uri=database).added == 0
         assert len(guard.history()) == 7
-        assert sync(guard, tracking_uri=database).added == 0
+    note = client.get_experiment_by_name("churn").tags["mlflow.note.content"]
+    assert "&query=7)" in note
+
+
+def test_the_answers_of_a_killed_worker_are_in_the_run_once(database, tmp_path, make_guard, labels):
+    np.save(tmp_path / "labels.npy", labels)
+    script = (
+        "import os, signal, numpy as np; from reusable_holdout import ReusableHoldout; "
+        "y = np.load('labels.npy'); guard = ReusableHoldout.open('guard.db', None, y); "
+        "[guard.evaluate_predictions(np.roll(y, k), prior=0.5) for k in range(4)]; "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    guard = make_guard(seed=None)
+    with track(guard, experiment="churn", tracking_uri=database) as tracked:
+        assert Child(script, folder=tmp_path).wait() == -signal.SIGKILL
+        guard.evaluate_predictions(labels, prior=0.99)
+    assert len(guard.history()) == 5
+    check_complete(MlflowClient(database), tracked.run_id, guard.history())
+    assert sync(guard, experiment="churn", tracking_uri=database) == ((), 0)
 
 
 def test_answers_that_no_run_holds_get_a_run(database, make_guard, labels):

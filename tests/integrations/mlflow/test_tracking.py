@@ -65,8 +65,7 @@ def test_a_real_server_gets_every_answer_charge_and_the_halt(server, make_guard,
     assert run.info.status == "FINISHED"
     assert run.info.run_name == "search"
     assert client.get_experiment(run.info.experiment_id).name == "churn"
-    assert run.data.tags["reusable_holdout.halted"] == "true"
-    assert run.data.tags["reusable_holdout.halt_reason"] == "queries"
+    assert run.data.tags["holdout_budget"] == "halted: all queries asked"
     assert "halted" in run.data.tags["mlflow.note.content"]
     assert run.data.params["reusable_holdout.tolerance"] == "0.1"
     assert run.data.metrics["holdout_halted"] == 1.0
@@ -82,7 +81,7 @@ def test_answers_are_there_while_the_loop_runs(database, make_guard, questions):
         logged = wait_for(lambda: by_step(client, tracked.run_id, "holdout_answer"))
         assert list(logged) == [1]
         assert client.get_run(tracked.run_id).info.status == "RUNNING"
-    assert client.get_run(tracked.run_id).data.tags["reusable_holdout.halted"] == "false"
+    assert client.get_run(tracked.run_id).data.tags["holdout_budget"].endswith("charges left")
 
 
 @pytest.mark.parametrize("live", [True, False])
@@ -133,15 +132,28 @@ def test_an_error_of_the_analyst_fails_the_run_and_loses_nothing(database, make_
     check_run(client, tracked.run_id, guard.history())
 
 
-def test_inside_an_active_run_it_is_nested(database, make_guard):
+def test_inside_an_active_run_it_is_that_run(database, make_guard, questions, tmp_path):
+    guard, other = make_guard(), make_guard(ledger=tmp_path / "other.db")
     mlflow.set_tracking_uri(database)
     try:
-        with mlflow.start_run() as outer, track(make_guard(), tracking_uri=database) as tracked:
-            assert mlflow.active_run().info.run_id == outer.info.run_id
-        run = MlflowClient(database).get_run(tracked.run_id)
-        assert run.data.tags["mlflow.parentRunId"] == outer.info.run_id
+        with mlflow.start_run() as outer:
+            mlflow.set_tag("mlflow.note.content", "mine")
+            with track(guard) as tracked:
+                guard.evaluate_predictions(questions[0][0], prior=0.9)
+            assert tracked.run_id == outer.info.run_id == mlflow.active_run().info.run_id
+            mlflow.log_metric("my_own", 1.0)
+            with track(other) as second, track(guard, run_name="named") as third:
+                pass
     finally:
         mlflow.set_tracking_uri(None)
+    client = MlflowClient(database)
+    run = client.get_run(outer.info.run_id)
+    assert run.data.metrics["my_own"] == 1.0
+    assert run.data.tags["mlflow.note.content"] == "mine"
+    check_run(client, outer.info.run_id, guard.history())
+    assert len({outer.info.run_id, second.run_id, third.run_id}) == 3  # one run has one guard's answers
+    for run_id in (second.run_id, third.run_id):
+        assert "mlflow.parentRunId" not in client.get_run(run_id).data.tags
 
 
 def test_a_named_run_is_used_and_left_open(database, make_guard, questions):
@@ -194,31 +206,10 @@ def test_a_run_says_which_holdout_and_ledger_it_follows(database, make_guard, tm
     }
     assert (tags["digest"], tags["epoch"]) == (guard.digest, "1")
     assert (tags["policy"], tags["mechanism"]) == ("thresholdout", "numeric-sparse")
-    assert (tags["first_query"], tags["last_query"], tags["halt_reason"]) == ("2", "2", "")
+    assert (tags["first_query"], tags["last_query"]) == ("2", "2")
     assert str(tmp_path) not in str(tags)  # where the ledger lies is told by a digest
     (dataset,) = run.inputs.dataset_inputs
     assert guard.digest.startswith(dataset.dataset.digest)
-
-
-def test_the_active_run_can_be_the_one(database, make_guard, questions):
-    guard = make_guard()
-    mlflow.set_tracking_uri(database)
-    try:
-        with pytest.raises(InputError, match="needs an active run"), track(guard, run="active"):
-            pass
-        with mlflow.start_run() as outer:
-            mlflow.set_tag("mlflow.note.content", "mine")
-            with track(guard, run="active") as tracked:
-                guard.evaluate_predictions(questions[0][0], prior=0.9)
-            assert tracked.run_id == outer.info.run_id
-            mlflow.log_metric("my_own", 1.0)
-    finally:
-        mlflow.set_tracking_uri(None)
-    run = MlflowClient(database).get_run(outer.info.run_id)
-    assert run.data.metrics["my_own"] == 1.0
-    assert run.data.tags["mlflow.note.content"] == "mine"
-    assert "mlflow.parentRunId" not in run.data.tags
-    check_run(MlflowClient(database), outer.info.run_id, guard.history())
 
 
 def test_a_run_of_another_holdout_is_refused(database, make_guard, tmp_path, labels):
@@ -315,3 +306,37 @@ def test_the_loop_does_not_wait_for_a_server_that_does_not_answer(make_guard, qu
                 assert is_open(request)
             silent.close()
     assert guard.queries_asked == len(questions)
+
+
+@pytest.mark.parametrize(
+    ("metric", "prior", "words"),
+    [
+        ("accuracy", 0.9, "agrees with its prior"),
+        ("accuracy", 0.999, "overfitted by "),
+        ("accuracy", 0.7, "better than its prior by "),
+        ("zero_one_loss", 0.001, "overfitted by "),
+    ],
+)
+def test_a_tag_says_in_words_whether_the_model_is_overfitted(
+    database, make_guard, questions, metric, prior, words
+):
+    guard = make_guard(metric=metric, tolerance=0.08)
+    with track(guard, experiment="churn", tracking_uri=database) as tracked:
+        guard.evaluate_predictions(questions[0][0], prior=prior)
+    data = MlflowClient(database).get_run(tracked.run_id).data
+    assert data.tags["holdout_overfitting"].startswith(words)
+    assert data.tags["holdout_budget"] == f"{guard.charges_left} of {guard.plan.charges} charges left"
+    if "by" in words:
+        assert data.tags["holdout_overfitting"].endswith(f"{abs(data.metrics['holdout_gap']):.4f}")
+
+
+def test_a_final_is_not_said_to_agree_with_anything(database, make_guard, labels):
+    guard = make_guard()
+    with track(guard, experiment="churn", tracking_uri=database) as tracked:
+        guard.evaluate_predictions(labels, prior=0.99)
+        guard.final_predictions(labels)
+    tags = MlflowClient(database).get_run(tracked.run_id).data.tags
+    assert (tags["holdout_overfitting"], tags["holdout_budget"]) == (
+        "answered by a final",
+        "halted: final given",
+    )

@@ -1,0 +1,118 @@
+"""Searches of scikit-learn that log what their guard releases, without a line of their own."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import mlflow
+
+from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout.slips import checked_call
+from reusable_holdout_mlflow.identity import tag
+from reusable_holdout_mlflow.places import check_reachable
+from reusable_holdout_mlflow.run_log import told
+from reusable_holdout_mlflow.tracking import track
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["autolog"]
+
+_CHANGES = threading.Lock()
+_WRAPPED: dict[type, tuple[Any, Any]] = {}  # the method that was there, and the one that is there instead
+_THREAD = threading.local()
+
+
+@checked_call
+def autolog(*, disable: bool = False) -> None:
+    """Log every search that asks a guard, as :func:`reusable_holdout_mlflow.track` around its `fit` would.
+
+    Searches are GridSearchCV and the others of scikit-learn with a guarded scorer, and GuardedSearchCV. Inside an
+    active run the answers are that run's; else the search gets a run in MLflow's current experiment, which
+    ``mlflow.sklearn.autolog`` uses, too. A search without a guard is left alone, and so is every search that runs
+    inside another one.
+
+    Parameters
+    ----------
+    disable : bool
+        Undo it. A search that is being fitted is logged to its end.
+    """
+    with _CHANGES:
+        if disable:
+            for search, (before, ours) in _WRAPPED.items():
+                if (
+                    search.__dict__.get("fit") is ours
+                ):  # else others have wrapped it, and it does nothing any more
+                    search.fit = before  # type: ignore[attr-defined]
+            _WRAPPED.clear()
+            return
+        for search in _searches():
+            if search not in _WRAPPED and "fit" in search.__dict__:
+                before = search.__dict__["fit"]
+                _WRAPPED[search] = before, _logging(search, before)
+                search.fit = _WRAPPED[search][1]  # type: ignore[attr-defined]
+
+
+def _searches() -> list[type]:
+    """Classes of searches that are known by now; those that come later inherit what they call."""
+    from reusable_holdout_sklearn import GuardedSearchCV  # noqa: PLC0415 - loads scikit-learn
+    from sklearn.model_selection import GridSearchCV  # noqa: PLC0415
+
+    found: list[type] = [GuardedSearchCV, GridSearchCV.__mro__[1]]
+    for search in found:
+        inherited: list[type] = type.__subclasses__(search)
+        found += [one for one in inherited if one not in found]
+    return found
+
+
+def _logging(search: type, fit: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(fit)
+    def logged(self: Any, *args: Any, **kwargs: Any) -> Any:
+        guard = None
+        if search in _WRAPPED and not getattr(_THREAD, "logs", False):
+            guard = _guard_of(self)
+        if guard is None:
+            return fit(self, *args, **kwargs)
+        _THREAD.logs = True
+        try:
+            with _run_of(type(self).__name__) as run, track(guard, run=run):
+                return fit(self, *args, **kwargs)
+        finally:
+            _THREAD.logs = False
+
+    return logged
+
+
+def _guard_of(search: Any) -> ReusableHoldout | None:
+    scoring = getattr(search, "scoring", None)
+    scorers = scoring.values() if isinstance(scoring, dict) else [scoring]
+    guards = [getattr(one, "guard", None) for one in (search, *scorers)]
+    return next((guard for guard in guards if isinstance(guard, ReusableHoldout)), None)
+
+
+@contextmanager
+def _run_of(name: str) -> Iterator[str | None]:
+    """Run for one search; None where there is an active one, or none can be made."""
+    run = None
+    if mlflow.active_run() is None:
+        try:
+            check_reachable(mlflow.get_tracking_uri())
+            run = mlflow.start_run(run_name=name, tags={tag("owned"): "true"})
+        except Exception as error:
+            warnings.warn(
+                f"no run was started for {name} ({told(error)}); the search goes on",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+    try:
+        yield None if run is None else str(run.info.run_id)
+    except BaseException as error:
+        if run is not None:
+            mlflow.end_run("FINISHED" if isinstance(error, Halted) else "FAILED")
+        raise
+    if run is not None:
+        mlflow.end_run()

@@ -1,0 +1,88 @@
+"""What a run list says of a run in plain words: whether its model is overfitted, and what is left of the budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.guard.released import failed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from reusable_holdout import ReusableHoldout
+
+__all__ = ["BUDGET", "NOTE", "OVERFITTING", "budget_in_words", "halt_note", "is_halted", "noted", "words_of"]
+
+OVERFITTING = "holdout_overfitting"
+BUDGET = "holdout_budget"
+NOTE = "mlflow.note.content"
+
+_HALTS = {"charges": "budget spent", "queries": "all queries asked", "final": "final given"}
+_WHY = {
+    "charges": "all {charges:,} charges are spent, and only a final can still be had from this holdout",
+    "queries": "all {queries:,} declared queries are asked, and only a final can still be had from this holdout",
+    "final": "a final was given, and nothing new will be learnt from this holdout",
+}
+_COMPARED = (
+    "check",
+    "guess-and-check",
+    "choose",
+    "compare",
+    "guess-and-compare",
+)  # kinds that answer about a prior
+
+
+def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:
+    """Tags of a run whose last answer is the last of these rows of a history; none if there are no rows."""
+    if not len(rows):
+        return {}
+    last = rows.iloc[-1]
+    tags = {} if guard.halted else {BUDGET: _left(guard, int(last["charges_left"]))}
+    return tags | {OVERFITTING: _overfitting(last, higher_is_better=guard.metric.greater_is_better)}
+
+
+def budget_in_words(guard: ReusableHoldout) -> str:
+    """What is left now."""
+    reason = guard.halt_reason
+    return _left(guard, guard.charges_left) if reason is None else f"halted: {_HALTS[reason]}"
+
+
+def is_halted(tags: Mapping[str, str]) -> bool:
+    """Whether a run's tags say that its guard had halted."""
+    return tags.get(BUDGET, "").startswith("halted")
+
+
+def halt_note(guard: ReusableHoldout, reason: str) -> str:
+    """The halt in words, for people who look at a run."""
+    plan = guard.plan
+    why = _WHY[reason].format(charges=plan.charges, queries=plan.queries)
+    return f"**The guard has halted** after answer {guard.answered}: {why}. What was released stays valid."
+
+
+def noted(tags: Mapping[str, str], note: str, *, first: bool = False) -> dict[str, str]:
+    """Note of a run with one more paragraph; what its owner wrote stays."""
+    own = tags.get(NOTE)
+    paragraphs = [note, own] if first else [own, note]
+    return {NOTE: "\n\n".join(one for one in paragraphs if one)}
+
+
+def _left(guard: ReusableHoldout, charges: int) -> str:
+    return f"{charges:,} of {guard.plan.charges:,} charges left"
+
+
+def _overfitting(row: Any, *, higher_is_better: bool) -> str:
+    """What an answer says of its prior, which is the analyst's story: beyond the interval it is refuted."""
+    if failed(row):
+        return "the model failed on the holdout"
+    if row["kind"] not in _COMPARED:
+        return f"answered by a {row['kind']}"
+    prior, by = row["prior"], f"{abs(row['prior'] - row['value']):.4f}"
+    if row["low"] <= prior <= row["high"]:
+        return "agrees with its prior"
+    return (
+        f"overfitted by {by}"
+        if (prior > row["high"]) == higher_is_better
+        else f"better than its prior by {by}"
+    )

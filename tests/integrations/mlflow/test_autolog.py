@@ -1,0 +1,151 @@
+"""One line, and every search that asks a guard is logged."""
+
+import inspect
+import warnings
+
+import mlflow
+import numpy as np
+import pytest
+from integrations.mlflow.answers_in import check_complete
+from mlflow import MlflowClient
+from reusable_holdout_mlflow import autolog
+from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+from reusable_holdout import Halted, ReusableHoldout
+
+pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
+GRID = {"C": [1e-4, 1.0]}
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5_000, 3))
+    return X, (X[:, 0] + rng.normal(size=5_000) > 0).astype(int)
+
+
+@pytest.fixture
+def make_guard(rows, tmp_path):
+    def make(**settings):
+        X, y = rows
+        defaults = {"tolerance": 0.15, "queries": 30, "seed": 0, "ledger": tmp_path / "guard.db"}
+        return ReusableHoldout(X[1_000:], y[1_000:], **{**defaults, **settings})
+
+    return make
+
+
+@pytest.fixture
+def runs(database):
+    """Analyst's runs of the current experiment; autologging is on."""
+    mlflow.set_tracking_uri(database)
+    mlflow.set_experiment("churn")
+    client = MlflowClient(database)
+    experiment = client.get_experiment_by_name("churn").experiment_id
+    autolog()
+    yield lambda: [
+        run for run in client.search_runs([experiment]) if "reusable_holdout.page" not in run.data.tags
+    ]
+    autolog(disable=True)
+    mlflow.set_tracking_uri(None)
+
+
+def fit(search, rows):
+    X, y = rows
+    return search.fit(X[:1_000], y[:1_000])
+
+
+def guarded(guard):
+    return GridSearchCV(LogisticRegression(), GRID, scoring=guarded_scorer(guard), cv=2, refit=False)
+
+
+def test_a_search_with_a_guarded_scorer_is_a_run(runs, make_guard, rows):
+    guard = make_guard()
+    fit(guarded(guard), rows)
+    (run,) = runs()
+    assert (run.info.run_name, run.info.status) == ("GridSearchCV", "FINISHED")
+    check_complete(MlflowClient(), run.info.run_id, guard.history())
+    assert mlflow.active_run() is None
+
+
+def test_a_guarded_search_is_one_run_though_it_holds_another_search(runs, make_guard, rows):
+    guard = make_guard()
+    inner = GridSearchCV(LogisticRegression(), GRID, scoring=prior_scorer(guard), cv=2)
+    fit(GuardedSearchCV(inner, guard), rows)
+    (run,) = runs()
+    assert run.info.run_name == "GuardedSearchCV"
+    check_complete(MlflowClient(), run.info.run_id, guard.history())
+
+
+def test_inside_an_active_run_it_is_that_run(runs, make_guard, rows):
+    with mlflow.start_run(run_name="mine") as outer:
+        fit(guarded(make_guard()), rows)
+        assert mlflow.active_run().info.run_id == outer.info.run_id
+    (run,) = runs()
+    assert run.info.run_name == "mine"
+    assert "holdout_answer" in run.data.metrics
+
+
+def test_a_search_without_a_guard_is_left_alone(runs, rows):
+    fit(GridSearchCV(LogisticRegression(), GRID, cv=2), rows)
+    assert runs() == []
+
+
+def test_a_halt_passes_and_finishes_the_run(runs, make_guard, rows):
+    with pytest.raises(Halted):
+        fit(guarded(make_guard(queries=3)), rows)
+    (run,) = runs()
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["holdout_budget"] == "halted: all queries asked"
+    assert mlflow.active_run() is None
+
+
+def test_an_error_passes_and_fails_the_run(runs, make_guard, rows):
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        guarded(make_guard()).fit(rows[0][:10], rows[1][:9])
+    assert [run.info.status for run in runs()] == ["FAILED"]
+
+
+def test_on_twice_is_on_and_off_restores_what_was_there(rows, make_guard, database):
+    before = {search: vars(search).get("fit") for search in (GuardedSearchCV, GridSearchCV.__mro__[1])}
+    for _ in range(2):
+        autolog()
+    assert all(vars(search)["fit"] is not fit for search, fit in before.items())
+    assert inspect.signature(GridSearchCV.fit) == inspect.signature(before[GridSearchCV.__mro__[1]])
+    for _ in range(2):
+        autolog(disable=True)
+    assert {search: vars(search).get("fit") for search in before} == before
+    assert "fit" not in vars(RandomizedSearchCV)
+
+
+@pytest.mark.parametrize("first", ["ours", "mlflow"])
+def test_with_the_autologging_of_mlflow_both_are_in_one_run(runs, make_guard, rows, first):
+    guard = make_guard()
+    if first == "mlflow":
+        autolog(disable=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
+        mlflow.sklearn.autolog(log_models=False, log_datasets=False, log_input_examples=False)
+        autolog()
+        try:
+            fit(guarded(guard).set_params(refit=True), rows)
+        finally:
+            mlflow.sklearn.autolog(disable=True)
+    tops = [run for run in runs() if "mlflow.parentRunId" not in run.data.tags]
+    (run,) = tops
+    assert run.data.params["cv"] == "2"
+    check_complete(MlflowClient(), run.info.run_id, guard.history())
+
+
+def test_a_dead_server_does_not_stop_a_search(runs, make_guard, rows, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    mlflow.set_tracking_uri("http://127.0.0.1:9")
+    guard = make_guard()
+    with (
+        pytest.warns(RuntimeWarning, match="the search goes on"),
+        pytest.warns(RuntimeWarning, match="the guard goes on"),
+        pytest.warns(RuntimeWarning, match="nothing was lost"),
+    ):
+        fit(guarded(guard), rows)
+    assert guard.queries_asked == 4
