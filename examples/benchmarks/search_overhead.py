@@ -63,7 +63,12 @@ def once(folder: Path, candidates: int, turn: int) -> Times:
     rooms = {"search": {"charges": 2, "choices": [candidates]}, "scorer": {"tolerance": 0.15}}
     guards = [
         ReusableHoldout(
-            *data(_HOLDOUT, 2), queries=5 * candidates, ledger=folder / f"{turn}{use}.db", seed=0, **room
+            *data(_HOLDOUT, 2),
+            queries=5 * candidates,
+            ledger=folder / f"{turn}{use}.db",
+            witness=False,
+            seed=0,
+            **room,
         )
         for use, room in rooms.items()
     ]

@@ -91,7 +91,7 @@ def guarded_genai_scorer(
         )
     called = name or getattr(judge, "name", None) or getattr(judge, "__name__", type(judge).__name__)
     scorer = GuardedScorer(name="holdout")
-    scorer._begin(_Question(guard, judge, prior, id, str(called), workers))
+    scorer.begin(_Question(guard, judge, prior, id, str(called), workers))
     return scorer
 
 
@@ -110,7 +110,7 @@ class GuardedScorer(Scorer):  # type: ignore[misc] # mlflow ships no type inform
     _question: Any = PrivateAttr(default=None)
     _rows: dict[Any, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
-    def _begin(self, question: _Question) -> None:
+    def begin(self, question: _Question) -> None:
         self._question = question
 
         def answer(rows: list[float]) -> float:

@@ -35,7 +35,7 @@ class GuardCallback:
 
     Parameters
     ----------
-    guard, predict, ask, n_startup_trials
+    guard, predict, ask, n_startup_trials, objective
         As for :class:`GuardedStudy`; but if no trial is better than the first ones, nothing is asked.
 
     Warns
@@ -80,14 +80,15 @@ class GuardCallback:
         *,
         ask: Which = "new-best",
         n_startup_trials: int = 0,
+        objective: int | None = None,
     ) -> None:
         self.guard = guard
-        self._confirmation = Confirmation(guard, predict, ask, n_startup_trials)
+        self._confirmation = Confirmation(guard, predict, ask, n_startup_trials, objective)
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Ask about a trial that was just finished, if it is due."""
         self._confirmation.check(study)
-        value = trial.value if trial.state == TrialState.COMPLETE else None
+        value = self._confirmation.value_of(trial.values) if trial.state == TrialState.COMPLETE else None
         try:
             if value is not None and self._confirmation.is_due(study, trial.number, value):
                 self._confirmation.confirm_finished(study, trial)

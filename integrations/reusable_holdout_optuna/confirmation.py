@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from optuna.study import StudyDirection
@@ -25,11 +26,8 @@ __all__ = [
     "Confirmation",
     "Which",
     "attributes",
-    "best_confirmed",
     "guard_results",
-    "note_best",
     "note_halt",
-    "unanswered_best",
 ]
 
 Which = Literal["new-best", "all"]
@@ -78,6 +76,8 @@ class Confirmation:
         About trials whose value is better than those of all completed ones, or about all.
     n_startup_trials : int
         Completed trials before the first question.
+    objective : int or None
+        Which of several objectives is the guard's metric, from 0.
 
     Raises
     ------
@@ -86,7 +86,12 @@ class Confirmation:
     """
 
     def __init__(
-        self, guard: ReusableHoldout, predict: Callable[[Any], Any], ask: Which, n_startup_trials: int
+        self,
+        guard: ReusableHoldout,
+        predict: Callable[[Any], Any],
+        ask: Which,
+        n_startup_trials: int,
+        objective: int | None,
     ) -> None:
         if guard.policy == "gate":
             raise InputError(
@@ -106,8 +111,12 @@ class Confirmation:
             or n_startup_trials < 0
         ):
             raise InputError(f"n_startup_trials must be a whole number, 0 or more; got {n_startup_trials!r}")
+        if objective is not None and (isinstance(objective, bool) or not isinstance(objective, int)):
+            raise InputError(
+                f"objective must be the place of an objective, a whole number from 0; got {objective!r}"
+            )
         self.guard, self.predict, self.which = guard, predict, ask
-        self.n_startup_trials = n_startup_trials
+        self.n_startup_trials, self.objective = n_startup_trials, objective
 
     def check(self, study: Study) -> None:
         """Refuse a study whose values cannot be the guard's priors.
@@ -117,31 +126,55 @@ class Confirmation:
         InputError
             If it has several objectives, or optimizes in the other direction than the guard's metric.
         """
-        metric = self.guard.metric
-        if len(study.directions) != 1:
+        metric, count = self.guard.metric, len(study.directions)
+        if self.objective is None and count != 1:
             raise InputError(
-                f"a guarded study must have one objective, the guard's metric {metric.name}; this one has "
-                f"{len(study.directions)}; nothing was asked; guard a study of this metric alone"
+                f"a study of several objectives must say which one is the guard's metric, {metric.name}; this one has "
+                f"{count}; nothing was asked; pass objective=0 if it is the first"
+            )
+        if not 0 <= self._place < count:
+            raise InputError(
+                f"objective must be from 0 to {count - 1}, for the study has {count}; got {self.objective}; nothing "
+                "was asked"
             )
         wanted = StudyDirection.MAXIMIZE if metric.greater_is_better else StudyDirection.MINIMIZE
-        if study.direction != wanted:
+        if study.directions[self._place] != wanted:
             better = "greater" if metric.greater_is_better else "smaller"
             raise InputError(
                 f"of {metric.name}, the guard's metric, {better} is better, so the study must {wanted.name.lower()} "
-                f"it; this one is to {study.direction.name.lower()}; nothing was asked; let the objective return "
-                f"{metric.name} itself, and use create_study(direction={wanted.name.lower()!r})"
+                f"it; this one is to {study.directions[self._place].name.lower()}; nothing was asked; let the "
+                f"objective return {metric.name} itself, and use create_study(direction={wanted.name.lower()!r})"
             )
+
+    @property
+    def _place(self) -> int:
+        return self.objective or 0
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.guard.metric.greater_is_better else -1.0
+
+    def value_of(self, values: Any) -> float | None:
+        """Value of the guarded objective, of what an objective returned or a trial has; None if Optuna will fail it."""
+        if isinstance(values, Sequence) and not isinstance(values, str):
+            count = 1 if self.objective is None else self._place + 1
+            fits = len(values) == 1 if self.objective is None else len(values) >= count
+            return self.value_of(values[self._place]) if fits else None
+        try:
+            return float(values)
+        except (TypeError, ValueError):
+            return None
 
     def is_due(self, study: Study, number: int, value: float) -> bool:
         """Whether the guard is to be asked about a trial of this value."""
         if not math.isfinite(value):  # how objectives say that parameters are impossible
             return False
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        others = [trial.value for trial in done if trial.number != number and trial.value is not None]
+        known = [self.value_of(trial.values) for trial in done if trial.number != number]
+        others = [other for other in known if other is not None]
         if len(others) < self.n_startup_trials:
             return False
-        sign = 1.0 if self.guard.metric.greater_is_better else -1.0
-        return self.which == "all" or all(sign * value > sign * other for other in others)
+        return self.which == "all" or all(self._sign * value > self._sign * other for other in others)
 
     def confirm_finished(self, study: Study, trial: FrozenTrial) -> None:
         """Ask about a trial that is finished, and write the answer on the study.
@@ -151,9 +184,10 @@ class Confirmation:
         Halted, InputError, ModelError
             As from the guard.
         """
-        if trial.value is not None:
-            study.set_user_attr(_OF_STUDY.format(trial.number), attributes(self.ask(trial, trial.value)))
-            note_best(study)
+        value = self.value_of(trial.values)
+        if value is not None:
+            study.set_user_attr(_OF_STUDY.format(trial.number), attributes(self.ask(trial, value)))
+            self.note_best(study)
 
     def ask(self, trial: Trial | FrozenTrial, value: float) -> Answer:
         """Ask about one trial, with its value as the prior.
@@ -171,6 +205,42 @@ class Confirmation:
             return self.guard.evaluate(asked, prior=prior, name=name)
         return self.guard.evaluate_predictions(asked, prior=prior, name=name)
 
+    # ---- the best
+
+    def unanswered_best(self, study: Study) -> FrozenTrial | None:
+        """Best trial by the study's own values, if the guard was not asked about it."""
+        best = self._best_of(study)
+        value = None if best is None else self.value_of(best.values)
+        if best is None or value is None or not math.isfinite(value):
+            return None
+        return best if _kept(study.user_attrs, best) is None else None
+
+    def _best_of(self, study: Study) -> FrozenTrial | None:
+        if self.objective is None:
+            try:
+                return study.best_trial
+            except ValueError:  # none is complete, or none feasible
+                return None
+        done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        valued = [(value, one) for one in done if (value := self.value_of(one.values)) is not None]
+        return max(valued, key=lambda one: (self._sign * one[0], -one[1].number))[1] if valued else None
+
+    def best(self, study: Study) -> Best | None:
+        """Trial with the best answer, of equal ones the first asked about; None if there is no answer."""
+        found = _answered(study)
+        if not found:
+            return None
+        trial, kept = max(
+            found, key=lambda one: (self._sign * one[1]["guard_answer"], -one[1]["guard_query"])
+        )
+        return Best(trial.number, kept["guard_answer"], kept["guard_low"], kept["guard_high"])
+
+    def note_best(self, study: Study) -> None:
+        """Write the best confirmed trial on the study, where dashboards show it."""
+        best = self.best(study)
+        if best is not None:
+            study.set_user_attr("guard_best", best._asdict())
+
 
 # ---- what is kept
 
@@ -183,33 +253,6 @@ def attributes(answer: Answer) -> dict[str, Any]:
 def note_halt(study: Study, reason: str) -> None:
     """Write on the study that nothing new will be answered."""
     study.set_user_attr("guard_halted", reason)
-
-
-def unanswered_best(study: Study) -> FrozenTrial | None:
-    """Best trial by the study's own values, if the guard was not asked about it."""
-    try:
-        best = study.best_trial
-    except ValueError:  # none is complete, or none feasible
-        return None
-    impossible = best.value is None or not math.isfinite(best.value)
-    return None if impossible or _kept(study.user_attrs, best) is not None else best
-
-
-def note_best(study: Study) -> None:
-    """Write the best confirmed trial on the study, where dashboards show it."""
-    best = best_confirmed(study)
-    if best is not None:
-        study.set_user_attr("guard_best", best._asdict())
-
-
-def best_confirmed(study: Study) -> Best | None:
-    """Trial with the best answer, of equal ones the first asked about; None if there is no answer."""
-    found = _answered(study)
-    if not found:
-        return None
-    sign = 1.0 if study.direction == StudyDirection.MAXIMIZE else -1.0
-    trial, kept = max(found, key=lambda one: (sign * one[1]["guard_answer"], -one[1]["guard_query"]))
-    return Best(trial.number, kept["guard_answer"], kept["guard_low"], kept["guard_high"])
 
 
 def guard_results(study: Study) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from optuna import TrialPruned
@@ -12,11 +11,8 @@ from reusable_holdout.slips import checked_call
 from reusable_holdout_optuna.confirmation import (
     Confirmation,
     attributes,
-    best_confirmed,
     guard_results,
-    note_best,
     note_halt,
-    unanswered_best,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +38,8 @@ class GuardedStudy:
     Parameters
     ----------
     study : optuna.Study
-        With one objective, the guard's metric, in its direction. Its storage may be shared by threads and processes.
+        Of the guard's metric, in its direction, or of several objectives of which that is one. Its storage may be
+        shared by threads and processes.
     guard : ReusableHoldout
         For several processes with a ledger on disk or on a server: they have one budget.
     predict : callable
@@ -54,6 +51,9 @@ class GuardedStudy:
     n_startup_trials : int
         Trials that complete before the first question: a sampler's first ones are random, and questions about bad
         models are wasted. If none after them is better, the best of them is asked about at the end.
+    objective : int, optional
+        Of several objectives the place of the guarded one, from 0. A new best is one of this objective, whatever the
+        others say; the Pareto front is the study's own.
 
     Attributes
     ----------
@@ -109,9 +109,10 @@ class GuardedStudy:
         *,
         ask: Which = "new-best",
         n_startup_trials: int = 0,
+        objective: int | None = None,
     ) -> None:
         self.study, self.guard = study, guard
-        self._confirmation = Confirmation(guard, predict, ask, n_startup_trials)
+        self._confirmation = Confirmation(guard, predict, ask, n_startup_trials, objective)
         self._confirmation.check(study)
         self._halted: Halted | None = None
 
@@ -167,7 +168,7 @@ class GuardedStudy:
     @property
     def best(self) -> Best | None:
         """Best trial by the guard's answers: number, answer, low, high; None if nothing was answered."""
-        return best_confirmed(self.study)
+        return self._confirmation.best(self.study)
 
     @property
     def best_trial(self) -> FrozenTrial | None:
@@ -191,7 +192,7 @@ class GuardedStudy:
                 value = func(trial)
             except Halted as halted:  # the objective has asked by itself
                 self._prune(trial, halted)
-            number = _number(value)
+            number = self._confirmation.value_of(value)
             if number is not None and self._confirmation.is_due(trial.study, trial.number, number):
                 self._confirm(trial, number)
             return value
@@ -208,17 +209,17 @@ class GuardedStudy:
             return
         for name, kept in attributes(answer).items():
             trial.set_user_attr(name, kept)
-        note_best(trial.study)
+        self._confirmation.note_best(trial.study)
 
     def _confirm_best(self) -> None:
         """Ask about the best trial if nobody has: it was a startup trial, or older than the guard."""
-        best = unanswered_best(self.study)
+        best = self._confirmation.unanswered_best(self.study)
         if best is not None and self._take_halt() is None:
             try:
                 self._confirmation.confirm_finished(self.study, best)
             except Halted as halted:
                 self._note(halted)
-        note_best(self.study)
+        self._confirmation.note_best(self.study)
 
     def _prune(self, trial: Trial, halted: Halted) -> None:
         trial.set_user_attr("guard_halted", halted.reason)
@@ -232,13 +233,3 @@ class GuardedStudy:
 
     def _take_halt(self) -> Halted | None:  # threads have set it
         return None if self._halted is None else self._halted.with_traceback(None)
-
-
-def _number(value: Any) -> float | None:
-    """Value of a trial, or None where Optuna will call the trial failed."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return _number(value[0]) if len(value) == 1 else None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None

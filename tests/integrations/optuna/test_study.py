@@ -7,7 +7,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
-from reusable_holdout_optuna import GuardedStudy, guard_results
+from reusable_holdout_optuna import GuardCallback, GuardedStudy, guard_results
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import Halted, InputError, ModelError, ReusableHoldout
@@ -295,12 +295,65 @@ def test_an_interrupt_is_no_halt(study, make_guard, told):
 
 @pytest.mark.parametrize(
     ("directions", "message"),
-    [(["minimize"], "must maximize it; this one is to minimize"), (["maximize"] * 2, "this one has 2")],
+    [
+        (["minimize"], "must maximize it; this one is to minimize"),
+        (["maximize"] * 2, "this one has 2; nothing was asked; pass objective=0"),
+    ],
 )
 def test_a_study_that_does_not_fit_is_refused(make_guard, told, directions, message):
     guard = make_guard()
     with pytest.raises(InputError, match=message):
         GuardedStudy(optuna.create_study(directions=directions), guard, told(0.6)[1])
+
+
+@pytest.mark.parametrize(
+    ("objective", "message"),
+    [
+        (2, "objective must be from 0 to 1"),
+        (-1, "from 0 to 1"),
+        (True, "a whole number"),
+        (0, "must maximize"),
+    ],
+)
+def test_the_guarded_objective_is_one_of_the_studys_and_in_the_guards_direction(
+    make_guard, told, objective, message
+):
+    with pytest.raises(InputError, match=message):
+        GuardedStudy(
+            optuna.create_study(directions=["minimize", "maximize"]),
+            make_guard(),
+            told(0.6)[1],
+            objective=objective,
+        )
+
+
+@pytest.mark.parametrize("by_callback", [False, True])
+def test_of_several_objectives_the_guarded_one_decides_what_is_asked(make_guard, told, by_callback):
+    guard, values = make_guard(), [0.6, 0.5, 0.7, 0.65]
+    objective, predict = told(*values)
+    study = optuna.create_study(directions=["minimize", "maximize"])
+
+    def with_costs(trial):
+        return 100.0 - trial.number, objective(trial)
+
+    if by_callback:
+        study.optimize(with_costs, n_trials=4, callbacks=[GuardCallback(guard, predict, objective=1)])
+    else:
+        GuardedStudy(study, guard, predict, objective=1).optimize(with_costs, n_trials=4)
+    assert guard.history()["prior"].tolist() == [0.6, 0.7]
+    assert guard_results(study)["trial"].tolist() == [0, 2]
+    assert study.user_attrs["guard_best"]["number"] == 2
+    assert [trial.number for trial in study.best_trials] == [2, 3]
+
+
+def test_of_several_objectives_the_best_startup_trial_is_asked_about_at_the_end(make_guard, told):
+    guard = make_guard()
+    objective, predict = told(0.7, 0.6)
+    study = optuna.create_study(directions=["maximize", "minimize"])
+    guarded = GuardedStudy(study, guard, predict, n_startup_trials=2, objective=0)
+    guarded.optimize(lambda trial: (objective(trial), 1.0), n_trials=2)
+    assert guard.history()["prior"].tolist() == [0.7]
+    assert guarded.best.number == 0
 
 
 def test_a_loss_is_to_be_minimized(study, make_guard, told):
