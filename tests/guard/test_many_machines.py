@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from long_tests import GUARD
 from servers import PASSWORD
 
 from reusable_holdout import Answer, Halted, HandleError, LedgerError, LedgerKeyError, ReusableHoldout, verify
+from reusable_holdout.guard import Whereabouts
 
 pytestmark = pytest.mark.long(*GUARD)
 
@@ -263,6 +265,16 @@ def test_a_handle_says_nothing_of_the_password_in_its_url(guard):
     for text in (repr(handle), str(handle), f"{handle}", repr([handle]), repr(guard)):
         assert PASSWORD not in text
     assert "guard.key.holdout" in repr(handle)
+
+
+def test_what_is_deployed_names_the_server_alone(guard, key, server_url, scoring):
+    guard.evaluate_predictions(scoring(0.7), prior=0.85)
+    certificate = guard.certificate()
+    assert certificate.machine == urlsplit(server_url).hostname
+    assert verify(server_url, certificate=certificate).problems == []
+    content = pickle.dumps(Whereabouts(guard))
+    for private in (PASSWORD, urlsplit(server_url).path, str(key.parent), key.read_text().strip()):
+        assert private.encode() not in content
 
 
 def test_what_fails_behind_a_handle_quotes_no_password(guard):

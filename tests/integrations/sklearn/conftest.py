@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from reusable_holdout import ReusableHoldout
 
@@ -40,3 +43,33 @@ def make_guard(data, tmp_path):
 def train(data):
     X, y = data
     return X[:2_000], y[:2_000]
+
+
+@pytest.fixture
+def guard(make_guard, tmp_path):
+    """One whose path can be looked for."""
+    folder = tmp_path / "a_secret_folder"
+    folder.mkdir()
+    return make_guard(ledger=folder / "the_ledger.db", seed=None)
+
+
+@pytest.fixture(params=["guarded search", "guarded scorer"])
+def fitted(request, guard, train):
+    """A fitted search of either kind, and its guard."""
+    if request.param == "guarded search":
+        inner = GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=prior_scorer(guard))
+        return GuardedSearchCV(inner, guard).fit(*train)
+    return GridSearchCV(LogisticRegression(), {"C": [0.01, 1.0]}, cv=2, scoring=guarded_scorer(guard)).fit(
+        *train
+    )
+
+
+@pytest.fixture
+def private(guard, data):
+    """Paths, key and rows of the guard, in any form they could be found in."""
+    X, y = data
+    key = guard._key[1].read_text().strip()
+    texts = [str(guard._key[1].parent), "a_secret_folder", "the_ledger", key]
+    rows = [X[row].tobytes() for row in range(2_000, 6_000)]
+    labels = [y[2_000:].tobytes(), y[2_000:].astype(np.int8).tobytes()]
+    return [*(text.encode() for text in texts), bytes.fromhex(key), *rows, *labels]

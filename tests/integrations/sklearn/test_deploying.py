@@ -3,7 +3,6 @@
 import copy
 import io
 import json
-import multiprocessing
 import os
 import pickle
 import shutil
@@ -14,15 +13,13 @@ import cloudpickle
 import joblib
 import numpy as np
 import pytest
-from joblib import Parallel, delayed
-from reusable_holdout_sklearn import TRUSTED_TYPES, GuardedSearchCV, guarded_scorer, prior_scorer
+from reusable_holdout_sklearn import TRUSTED_TYPES, GuardedSearchCV, guarded_scorer
 from sklearn.base import clone
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.utils.validation import check_is_fitted
 
-from reusable_holdout import FrozenCertificate, InputError, LedgerError, Refused, ReusableHoldout, verify
+from reusable_holdout import FrozenCertificate, InputError, ReusableHoldout, verify
 from reusable_holdout.cli import main
 from reusable_holdout.guard import Whereabouts
 from reusable_holdout.guard.absent import FrozenGuard
@@ -85,34 +82,8 @@ print(json.dumps(told))
 """
 
 
-@pytest.fixture
-def guard(make_guard, tmp_path):
-    folder = tmp_path / "a_secret_folder"
-    folder.mkdir()
-    return make_guard(ledger=folder / "the_ledger.db", seed=None)
-
-
-@pytest.fixture(params=["guarded search", "guarded scorer"])
-def fitted(request, guard, train):
-    """A fitted search of either kind, and its guard."""
-    if request.param == "guarded search":
-        inner = GridSearchCV(LogisticRegression(), GRID, cv=2, scoring=prior_scorer(guard))
-        return GuardedSearchCV(inner, guard).fit(*train)
-    return GridSearchCV(LogisticRegression(), GRID, cv=2, scoring=guarded_scorer(guard)).fit(*train)
-
-
 def guard_of(search):
     return search.guard if isinstance(search, GuardedSearchCV) else search.scorer_.guard
-
-
-def everything_private(guard, folder, data):
-    """Paths, key, rows, in any form they could be found in."""
-    X, y = data
-    key = (folder / "the_ledger.db.key").read_text().strip()
-    texts = [str(folder), "a_secret_folder", "the_ledger", key]
-    private = [text.encode() for text in texts] + [bytes.fromhex(key)]
-    private += [X[row].tobytes() for row in range(2_000, 6_000)]
-    return [*private, y[2_000:].tobytes(), y[2_000:].astype(np.int8).tobytes()]
 
 
 def unzipped(dumped, way):
@@ -126,8 +97,7 @@ def unzipped(dumped, way):
 
 
 @pytest.mark.parametrize("way", DUMPS)
-def test_a_fitted_search_is_dumped_without_path_key_or_row(fitted, guard, data, tmp_path, way):
-    private = everything_private(guard, tmp_path / "a_secret_folder", data)
+def test_a_fitted_search_is_dumped_without_path_key_or_row(fitted, guard, private, way):
     content = unzipped(DUMPS[way](fitted), way)
     assert [one for one in private if one in content] == []
     assert any(one in pickle.dumps(guard) for one in private)  # a guard itself is a handle: it says where
@@ -179,11 +149,8 @@ print(json.dumps([model.predict(X).tolist(), guard.certificate().to_json()]))
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's, of formats that run code
 @pytest.mark.parametrize("form", ["cloudpickle", "skops"])
-def test_a_model_of_mlflow_is_loaded_and_predicts_where_no_ledger_is(
-    fitted, guard, train, tmp_path, form, data
-):
+def test_a_model_of_mlflow_is_loaded_and_predicts_where_no_ledger_is(fitted, private, train, tmp_path, form):
     mlflow = pytest.importorskip("mlflow.sklearn")
-    private = everything_private(guard, tmp_path / "a_secret_folder", data)
     trusted = {"skops_trusted_types": [*TRUSTED_TYPES, FOLDS]} if form == "skops" else {}
     model = tmp_path / "model"
     mlflow.save_model(fitted, model, serialization_format=form, pip_requirements=[], **trusted)
@@ -383,114 +350,3 @@ def test_a_selector_is_dumped_without_the_training_rows_that_its_scorer_needs(gu
     np.testing.assert_array_equal(frozen(selector).transform(X), selector.transform(X))
     again = clone(selector).fit(X, y)  # a copy has them
     assert again.scoring.features is X
-
-
-# ---- to workers it goes as it always has
-
-
-def _asks(scorer, X, y):
-    model = LogisticRegression().fit(X[:500], y[:500])
-    return scorer(model, X[500:], y[500:])
-
-
-def _guard_of(model):
-    return type(guard_of(model)).__name__
-
-
-BACKENDS = ["loky", "multiprocessing", "threading"]
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_workers_ask_with_a_scorer_and_get_a_search_with_its_guard(fitted, guard, train, backend):
-    asked = guard.queries_asked
-    (score,) = Parallel(n_jobs=2, backend=backend)([delayed(_asks)(guarded_scorer(guard), *train)])
-    assert 0.5 < score < 1.0
-    assert guard.queries_asked == asked + 1
-    names = Parallel(n_jobs=2, backend=backend)(delayed(_guard_of)(fitted) for _ in range(2))
-    assert names == ["ReusableHoldout"] * 2
-
-
-@pytest.mark.parametrize("method", ["spawn", "fork"])
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_pool_of_multiprocessing_gets_the_guard(fitted, method):
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        assert pool.apply(_guard_of, (fitted,)) == "ReusableHoldout"
-
-
-def _dumped(model):
-    return pickle.dumps(model)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_worker_that_dumps_what_it_has_writes_no_path(fitted, guard, data, tmp_path, backend):
-    private = everything_private(guard, tmp_path / "a_secret_folder", data)
-    (content,) = Parallel(n_jobs=2, backend=backend)([delayed(_dumped)(fitted)])
-    assert [one for one in private if one in content] == []
-
-
-@pytest.mark.parametrize("way", ["search", "guarded search"])
-def test_searches_that_come_back_from_workers_have_their_guard(guard, train, way):
-    inner = GridSearchCV(LogisticRegression(), GRID, cv=2, scoring=prior_scorer(guard))
-    search = GuardedSearchCV(inner, guard) if way == "guarded search" else clone(inner)
-    if way == "search":
-        search.set_params(scoring=guarded_scorer(guard))
-    found = cross_validate(search, *train, cv=2, n_jobs=2, return_estimator=True, error_score="raise")
-    for one in found["estimator"]:
-        assert guard_of(one).queries_asked == guard.queries_asked
-
-
-# ---- a ledger that is gone
-
-
-def _take_away(tmp_path, guard):
-    pickle.dumps(guard)  # writes what workers read
-    for path in (tmp_path / "a_secret_folder").glob("the_ledger.db*"):
-        path.unlink()
-
-
-def _predictions_asked(guard):
-    return guard.evaluate_predictions(np.zeros(4_000), prior=0.5)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
-def test_a_worker_without_the_ledger_says_that_it_is_gone(guard, train, tmp_path, backend):
-    scorer = guarded_scorer(guard)
-    _take_away(tmp_path, guard)
-    with pytest.raises(LedgerError, match=r"must lie in .*the_ledger\.db"):
-        Parallel(n_jobs=2, backend=backend)(delayed(_predictions_asked)(guard) for _ in range(2))
-    with pytest.raises(
-        LedgerError, match=r"must lie in .*the_ledger\.db"
-    ):  # a bound method, which is looked up at once
-        Parallel(n_jobs=2, backend=backend)(
-            delayed(guard.evaluate_predictions)(np.zeros(4_000), prior=0.5) for _ in range(2)
-        )
-    with (
-        pytest.raises(Refused, match=r"must lie in .*the_ledger\.db") as refused,
-        joblib.parallel_config(backend),
-    ):
-        cross_val_score(LogisticRegression(), *train, cv=2, n_jobs=2, scoring=scorer)
-    assert isinstance(refused.value.error, LedgerError)
-    with pytest.raises(LedgerError), joblib.parallel_config(backend):
-        GuardedSearchCV(GridSearchCV(LogisticRegression(), GRID, cv=2), guard, n_jobs=2).fit(*train)
-    assert Parallel(n_jobs=2, backend=backend)(delayed(abs)(-1) for _ in range(2)) == [
-        1,
-        1,
-    ]  # the pool is whole
-
-
-def test_a_handle_that_cannot_be_opened_is_loaded_and_opens_when_it_is_loaded_where_it_can_be(
-    guard, tmp_path
-):
-    blob, here = pickle.dumps(guard), tmp_path / "a_secret_folder"
-    here.rename(tmp_path / "away")
-    absent = pickle.loads(blob)
-    for ask in (lambda: absent.queries_asked, absent.history, lambda: guarded_scorer(absent)):
-        with pytest.raises(LedgerError, match="must lie in"):
-            ask()
-    assert not hasattr(absent, "metric")
-    sent = pickle.dumps(absent)
-    (tmp_path / "away").rename(here)
-    assert pickle.loads(sent).queries_asked == 0

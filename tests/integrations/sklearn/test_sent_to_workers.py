@@ -1,0 +1,131 @@
+"""What holds a guard goes to workers with it; where its ledger is gone they say so."""
+
+import multiprocessing
+import pickle
+
+import pytest
+from joblib import Parallel, delayed
+from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+
+from reusable_holdout import LedgerError, Refused
+
+GRID = {"C": [0.01, 1.0]}
+
+
+def guard_of(search):
+    return search.guard if isinstance(search, GuardedSearchCV) else search.scorer_.guard
+
+
+def _asks(scorer, X, y):
+    model = LogisticRegression().fit(X[:500], y[:500])
+    return scorer(model, X[500:], y[500:])
+
+
+def _guard_of(model):
+    return type(guard_of(model)).__name__
+
+
+BACKENDS = ["loky", "multiprocessing", "threading"]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_workers_ask_with_a_scorer_and_get_a_search_with_its_guard(fitted, guard, train, backend):
+    asked = guard.queries_asked
+    (score,) = Parallel(n_jobs=2, backend=backend)([delayed(_asks)(guarded_scorer(guard), *train)])
+    assert 0.5 < score < 1.0
+    assert guard.queries_asked == asked + 1
+    names = Parallel(n_jobs=2, backend=backend)(delayed(_guard_of)(fitted) for _ in range(2))
+    assert names == ["ReusableHoldout"] * 2
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_pool_of_multiprocessing_gets_the_guard(fitted, method):
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply(_guard_of, (fitted,)) == "ReusableHoldout"
+
+
+def _dumped(model):
+    return pickle.dumps(model)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_worker_that_dumps_what_it_has_writes_no_path(fitted, private, backend):
+    (content,) = Parallel(n_jobs=2, backend=backend)([delayed(_dumped)(fitted)])
+    assert [one for one in private if one in content] == []
+
+
+@pytest.mark.parametrize("way", ["search", "guarded search"])
+def test_searches_that_come_back_from_workers_have_their_guard(guard, train, way):
+    inner = GridSearchCV(LogisticRegression(), GRID, cv=2, scoring=prior_scorer(guard))
+    search = GuardedSearchCV(inner, guard) if way == "guarded search" else clone(inner)
+    if way == "search":
+        search.set_params(scoring=guarded_scorer(guard))
+    found = cross_validate(search, *train, cv=2, n_jobs=2, return_estimator=True, error_score="raise")
+    for one in found["estimator"]:
+        assert guard_of(one).queries_asked == guard.queries_asked
+
+
+# ---- a ledger that is gone
+
+
+def _take_away(tmp_path, guard):
+    pickle.dumps(guard)  # writes what workers read
+    for path in (tmp_path / "a_secret_folder").glob("the_ledger.db*"):
+        path.unlink()
+
+
+def _words(ask, *given):
+    """What it raises: a pool is not terminated while another worker writes an error, for then it may wait for ever."""
+    try:
+        return ask(*given)
+    except LedgerError as error:
+        return str(error)
+    except Refused as refused:
+        return str(refused.error)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_a_worker_without_the_ledger_says_that_it_is_gone(guard, train, tmp_path, backend):
+    scorer, X, y = guarded_scorer(guard), *train
+    _take_away(tmp_path, guard)
+    tasks = [
+        delayed(_words)(guard.evaluate_predictions, y),  # a bound method is looked up when it arrives
+        delayed(_words)(scorer, LogisticRegression().fit(X, y), X, y),
+        delayed(_words)(getattr, guard, "queries_asked"),
+    ]
+    for words in Parallel(n_jobs=2, backend=backend)(tasks):
+        assert "must lie in" in words
+        assert "the_ledger.db" in words
+
+
+def test_what_a_worker_raises_reaches_the_search(guard, train, tmp_path):
+    scorer = guarded_scorer(guard)
+    _take_away(tmp_path, guard)
+    with pytest.raises(Refused, match=r"must lie in .*the_ledger\.db") as refused:
+        cross_val_score(LogisticRegression(), *train, cv=2, n_jobs=2, scoring=scorer)
+    assert isinstance(refused.value.error, LedgerError)
+    with pytest.raises(LedgerError):
+        GuardedSearchCV(GridSearchCV(LogisticRegression(), GRID, cv=2), guard, n_jobs=2).fit(*train)
+    assert Parallel(n_jobs=2)(delayed(abs)(-1) for _ in range(2)) == [1, 1]  # the pool is whole
+
+
+def test_a_handle_that_cannot_be_opened_is_loaded_and_opens_when_it_is_loaded_where_it_can_be(
+    guard, tmp_path
+):
+    blob, here = pickle.dumps(guard), tmp_path / "a_secret_folder"
+    here.rename(tmp_path / "away")
+    absent = pickle.loads(blob)
+    for ask in (lambda: absent.queries_asked, absent.history, lambda: guarded_scorer(absent)):
+        with pytest.raises(LedgerError, match="must lie in"):
+            ask()
+    assert not hasattr(absent, "metric")
+    sent = pickle.dumps(absent)
+    (tmp_path / "away").rename(here)
+    assert pickle.loads(sent).queries_asked == 0
