@@ -111,6 +111,7 @@ class GuardedScorer(Scorer):  # type: ignore[misc] # mlflow ships no type inform
     _rows: dict[Any, dict[str, Any]] = PrivateAttr(default_factory=dict)
 
     def begin(self, question: _Question) -> None:
+        """Take the question that the guard is to be asked; MLflow makes scorers by their fields."""
         self._question = question
 
         def answer(rows: list[float]) -> float:

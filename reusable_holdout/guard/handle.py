@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout.errors import HandleError, HoldoutError, LedgerKeyError
 from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.pools import write_to_the_end
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.guard import ReusableHoldout
@@ -128,6 +129,7 @@ def arrive(handle: Handle) -> ReusableHoldout | UnreachableGuard:
     A worker that fails while it unpickles a task dies of it, and nobody learns why: so what cannot be opened is loaded,
     and refuses to be asked.
     """
+    write_to_the_end()
     try:
         return handle.open()
     except HoldoutError as error:

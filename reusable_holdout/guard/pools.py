@@ -3,21 +3,35 @@
 A halt is no `Exception`, so that no loop swallows it. A worker of a pool dies of what is none: its task would be lost,
 and whoever waits for the task would wait for ever. Whatever leaves a task has every loop inside it behind it, so
 there, and only there, halts are taken to be what a worker carries.
+
+Whoever gets a halt ends the pool, and a pool ends its workers by a signal, whatever they do. One that is ended while it
+writes a result takes the lock of all writers with it, and the pool waits for that lock for ever; as a halt comes to all
+workers at about the same time, this happens. So a worker that has a guard writes to the end.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+import time
+from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import Halted, Refused
 
-__all__ = ["let_pools_carry_halts"]
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["let_pools_carry_halts", "write_to_the_end"]
 
 _POOLS = (
     "multiprocessing.pool",
     "multiprocess.pool",
     "billiard.pool",
 )  # the standard library's, and its forks
+_PATIENCE_SECONDS = 5.0  # with a pipe that nobody reads any more
+_PAUSE_SECONDS = 0.005
 
 
 def let_pools_carry_halts() -> None:
@@ -30,3 +44,49 @@ def let_pools_carry_halts() -> None:
         module = sys.modules.get(name)
         if module is not None:
             vars(module)["Exception"] = (Exception, Halted, Refused)
+    write_to_the_end()
+
+
+def write_to_the_end() -> None:
+    """See to it that this process, if it is a worker of a pool of processes, is not ended while it writes a result."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        or _called_by_worker(sys._getframe(1)) is None
+    ):
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.signal(signal.SIGTERM, _end)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_end_when_told, args=(reading,), daemon=True).start()
+
+
+def _end(_: int, frame: FrameType | None) -> None:
+    if not _is_writing(frame):
+        os._exit(1)  # as the signal does that no one handles
+
+
+def _end_when_told(pipe: int) -> None:
+    """The same when it has written, or when the main thread is in compiled code, where no handler runs."""
+    while signal.SIGTERM not in os.read(pipe, 1):
+        pass
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    main = threading.main_thread().ident or 0
+    while _is_writing(sys._current_frames().get(main)) and time.monotonic() < deadline:
+        time.sleep(_PAUSE_SECONDS)
+    os._exit(1)
+
+
+def _is_writing(frame: FrameType | None) -> bool:
+    """Whether a worker is handing on a result: it calls its queue's `put`."""
+    called = _called_by_worker(frame)
+    return called is not None and called.f_code.co_name == "put"
+
+
+def _called_by_worker(frame: FrameType | None) -> FrameType | None:
+    """Frame of what the worker's loop calls; None if there is no such loop below."""
+    loops = [module.worker.__code__ for module in map(sys.modules.get, _POOLS) if hasattr(module, "worker")]
+    while frame is not None and (frame.f_back is None or frame.f_back.f_code not in loops):
+        frame = frame.f_back
+    return frame

@@ -136,3 +136,67 @@ def test_a_halt_reaches_whoever_waits_and_the_pool_goes_on(tmp_path, kind, way):
     assert float(words[1].split()[1]) < 10
     assert "Traceback" not in ran.stderr
     assert time.monotonic() - began < _SECONDS
+
+
+_WRITING = """
+import multiprocessing, os, signal, sys, time
+from pathlib import Path
+import numpy as np
+from reusable_holdout import ReusableHoldout
+
+folder = Path(sys.argv[1])
+
+
+class Slow:
+    def __reduce__(self):
+        (folder / "writing").touch()
+        time.sleep(1.0)
+        return str, ("written",)
+
+
+def write(guard):
+    return Slow()
+
+
+def work(guard):
+    (folder / "working").touch()
+    time.sleep(1_000)
+
+
+def begun(name):
+    while not (folder / name).exists():
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    labels = np.random.default_rng(0).integers(0, 2, 2_000)
+    guard = ReusableHoldout(None, labels, queries=5, tolerance=0.2, ledger=folder / "guard.db", witness=False)
+    pools = []
+    for task, name in ((write, "writing"), (work, "working")):
+        pools.append(pool := multiprocessing.get_context(sys.argv[2]).Pool(1))
+        (worker,) = pool._pool
+        result = pool.apply_async(task, (guard,))
+        begun(name)
+        os.kill(worker.pid, signal.SIGTERM)
+        if task is write:
+            print(result.get(10))
+        worker.join(10)
+        print(worker.exitcode, flush=True)
+    os.killpg(0, signal.SIGKILL)  # a pool whose worker was ended while it waited for work cannot be closed
+"""
+
+
+@pytest.mark.parametrize("kind", ["fork", "spawn"])
+def test_a_worker_that_is_ended_writes_its_result_to_the_end_and_does_nothing_more(tmp_path, kind):
+    """One that is ended with the lock of all writers leaves a pool that waits for it, for ever."""
+    script = tmp_path / "loop.py"
+    script.write_text(_WRITING)
+    ran = subprocess.run(
+        [sys.executable, str(script), str(tmp_path), kind],
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+        start_new_session=True,
+    )
+    assert ran.stdout.split() == ["written", "1", "1"], ran.stderr
