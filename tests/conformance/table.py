@@ -1,7 +1,7 @@
-"""The matrix as a page: ``PYTHONPATH=tests python -m conformance.table docs/loops-table.md``.
+"""The matrix in the docs: ``PYTHONPATH=tests python -m conformance.table docs/loops.md``.
 
 Runs every cell, a backend after the other, and writes how each loop ended, and the longest time from the last answer
-to the caller who was told of a halt.
+to the caller who was told of a halt, below the page's mark.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from conformance.cells import SITUATIONS, Cell
 from conformance.loops import BACKENDS, LOOPS
 
+_MARK = "<!-- written by tests/conformance/table.py -->"
 _ENDS = {"numbers": "numbers", "InputError": "refused", "Halted": "halted", "LedgerError": "ledger error"}
 
 
@@ -32,7 +33,7 @@ def main() -> None:
             check=True,
         )
         found += [Cell(**json.loads(line)) for line in ran.stdout.splitlines() if line.startswith("{")]
-    page.write_text(_page(found))
+    page.write_text(page.read_text().partition(_MARK)[0] + f"{_MARK}\n\n{_page(found)}")
 
 
 def _page(found: list[Cell]) -> str:
