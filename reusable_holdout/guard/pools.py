@@ -86,7 +86,8 @@ def _is_writing(frame: FrameType | None) -> bool:
 
 def _called_by_worker(frame: FrameType | None) -> FrameType | None:
     """Frame of what the worker's loop calls; None if there is no such loop below."""
-    loops = [module.worker.__code__ for module in map(sys.modules.get, _POOLS) if hasattr(module, "worker")]
+    workers = [getattr(module, "worker", None) for module in map(sys.modules.get, _POOLS)]
+    loops = [worker.__code__ for worker in workers if worker is not None]
     while frame is not None and (frame.f_back is None or frame.f_back.f_code not in loops):
         frame = frame.f_back
     return frame
