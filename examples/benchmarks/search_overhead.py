@@ -1,9 +1,9 @@
-"""What the guard adds to a grid search, as a ratio to the search's own time.
+"""What the guard adds to searches, as a ratio to their own time.
 
-One GridSearchCV of 200 cheap candidates, alone and inside GuardedSearchCV, in turn in one process and one thread;
-seconds are the processor's, because machines are busy with other things; medians over rounds. The guarded search fits
-each candidate once more, on all rows: these fits are shown apart from the guard's own work (the fingerprint of each
-model, its predictions for the holdout, the decisions and one durable commit for each batch). The goal is for these.
+A GridSearchCV of cheap candidates, alone and inside GuardedSearchCV, which fits each candidate once more, on all rows;
+the same asked about the five best by cross-validation; one with the guarded scorer, of the cheap models and of tiny
+ones; an Optuna study, alone and guarded. All in turn, in one process and one thread; seconds are the processor's,
+because machines are busy with other things; medians over rounds.
 
 Run with ``python examples/benchmarks/search_overhead.py``; ``--json`` for programs, ``--quick`` for a rough look.
 """
@@ -17,13 +17,15 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import optuna
+from reusable_holdout_optuna import GuardedStudy
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.model_selection import GridSearchCV, ParameterGrid, cross_val_score
 from threadpoolctl import threadpool_limits
 
 from reusable_holdout import ReusableHoldout
@@ -35,59 +37,101 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
 
-_TRAIN, _HOLDOUT, _COLUMNS = 2_000, 2_000, 20
-_GOAL = 0.10
+_TRAIN, _TINY, _HOLDOUT, _COLUMNS, _TINY_COLUMNS = 2_000, 500, 2_000, 20, 5
+_FEW = 5
+_PLAIN, _TINY_PLAIN, _STUDY = "search", "search of tiny models", "study"
+_OF = {  # what each is compared with, and the goal
+    "guarded search": (_PLAIN, 1.1),
+    f"guarded search, {_FEW} candidates asked about": (_PLAIN, 1.1),
+    "refits alone": (_PLAIN, None),
+    "search with guarded scorer": (_PLAIN, None),
+    "search of tiny models with guarded scorer": (_TINY_PLAIN, 1.5),
+    "guarded study": (_STUDY, 1.02),
+}
 
 
-class Times(NamedTuple):
-    """Processor seconds of one round."""
-
-    search: float  # GridSearchCV alone
-    refits: float  # the candidates once more, on all rows
-    guarded: float  # GuardedSearchCV over the same search
-    scored: float  # GridSearchCV with the guarded scorer in place of accuracy
-
-
-def data(rows: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def data(rows: int, columns: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """A linear signal in noise."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, _COLUMNS))
+    X = rng.normal(size=(rows, columns))
     return X, (X[:, :5].sum(axis=1) + 2.0 * rng.normal(size=rows) > 0).astype(np.int64)
 
 
-def once(folder: Path, candidates: int, turn: int) -> Times:
-    """Time all four, in turn."""
-    X, y = data(_TRAIN, 1)
-    grid = {"C": np.geomspace(1e-3, 1e3, candidates).tolist()}
-    model = LogisticRegression()
-    rooms = {"search": {"charges": 2, "choices": [candidates]}, "scorer": {"tolerance": 0.15}}
-    guards = [
-        ReusableHoldout(
-            *data(_HOLDOUT, 2),
-            queries=5 * candidates,
-            ledger=folder / f"{turn}{use}.db",
+class Round:
+    """One round: guards of its own, and the work that is timed."""
+
+    def __init__(self, folder: Path, candidates: int) -> None:
+        self.folder, self.candidates = folder, candidates
+        self.rows, self.tiny = data(_TRAIN, _COLUMNS, 1), data(_TINY, _TINY_COLUMNS, 1)
+        self.grid = {"C": np.geomspace(1e-3, 1e3, candidates).tolist()}
+
+    def guard(self, name: str, columns: int = _COLUMNS, **room: Any) -> ReusableHoldout:
+        """Guard that charges nothing here: what is timed is the usual way."""
+        return ReusableHoldout(
+            *data(_HOLDOUT, columns, 2),
+            queries=5 * self.candidates,
+            ledger=self.folder / f"{name}.db",
             witness=False,
+            vacuous=True,
             seed=0,
             **room,
         )
-        for use, room in rooms.items()
-    ]
 
-    def search(scoring: object = "accuracy") -> GridSearchCV:
-        return GridSearchCV(model, grid, cv=5, scoring=scoring, refit=False)
+    def search(self, scoring: object = "accuracy") -> GridSearchCV:
+        """Search that is cheap for each candidate."""
+        return GridSearchCV(LogisticRegression(), self.grid, cv=5, scoring=scoring, refit=False)
 
-    def refits() -> object:
-        return [clone(model).set_params(**one).fit(X, y) for one in ParameterGrid(grid)]
+    def study(self, guard: ReusableHoldout | None) -> None:
+        """Tune by cross-validation."""
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
 
-    times = Times(
-        search=_seconds(lambda: search().fit(X, y)),
-        refits=_seconds(refits),
-        guarded=_seconds(lambda: GuardedSearchCV(search(), guards[0]).fit(X, y)),
-        scored=_seconds(lambda: search(guarded_scorer(guards[1])).fit(X, y)),
-    )
-    for guard in guards:
-        guard.close()
-    return times
+        def objective(trial: optuna.Trial) -> float:
+            model = LogisticRegression(C=trial.suggest_float("C", 1e-3, 1e3, log=True))
+            return float(cross_val_score(model, *self.rows, cv=5).mean())
+
+        def fitted(trial: Any) -> LogisticRegression:
+            return LogisticRegression(**trial.params).fit(*self.rows)
+
+        if guard is None:
+            study.optimize(objective, n_trials=self.candidates)
+        else:
+            GuardedStudy(study, guard, fitted).optimize(objective, n_trials=self.candidates)
+
+    def times(self) -> dict[str, float]:
+        """Processor seconds of each."""
+        chosen: dict[str, Any] = {"charges": 2, "choices": [self.candidates]}
+        checked: dict[str, Any] = {"charges": 5, "threshold": 0.4, "noise_scale": 1e-3}
+        guards = [
+            self.guard("choose", **chosen),
+            self.guard("few", charges=2, choices=[_FEW]),
+            self.guard("scorer", **checked),
+            self.guard("tiny", _TINY_COLUMNS, **checked),
+            self.guard("study", **checked),
+        ]
+        every, few, scored, tiny, study = guards
+        work: dict[str, Callable[[], object]] = {
+            _PLAIN: lambda: self.search().fit(*self.rows),
+            "guarded search": lambda: GuardedSearchCV(self.search(), every).fit(*self.rows),
+            f"guarded search, {_FEW} candidates asked about": lambda: GuardedSearchCV(
+                self.search(), few, candidates=_FEW
+            ).fit(*self.rows),
+            "refits alone": lambda: [
+                clone(LogisticRegression()).set_params(**one).fit(*self.rows)
+                for one in ParameterGrid(self.grid)
+            ],
+            "search with guarded scorer": lambda: self.search(guarded_scorer(scored)).fit(*self.rows),
+            _TINY_PLAIN: lambda: self.search().fit(*self.tiny),
+            "search of tiny models with guarded scorer": lambda: self.search(guarded_scorer(tiny)).fit(
+                *self.tiny
+            ),
+            _STUDY: lambda: self.study(None),
+            "guarded study": lambda: self.study(study),
+        }
+        found = {name: _seconds(one) for name, one in work.items()}
+        for guard in guards:
+            guard.close()
+        return found
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -102,28 +146,26 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="20 candidates, one round")
     options = parser.parse_args()
-    candidates, rounds = (20, 1) if options.quick else (200, 2)
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, threadpool_limits(1):
-        runs = [once(Path(folder), candidates, turn) for turn in range(rounds)]
-    middle = Times(*(statistics.median(column) for column in zip(*runs, strict=True)))
-    own = statistics.median((run.guarded - run.search - run.refits) / run.search for run in runs)
+    candidates, rounds = (20, 1) if options.quick else (100, 5)
+    runs = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, threadpool_limits(1):
+            runs.append(Round(Path(folder), candidates).times())
+    seconds = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     ratios = {
-        "guard's own work / search": own,
-        "goal": _GOAL,
-        "refits / search": statistics.median(run.refits / run.search for run in runs),
-        "guarded search / search": statistics.median(run.guarded / run.search for run in runs),
-        "search with guarded scorer / search": statistics.median(run.scored / run.search for run in runs),
+        name: statistics.median(run[name] / run[plain] for run in runs) for name, (plain, _) in _OF.items()
     }
     if options.json:
-        print(json.dumps({"candidates": candidates, "seconds": middle._asdict(), "ratios": ratios}, indent=2))
+        print(json.dumps({"candidates": candidates, "seconds": seconds, "ratios": ratios}, indent=2))
         return
-    print(f"{candidates} candidates, {_TRAIN:,} training and {_HOLDOUT:,} holdout rows\n")
-    print("| what | processor s |\n|---|---|")
-    for name, seconds in middle._asdict().items():
-        print(f"| {name} | {seconds:.2f} |")
-    print("\n| ratio | |\n|---|---|")
-    for name, ratio in ratios.items():
-        print(f"| {name} | {ratio:.2f} |")
+    print(
+        f"{candidates} candidates, {_TRAIN:,} training and {_HOLDOUT:,} holdout rows; tiny: {_TINY:,} rows\n"
+    )
+    print("| what | processor s | ratio | goal |\n|---|---|---|---|")
+    for name, taken in seconds.items():
+        goal = _OF[name][1] if name in _OF else None
+        ratio = f"{ratios[name]:.2f}" if name in ratios else ""
+        print(f"| {name} | {taken:.2f} | {ratio} | {'' if goal is None else goal} |")
 
 
 if __name__ == "__main__":
