@@ -154,6 +154,7 @@ def _epoch(found: Findings, *, alone: bool) -> Iterator[str]:
 
 
 def _left(budget: Budget) -> list[str]:
+    more = "no more is told on request" if budget.halted else f"{budget.room:.2f} more can be told on request"
     cards = [
         ("charges left", f"{budget.charges_left:,} of {budget.charges:,}", "deviations that can be paid for"),
         (
@@ -161,7 +162,7 @@ def _left(budget: Budget) -> list[str]:
             f"{budget.queries - budget.asked:,} of {budget.queries:,}",
             f"{budget.asked:,} were asked",
         ),
-        ("told so far", f"{budget.nats:.2f} nats", f"{budget.room:.2f} more can be told on request"),
+        ("told so far", f"{budget.nats:.2f} nats", more),
         ("state", _STATES[budget.halted][0], _STATES[budget.halted][1]),
     ]
     return [
