@@ -5,7 +5,8 @@
     HoldoutError(Exception)
     ├── PlanError                  a wish no plan can meet; names the nearest one that can be met
     ├── InputError(ValueError)     predictions, priors or data that do not fit the question
-    │   └── OverlapError           rows of a holdout are among training rows, or were released before
+    │   ├── OverlapError           rows of a holdout are among training rows, or were released before
+    │   └── MissingExtraError      an ImportError, too: a library is missing that an extra brings
     ├── ModelError                 the analyst's model or metric failed on the holdout, or was trained on rows of it
     ├── BudgetError                more was asked than is left; nothing was charged
     ├── HandleError(PicklingError) this guard cannot leave its process
@@ -46,6 +47,7 @@ __all__ = [
     "LedgerError",
     "LedgerKeyError",
     "LedgerMismatchError",
+    "MissingExtraError",
     "ModelError",
     "NoWitnessWarning",
     "OverlapError",
@@ -102,6 +104,28 @@ class OverlapError(InputError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], self.rows, self.explained)
+
+
+class MissingExtraError(InputError, ImportError):
+    """A library that an extra brings cannot be imported; nothing was asked and nothing was charged.
+
+    Attributes
+    ----------
+    what : str
+        What needs it.
+    library : str
+    extra : str
+        Name of the extra.
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(
+            f'{what} needs {library}, which cannot be imported; run pip install "reusable-holdout[{extra}]"'
+        )
+        self.what, self.library, self.extra = what, library, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.library, self.extra)
 
 
 class ModelError(HoldoutError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.extras import of_extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,8 +121,6 @@ def save_picture(ax: Any, path: Path) -> None:
 
 def pyplot() -> Any:
     """Import matplotlib, or say how to get it."""
-    try:
+    with of_extra("plot", "a picture"):
         import matplotlib.pyplot as plt  # noqa: PLC0415 - optional, and slow to import
-    except ImportError:
-        raise InputError("pictures need matplotlib; pip install 'reusable-holdout[plot]'") from None
     return plt

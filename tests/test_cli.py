@@ -129,7 +129,7 @@ def test_a_missing_ledger_is_an_error_and_is_not_made(capsys, tmp_path):
 
 
 def test_help_has_an_example(capsys):
-    for command in ("demo", "plan", "history", "plot", "verify"):
+    for command in ("demo", "plan", "history", "plot", "report", "verify"):
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0, command

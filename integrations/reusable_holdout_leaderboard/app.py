@@ -8,6 +8,12 @@ import gc
 import logging
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.extras import of_extra
+
+with of_extra("leaderboard", "a leaderboard"):
+    import fastapi  # noqa: F401 - what follows needs it
+    import jinja2  # noqa: F401
+
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse

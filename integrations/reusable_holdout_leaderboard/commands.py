@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     import argparse
@@ -244,11 +244,9 @@ def _submit(board: OverHttp, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_extra() -> None:
-    missing = [name for name in _EXTRA if find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"a leaderboard needs {', '.join(missing)}; install them with: pip install 'reusable-holdout[leaderboard]'"
-        )
+    for name in _EXTRA:
+        if find_spec(name) is None:
+            raise MissingExtraError("a leaderboard", name, "leaderboard")
 
 
 def database_of(options: argparse.Namespace) -> str | None:

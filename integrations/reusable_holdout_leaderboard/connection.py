@@ -6,11 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-import httpx
-
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError
+from reusable_holdout.extras import of_extra
 from reusable_holdout_leaderboard.records import ClosedError, LimitError, StoreError
 from reusable_holdout_leaderboard.submissions import SubmissionError
+
+with of_extra("leaderboard", "a client of a leaderboard"):
+    import httpx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

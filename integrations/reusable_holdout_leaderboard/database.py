@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from reusable_holdout.ledger.engine import keep_durable
+from reusable_holdout.ledger.engine import driver_of, keep_durable
 from reusable_holdout.ledger.failures import reason
 from reusable_holdout.ledger.location import resolved, shown
 from reusable_holdout_leaderboard.records import StoreError
@@ -104,7 +104,8 @@ class Database:
 
 def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
     if not is_sqlite:
-        return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
+        with driver_of(url):
+            return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
     engine = sa.create_engine(
         url,
         pool_size=5,

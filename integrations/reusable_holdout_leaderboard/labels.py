@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerKeyError
+from reusable_holdout.extras import of_extra
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.release_gate.files import read_labels
 
@@ -65,8 +66,9 @@ def take_labels(path: Path, *, id_column: str | None, metric: Metric) -> Labels:
 @sealed
 def save_labels(path: Path, labels: Labels) -> None:
     """Write labels where only their owner can read them, all or nothing."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    with of_extra("leaderboard", "a competition's labels"):
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
 
     columns = {} if labels.ids is None else {"id": list(labels.ids)}
     table = pa.table({**columns, "label": labels.y})
@@ -91,7 +93,8 @@ def load_labels(path: Path) -> Labels:
     LedgerKeyError
         If it is missing, or others can read or change it.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    with of_extra("leaderboard", "a competition's labels"):
+        import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
         status = path.stat()

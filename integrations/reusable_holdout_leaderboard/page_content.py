@@ -6,10 +6,12 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reusable_holdout_leaderboard.charts import burn_down_of, decimals_of, scale_of
+from reusable_holdout.scales import decimals_of, scale_of
+from reusable_holdout_leaderboard.charts import burn_down_of
 
 if TYPE_CHECKING:
-    from reusable_holdout_leaderboard.charts import Bar, BurnDown, Scale
+    from reusable_holdout.scales import Bar, Scale
+    from reusable_holdout_leaderboard.charts import BurnDown
     from reusable_holdout_leaderboard.competition import Competition
     from reusable_holdout_leaderboard.expected import Expected
     from reusable_holdout_leaderboard.records import FinalStanding, RankPoint, Standing, Status, Team

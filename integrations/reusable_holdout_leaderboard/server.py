@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+from reusable_holdout.extras import of_extra
 from reusable_holdout_leaderboard.settings import ENVIRONMENT, Settings
 
 __all__ = ["serve"]
@@ -31,7 +32,8 @@ def serve(settings: Settings, *, host: str = "127.0.0.1", port: int = 8000, work
     workers : int
         Processes.
     """
-    import uvicorn  # noqa: PLC0415 - an extra, which commands for a running server do not need
+    with of_extra("leaderboard", "a leaderboard"):
+        import uvicorn  # noqa: PLC0415 - commands for a running server do not need it
 
     path = Path(settings.folder).absolute() / f"server-{secrets.token_hex(8)}.json"
     settings.with_changes(folder=Path(settings.folder).absolute()).save(path)

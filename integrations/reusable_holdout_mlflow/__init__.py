@@ -2,6 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.extras import of_extra
+
+with of_extra("mlflow", "reusable_holdout_mlflow"):
+    import mlflow  # noqa: F401 - what follows needs it
+
 from reusable_holdout_mlflow.autologging import autolog
 from reusable_holdout_mlflow.dataset import HoldoutDataset
 from reusable_holdout_mlflow.registered import register_holdout

@@ -1,5 +1,10 @@
 """An Optuna study whose best values are confirmed by a guarded holdout."""
 
+from reusable_holdout.extras import of_extra
+
+with of_extra("optuna", "reusable_holdout_optuna"):
+    import optuna  # noqa: F401 - what follows needs it
+
 from reusable_holdout_optuna.callback import GuardCallback
 from reusable_holdout_optuna.confirmation import guard_results
 from reusable_holdout_optuna.study import GuardedStudy

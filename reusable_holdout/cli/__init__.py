@@ -1,4 +1,4 @@
-"""The command line: ``reusable-holdout demo|plan|gate-init|gate|history|plot|verify|witness|registry``."""
+"""The command line: ``reusable-holdout demo|plan|gate-init|gate|history|plot|report|verify|witness|registry``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reusable_holdout.cli.command import PROGRAM
 from reusable_holdout.cli.demo import add_demo
 from reusable_holdout.cli.gates import add_gate, add_gate_init
-from reusable_holdout.cli.ledgers import add_history, add_plot, add_verify, add_witness
+from reusable_holdout.cli.ledgers import add_history, add_plot, add_report, add_verify, add_witness
 from reusable_holdout.cli.planning import add_plan
 from reusable_holdout.cli.registry import add_registry
 from reusable_holdout.errors import HoldoutError
@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     add_gate(commands)
     add_history(commands)
     add_plot(commands)
+    add_report(commands)
     add_verify(commands)
     add_witness(commands)
     add_registry(commands)

@@ -1,4 +1,4 @@
-"""``reusable-holdout history``, ``plot``, ``verify`` and ``witness``."""
+"""``reusable-holdout history``, ``plot``, ``report``, ``verify`` and ``witness``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.cli.command import add, tell
+from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["add_history", "add_plot", "add_verify", "add_witness"]
+__all__ = ["add_history", "add_plot", "add_report", "add_verify", "add_witness"]
 
 
 def add_history(commands: Any) -> None:
@@ -71,6 +72,40 @@ def _plot(options: argparse.Namespace) -> int:
     save_picture(axes, options.out)
     tell({"picture": str(options.out)} if options.json else f"wrote {options.out}", as_json=options.json)
     return 0
+
+
+def add_report(commands: Any) -> None:
+    """Add ``report``."""
+    parser = add(
+        commands,
+        "report",
+        _report,
+        "Write one HTML file about a ledger, for people: its verification, what is left of the budget, a picture and a "
+        "table of all answers, and what an interval means. The holdout and its key are not needed, nor any other "
+        "file. The exit status is 1 if the ledger is not sound.",
+        "report guard.db",
+    )
+    parser.add_argument("ledger", help="SQLite file or URL")
+    parser.add_argument("--output", type=Path, default=Path("guard.html"), help="default guard.html")
+
+
+def _report(options: argparse.Namespace) -> int:
+    from reusable_holdout.report import report_page
+
+    page, verified = report_page(options.ledger)
+    try:
+        options.output.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"a report must be writable at {options.output}; it is not ({error.strerror}); name another file"
+        ) from None
+    tell(
+        {"report": str(options.output), "sound": verified.sound}
+        if options.json
+        else f"wrote {options.output}",
+        as_json=options.json,
+    )
+    return 0 if verified.sound else 1
 
 
 def add_verify(commands: Any) -> None:

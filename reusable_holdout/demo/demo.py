@@ -11,7 +11,7 @@ import numpy as np
 from reusable_holdout.datasets import load_adult
 from reusable_holdout.demo.picture import draw
 from reusable_holdout.demo.search import Part, guarded_search, plain_search, propose
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, MissingExtraError
 from reusable_holdout.guard import ReusableHoldout, verify
 from reusable_holdout.registry import registry_of_its_own
 
@@ -34,7 +34,10 @@ _TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo found; every number was measured in this run."""
+    """What the demo found; every number was measured in this run.
+
+    Where a picture could not be drawn, `not_drawn` says why.
+    """
 
     rows: dict[str, int]
     queries: int
@@ -53,6 +56,7 @@ class DemoResult:
     asked: int
     ledger_sound: bool
     files: dict[str, str]
+    not_drawn: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON can write it."""
@@ -84,6 +88,7 @@ class DemoResult:
             f"both intervals {'hold' if inside else 'DO NOT HOLD'} the fresh score; ledger "
             f"{'sound' if self.ledger_sound else 'NOT SOUND'} when verified\n\n"
             + "\n".join(f"{name:<8} {path}" for name, path in self.files.items())
+            + (f"\npicture  none: {self.not_drawn}" if self.not_drawn else "")
         )
 
 
@@ -114,7 +119,7 @@ def run_demo(
     Raises
     ------
     InputError
-        If the folder cannot be used, or matplotlib is missing.
+        If the folder cannot be used.
     """
     from tqdm import tqdm  # noqa: PLC0415
 
@@ -141,8 +146,11 @@ def run_demo(
             )
             final = guard.final_predictions(predictions, name="final")
             history = guard.history()
-    picture = folder / "demo.png"
-    draw(plain, guarded, history, queries=_QUERIES, path=picture)
+    picture, not_drawn = folder / "demo.png", ""
+    try:
+        draw(plain, guarded, history, queries=_QUERIES, path=picture)
+    except MissingExtraError as missing:
+        not_drawn = str(missing)
     return _result(
         plain,
         guarded,
@@ -152,7 +160,8 @@ def run_demo(
         budget=guard.plan.charges,
         halted=None if halt is None else halt.reason,
         sound=verify(ledger).sound,
-        files={"ledger": str(ledger), "picture": str(picture)},
+        files={"ledger": str(ledger)} | ({} if not_drawn else {"picture": str(picture)}),
+        not_drawn=not_drawn,
     )
 
 
@@ -167,6 +176,7 @@ def _result(
     halted: str | None,
     sound: bool,
     files: dict[str, str],
+    not_drawn: str,
 ) -> DemoResult:
     best = guarded[-1].answer
     if best is None:
@@ -189,6 +199,7 @@ def _result(
         asked=int(history["asked"].iloc[-1]),
         ledger_sound=sound,
         files=files,
+        not_drawn=not_drawn,
     )
 
 

@@ -105,6 +105,11 @@ class Answer(NamedTuple):
             f"query {self.query}, {self.charges_left} charges left)"
         )
 
+    def _repr_html_(self) -> str:
+        from reusable_holdout.guard.shown import answer_table  # noqa: PLC0415 - for notebooks
+
+        return answer_table(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -124,3 +129,8 @@ class Choice:
     index: int
     answer: Answer
     others: float
+
+    def _repr_html_(self) -> str:
+        from reusable_holdout.guard.shown import choice_table  # noqa: PLC0415 - for notebooks
+
+        return choice_table(self)

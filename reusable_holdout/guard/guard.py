@@ -339,9 +339,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
         self.close()
 
     def __repr__(self) -> str:
-        every = self._holdout.rows.every
-        units = f"{every.counted_rows:,} rows" if every.groups is None else f"{len(every.groups):,} groups"
-        about = f"{self.metric.name}, {units}"
+        about = f"{self.metric.name}, {self._units}"
         try:
             state = self._state()
         except HoldoutError:

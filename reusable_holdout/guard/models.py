@@ -188,6 +188,10 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
         If it is a class, or neither fitted nor fit to be.
     """
     _check_object(model)
+    if not hasattr(
+        model, "__sklearn_tags__"
+    ):  # not an estimator: whatever has predict() is taken to be ready
+        return model
     from sklearn.base import clone  # noqa: PLC0415 - importing the library does not load scikit-learn
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415
     from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
@@ -201,7 +205,7 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
                 f"got an unfitted {type(model).__name__}; call its fit; nothing was asked"
             ) from None
         return clone(model).fit(X_train, y_train)
-    except (TypeError, AttributeError):  # not an estimator: whatever has predict() is taken to be ready
+    except (TypeError, AttributeError):  # a part of one
         return model
     return model
 

@@ -137,6 +137,17 @@ class Record:
 
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
 
+    def _repr_html_(self) -> str:
+        from reusable_holdout.guard.shown import guard_table  # noqa: PLC0415 - for notebooks
+
+        return guard_table(self)
+
+    @property
+    def _units(self) -> str:
+        """How many rows count, or groups."""
+        every = self._holdout.rows.every
+        return f"{every.counted_rows:,} rows" if every.groups is None else f"{len(every.groups):,} groups"
+
     def _own_history(self) -> pd.DataFrame:
         """What was released of this metric."""
         history = self.history()

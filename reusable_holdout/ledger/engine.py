@@ -8,7 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-__all__ = ["engine_of", "keep_durable"]
+from reusable_holdout.extras import of_extra
+
+__all__ = ["driver_of", "engine_of", "keep_durable"]
 
 _BUSY_SECONDS = 60
 
@@ -17,7 +19,10 @@ def engine_of(url: str, *, is_sqlite: bool) -> sa.Engine:
     """Engine without a pool: a ledger keeps one connection, and must know of every one that a fork would share."""
     if not is_sqlite:  # "format": the hot path binds by position, and every server's driver can
         # a connection that was lost is not reset: that would log the driver's words
-        engine = sa.create_engine(url, poolclass=sa.NullPool, paramstyle="format", pool_reset_on_return=None)
+        with driver_of(url):
+            engine = sa.create_engine(
+                url, poolclass=sa.NullPool, paramstyle="format", pool_reset_on_return=None
+            )
         if engine.dialect.name == "postgresql":
             sa.event.listen(engine, "connect", _settle)
         return engine
@@ -28,6 +33,12 @@ def engine_of(url: str, *, is_sqlite: bool) -> sa.Engine:
     )
     keep_durable(engine)
     return engine
+
+
+def driver_of(url: str) -> contextlib.AbstractContextManager[None]:
+    """Say which extra has the driver, where an engine is made in the block and has none."""
+    driver: str = sa.make_url(url).get_dialect().driver
+    return of_extra("postgresql", "PostgreSQL") if driver == "psycopg" else contextlib.nullcontext()
 
 
 def keep_durable(engine: sa.Engine, *more: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
-from reusable_holdout.errors import LedgerError
+from reusable_holdout.errors import LedgerError, MissingExtraError
 from reusable_holdout.ledger import forks
 from reusable_holdout.ledger.engine import engine_of
 from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rotated
@@ -76,7 +76,7 @@ class SqlLedger:
         except BaseException as error:
             self.drop()
             problem = reason(error) or (type(error).__name__ if isinstance(error, ImportError) else "")
-            if not problem:
+            if not problem or isinstance(error, MissingExtraError):
                 raise
         finally:
             self._release()

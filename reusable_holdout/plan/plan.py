@@ -10,7 +10,7 @@ from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.privacy import Privacy
-from reusable_holdout.plan.report import report
+from reusable_holdout.plan.report import promise_table, report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.stated import arguments_of, stated_of
@@ -387,6 +387,9 @@ class Plan(Vacuity, Outlook, Privacy):
 
     def __str__(self) -> str:
         return report(self)
+
+    def _repr_html_(self) -> str:
+        return promise_table(self)
 
 
 def _divided(value: float | None, span: float) -> float | None:

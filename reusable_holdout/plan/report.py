@@ -5,24 +5,34 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from reusable_holdout.markup import facts_table
 from reusable_holdout.validity import LADDERS, majority_attack_gain
 
 if TYPE_CHECKING:
     from reusable_holdout.plan.plan import Plan
 
-__all__ = ["report"]
+__all__ = ["promise_table", "report"]
 
 
 def report(plan: Plan) -> str:
     """What holds, by which theorem, and what the same rows would give otherwise."""
     sections = [_promise(plan), _means(plan), _privacy(plan), _otherwise(plan)]
-    title = f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
+    title = _title(plan)
     lines = [title, "=" * len(title)]
     for heading, rows in sections:
         lines += ["", heading]
         width = max(len(name) for name, _ in rows)
         lines += [f"  {name:<{width}}  {value}" for name, value in rows]
     return "\n".join(lines)
+
+
+def promise_table(plan: Plan) -> str:
+    """What holds, as a short table for notebooks."""
+    return facts_table(_title(plan), [*_promise(plan)[1], _privacy(plan)[1][0]])
+
+
+def _title(plan: Plan) -> str:
+    return f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
 
 
 def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, MissingExtraError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.queries.ids import doubled, few, places_in, unmatched
 
@@ -167,7 +167,7 @@ def _frame(path: Path, id_column: str | None, what: str, *, quoted: bool) -> pd.
     try:
         return readers[path.suffix.lower() in _PARQUET]()
     except ImportError:
-        problem = "reading it needs pyarrow; install pyarrow, or write CSV"
+        raise MissingExtraError(f"{path} as Parquet, and not CSV,", "pyarrow", "large") from None
     except Exception as error:  # whatever a reader raises: its words may quote the file
         problem, words = "it cannot be read so", f" ({type(error).__name__}: {error})" if quoted else ""
     raise InputError(f"{what} must be a CSV file with a header, or Parquet; got {path}, {problem}{words}")

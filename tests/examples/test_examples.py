@@ -17,6 +17,12 @@ def test_quickstart(tmp_path):
     assert "problems=[]" in text
 
 
+@pytest.mark.long("examples/ledger_report.py", "reusable_holdout")
+def test_ledger_report(tmp_path):
+    assert run("ledger_report.py", folder=tmp_path) == "wrote guard.html\n"
+    assert "model 41" in (tmp_path / "guard.html").read_text()
+
+
 @pytest.mark.long(
     "examples/cross_validation_loop.py", "integrations/reusable_holdout_sklearn", "reusable_holdout"
 )

@@ -28,6 +28,7 @@ from reusable_holdout.queries.pieces import CodedLabels
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
+pa = pytest.importorskip("pyarrow")
 da = pytest.importorskip("dask.array")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -495,7 +496,7 @@ def test_files_must_be_there_and_readable(tmp_path):
 
 
 def test_files_must_hold_rows(tmp_path, frame):
-    frame[:0].to_parquet(tmp_path / "a.parquet")
+    pq.write_table(pa.Table.from_pandas(frame)[:0], tmp_path / "a.parquet")
     refused("hold none", tmp_path)
     frame[:50].to_parquet(tmp_path / "b.parquet")
     assert ParquetRows(tmp_path).shape == (50, 5)

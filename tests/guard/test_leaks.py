@@ -29,6 +29,7 @@ from reusable_holdout import (
     verify,
 )
 from reusable_holdout.guard.kinds import State
+from reusable_holdout.report import report_page
 
 ROWS = 1_999  # a prime: exact scores have digits that nothing else has
 GRID = 1 << 32
@@ -277,8 +278,16 @@ def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
     inside += [part for part in vars(guard._holdout.bound).values() if part is not guard._holdout.y]
     for one in [*outcomes, *inside]:
         told = [repr(one), str(one), f"{one}", pprint.pformat(one)]
+        told += [one._repr_html_()] if hasattr(one, "_repr_html_") else []
         told += [repr(vars(one))] if isinstance(one, ReusableHoldout | BaseException) else []
         assert secrets.found_in(*told) == [], type(one)
+
+
+def test_nothing_private_is_in_a_report(guard, secrets, labels, asked):
+    exercise(guard, labels, asked)
+    page, verified = report_page(guard.ledger)
+    assert verified.sound
+    assert secrets.found_in(page) == []
 
 
 def test_nothing_private_is_in_any_pickle(guard, secrets, labels, asked):

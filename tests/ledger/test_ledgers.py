@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from cases import for_each
 from children import Child
 from contracts.ledger_contract import LedgerContract, append, make_row
@@ -127,6 +128,10 @@ class TestSqlLedger(LedgerContract):
 
     @pytest.mark.parametrize("name", ["a b.db", "a?mode=ro.db", "a%20b.db", "a#b.db", "ü:@.db"])
     def test_a_file_of_any_name_is_found_again_by_its_url(self, tmp_path, name):
+        if "?" in name and "?" in sa.URL.create("sqlite", database=name).render_as_string():  # before 2.1
+            with pytest.raises(LedgerError, match="question mark"):
+                SqlLedger(tmp_path / name)
+            return
         ledger = SqlLedger(tmp_path / name)
         ledger.create("{}")
         again = SqlLedger(ledger.url, must_exist=True)

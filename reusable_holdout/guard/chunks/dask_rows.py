@@ -99,9 +99,12 @@ class DaskPart:
 
 def _lengths(collection: Any, parts: Sequence[Any]) -> list[int]:
     """Rows of each part; where Dask does not know, they are counted."""
-    known = None if hasattr(collection, "columns") else collection.chunks[0]
+    frame = hasattr(collection, "columns")
+    known = None if frame else collection.chunks[0]
     if known is not None and not any(map(math.isnan, known)):
         return list(known)
     import dask  # noqa: PLC0415 - optional, and here already
 
-    return list(dask.compute(*[dask.delayed(len)(part) for part in parts]))
+    # Dask 2025 at times took the length of the list around a delayed frame
+    counts = [part.shape[0] if frame else dask.delayed(len)(part) for part in parts]
+    return [int(count) for count in dask.compute(*counts)]

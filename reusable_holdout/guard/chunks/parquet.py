@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.extras import of_extra
 from reusable_holdout.guard.chunks.rows import ChunkedRows
 
 if TYPE_CHECKING:
@@ -157,15 +158,9 @@ class _File:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read the footer, and no rows unless it does not say whether integers are missing."""
-        try:
+        with of_extra("large", "a Parquet file"):
             import pyarrow as pa  # noqa: PLC0415 - optional
             import pyarrow.parquet as pq  # noqa: PLC0415
-        except ImportError:
-            pa = pq = None
-        if pq is None:
-            raise InputError(
-                'Parquet files need pyarrow, which is not installed; run pip install "reusable-holdout[large]"'
-            )
         stamp = _stamp(path)
         try:
             file = pq.ParquetFile(path)

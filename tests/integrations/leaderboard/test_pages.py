@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard import Competition, Rules
-from reusable_holdout_leaderboard.charts import burn_down_of, decimals_of, scale_of
+from reusable_holdout_leaderboard.charts import burn_down_of
 from reusable_holdout_leaderboard.settings import Settings
+
+from reusable_holdout.scales import decimals_of, scale_of
 
 TO = "\N{EN DASH}"
 PAGES = ("", "/rules", "/team", "/login")

@@ -29,9 +29,9 @@ def trees(model=None, **settings):
 class Counting(DecisionTreeClassifier):
     fits = 0
 
-    def fit(self, X, y, **settings):
+    def fit(self, X, y, sample_weight=None, check_input=True):
         type(self).fits += 1
-        return super().fit(X, y, **settings)
+        return super().fit(X, y, sample_weight, check_input)
 
 
 def fits_of(search, train, error):
@@ -196,10 +196,10 @@ class FailsOnTheHoldout(DecisionTreeClassifier):
         super().__init__(max_depth=max_depth, random_state=random_state)
         self.until = until
 
-    def predict(self, X):
+    def predict(self, X, check_input=True):
         if len(X) == 4_000 and self.max_depth <= self.until:
             raise ValueError("private words")
-        return super().predict(X)
+        return super().predict(X, check_input)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -227,10 +227,10 @@ def test_if_all_fail_that_is_said_and_priced(make_guard, train):
 
 
 class FailsToFit(DecisionTreeClassifier):
-    def fit(self, X, y, **settings):
+    def fit(self, X, y, sample_weight=None, check_input=True):
         if self.max_depth == 3:
             raise ValueError("no")
-        return super().fit(X, y, **settings)
+        return super().fit(X, y, sample_weight, check_input)
 
 
 def test_a_candidate_without_a_score_is_not_asked_about(make_guard, train):

@@ -1,0 +1,29 @@
+"""HTML for notebooks and reports: whatever is text is escaped."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["facts_table"]
+
+
+def facts_table(caption: str, facts: Iterable[tuple[str, str]]) -> str:
+    """Table of named facts.
+
+    Examples
+    --------
+    >>> print(facts_table("guard", [("metric", "<accuracy>")]))
+    <table><caption>guard</caption><tbody>
+    <tr><th scope="row" style="text-align:left">metric</th><td style="text-align:left">&lt;accuracy&gt;</td></tr>
+    </tbody></table>
+    """
+    left = 'style="text-align:left"'
+    lines = [
+        f'<tr><th scope="row" {left}>{escape(name)}</th><td {left}>{escape(value)}</td></tr>'
+        for name, value in facts
+    ]
+    return "\n".join([f"<table><caption>{escape(caption)}</caption><tbody>", *lines, "</tbody></table>"])

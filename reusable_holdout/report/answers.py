@@ -1,0 +1,90 @@
+"""Table of answers."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.guard.views import VIEW
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reusable_holdout.report.findings import Findings
+
+__all__ = ["answers_table"]
+
+_MOST_ROWS = 2_000  # a page of more is slow to open
+_HEADS = (
+    ("query", "number"),
+    ("name", ""),
+    ("metric", ""),
+    ("asked by", ""),
+    ("prior", "number"),
+    ("answer", "number"),
+    ("interval", "number"),
+    ("told", ""),
+    ("nats", "number"),
+    ("charges left", "number"),
+    ("when (UTC)", ""),
+)
+
+
+def answers_table(found: Findings) -> str:
+    """Answers in order; of very many all that were charged or asked for, and the last ones."""
+    shown = _shown(found.history)
+    left_out = len(found.history) - len(shown)
+    heads = "".join(f'<th scope="col" class="{kind}">{head}</th>' for head, kind in _HEADS)
+    about = f"{len(found.history):,} answers in the order they were released"
+    if left_out:
+        about += f"; {left_out:,} that agreed are left out, and stand in the ledger's history"
+    return "\n".join(
+        [
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{about}"><table>',
+            f"<thead><tr>{heads}</tr></thead><tbody>",
+            *map(_line, shown.itertuples()),
+            "</tbody></table></div>",
+            f'<p class="soft">{about}.</p>',
+        ]
+    )
+
+
+def _shown(history: pd.DataFrame) -> pd.DataFrame:
+    if len(history) <= _MOST_ROWS:
+        return history
+    told = history["charged"] | (history["told"] != "agreed")
+    told.iloc[-_MOST_ROWS // 2 :] = True
+    return history[told].iloc[-_MOST_ROWS:]
+
+
+def _line(row: Any) -> str:
+    numbers = ["", "", ""]
+    told = row.told
+    if row.kind == VIEW:
+        told = "opened"
+    elif row.failed:
+        numbers, told = [_number(row.prior, row), "", ""], "failed on the holdout"
+    else:
+        interval = f"{_number(row.low, row)} to {_number(row.high, row)}"
+        numbers = [_number(row.prior, row), _number(row.value, row), interval]
+    told += ", charged" * row.charged
+    cells = [
+        f"{row.query:,}",
+        row.name,
+        row.metric,
+        row.kind,
+        *numbers,
+        told,
+        f"{row.nats:.2f}",
+        f"{row.charges_left:,}",
+        f"{row.asked_at:%Y-%m-%d %H:%M:%S}",
+    ]
+    classes = [kind or ("name" if head in {"name", "metric"} else "") for head, kind in _HEADS]
+    inside = "".join(
+        f'<td class="{kind}">{escape(cell)}</td>' for kind, cell in zip(classes, cells, strict=True)
+    )
+    return f"<tr{' class=charged' * row.charged}>{inside}</tr>"
+
+
+def _number(value: float, row: Any) -> str:
+    return f"{value:.{row.decimals}f}"

@@ -1,0 +1,133 @@
+"""What a report tells of each epoch of a ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.epochs import read_epochs
+from reusable_holdout.guard.kinds import POLICIES, State
+from reusable_holdout.guard.released import failed, history_frame
+from reusable_holdout.guard.views import VIEW, View
+from reusable_holdout.plan import Plan
+from reusable_holdout.scales import decimals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.guard.verification import Verification
+    from reusable_holdout.ledger import Row
+
+__all__ = ["Budget", "Findings", "Span", "findings_of"]
+
+
+class Budget(NamedTuple):
+    """What is left of an epoch's budget.
+
+    Attributes
+    ----------
+    charges_left, charges : int
+    asked, queries : int
+        Declared queries that answers took, and all of them.
+    nats, room : float
+        What all outcomes cost, and how much more can be told on request before a promise of the plan would break.
+    halted : str
+        "charges", "queries" or "final"; empty while it answers.
+    """
+
+    charges_left: int
+    charges: int
+    asked: int
+    queries: int
+    nats: float
+    room: float
+    halted: str
+
+
+class Span(NamedTuple):
+    """Range of a metric."""
+
+    low: float
+    high: float
+
+
+class Findings(NamedTuple):
+    """One epoch.
+
+    Attributes
+    ----------
+    number : int
+    plan : Plan
+    metrics : list of str
+        Name of the metric of each view, in order.
+    spans : list of Span
+        Likewise.
+    units : str
+        What the plan counts: "rows" or "groups".
+    budget : Budget
+    history : pandas.DataFrame
+        As :meth:`ReusableHoldout.history`, with `failed` and `decimals` beside.
+    another_budget : bool
+    """
+
+    number: int
+    plan: Plan
+    metrics: list[str]
+    spans: list[Span]
+    units: str
+    budget: Budget
+    history: pd.DataFrame
+    another_budget: bool
+
+
+def findings_of(ledger: str, verified: Verification) -> list[Findings]:
+    """Every epoch of a sound ledger, as far as it was verified."""
+    found, rest = [], verified.queries
+    for number, epoch in enumerate(read_epochs(ledger, None)[0], start=1):
+        rows = epoch.rows[:rest]  # more may have been asked meanwhile
+        rest -= len(rows)
+        found.append(_epoch(number, Configuration.parse(epoch.text), rows))
+    return found
+
+
+def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Findings:
+    views = [configuration.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
+    plan = Plan.kept(configuration.plan)
+    budget = _budget(plan, configuration.kinds(), rows)
+    most = min(plan.charges, plan.queries)
+    metric = configuration.metric["name"]
+    history = history_frame(rows, lambda made: max(0, most - made), metric)
+    history["failed"] = [failed(row) for row in rows]
+    plans = [plan if view.plan is None else Plan.kept(view.plan) for view in views]
+    spans = [Span(one.lower, one.upper) for one in plans]
+    history["decimals"] = [decimals_of(plans[row.view].span) for row in rows]
+    return Findings(
+        number,
+        plan,
+        [metric, *(row.name for row in rows if row.kind == VIEW)],
+        spans,
+        "groups" if "groups" in configuration.metric else "rows",
+        budget,
+        history,
+        configuration.another_budget,
+    )
+
+
+def _budget(plan: Plan, kinds: dict[str, Kind], rows: Sequence[Row]) -> Budget:
+    state = State()
+    if rows:
+        last = rows[-1]
+        state = State(last.query, last.asked, last.charges, last.spent_nats, last.kind == "final")
+    policy = kinds[POLICIES[plan.policy].name]
+    return Budget(
+        max(0, min(plan.charges, plan.queries) - state.charges),
+        plan.charges,
+        state.asked,
+        plan.queries,
+        state.nats,
+        max(0.0, kinds["reveal"].certificate.room(charges=state.charges, nats=state.nats)),
+        policy.halt_reason(state) or "",
+    )

@@ -1,0 +1,207 @@
+"""The page: what the guard is, what is left, what it released, and what that means."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.guard import verify
+from reusable_holdout.guard.views import VIEW
+from reusable_holdout.report.answers import answers_table
+from reusable_holdout.report.findings import findings_of
+from reusable_holdout.report.picture import picture_of
+from reusable_holdout.report.style import STYLE
+from reusable_holdout.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reusable_holdout.guard import Verification
+    from reusable_holdout.report.findings import Budget, Findings
+    from reusable_holdout.validity import Policy
+
+__all__ = ["report_page"]
+
+_STATES = {
+    "": ("open", "it answers"),
+    "charges": ("halted", "the charges are spent; it answers no more than a final"),
+    "queries": ("halted", "the declared queries are asked; it answers no more than a final"),
+    "final": ("closed", "a final was given; nothing new is answered"),
+}
+_POLICIES: dict[Policy, str] = {
+    "thresholdout": "An answer repeats the analyst's own prior as long as the holdout agrees with it; where it does "
+    "not, the answer corrects the prior, and a charge is paid from a finite budget.",
+    "guess-and-check": "An answer repeats the analyst's own guess as long as the holdout is within the tolerance she "
+    "names; where it is not, the answer corrects the guess, and a charge is paid from a finite budget.",
+    "ladder": "An answer repeats the best score so far, until one improves on it by the threshold: that is told, and "
+    "a charge is paid from a finite budget.",
+    "parameter-free-ladder": "An answer repeats the best score so far, until one improves on it: that is told, and a "
+    "charge is paid from a finite budget.",
+    "gate": "It says whether a model reaches a bar that was named, and nothing else; each yes is a charge, paid from a "
+    "finite budget.",
+}
+_LEGEND = {
+    "certified interval": '<line class="interval" x1="10" x2="10" y1="3" y2="17"/>',
+    "prior, the analyst's own estimate": '<circle class="prior" cx="10" cy="10" r="5"/>',
+    "answer": '<circle class="answer" cx="10" cy="10" r="5"/>',
+    "charged": '<circle class="charge" cx="10" cy="10" r="8"/>',
+}
+
+
+def report_page(ledger: str | Path) -> tuple[str, Verification]:
+    """Write of a ledger what anyone may read, from what was released alone: no holdout and no key is needed.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        SQLite file or URL.
+
+    Returns
+    -------
+    str
+        HTML that needs no other file. Of a ledger that is not sound it tells what is wrong, and no answer.
+    Verification
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, or it cannot be read.
+    """
+    verified = verify(ledger)
+    title = f"Guarded holdout {_place(ledger)}"
+    found = findings_of(str(ledger), verified) if verified.sound else []
+    body = [f"<h1>{escape(title)}</h1>", *_verdict(verified)]
+    if found:
+        body += _promise(found[-1])
+    for epoch in reversed(found):
+        body += _epoch(epoch, alone=len(found) == 1)
+    if found:
+        body += _meaning(found[-1])
+    body.append(f'<p class="soft">Written by reusable-holdout {__version__}.</p>')
+    return "\n".join([*_head(title), *body, "</body>", "</html>", ""]), verified
+
+
+def _place(ledger: str | Path) -> str:
+    """Name of the ledger, without folders and passwords."""
+    from reusable_holdout.ledger.location import resolved, shown  # noqa: PLC0415 - loads SQLAlchemy
+
+    url, path = resolved(ledger)
+    return shown(url) if path is None else path.name
+
+
+def _head(title: str) -> list[str]:
+    return [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">""",
+        f"<title>{escape(title)}</title>",
+        f"<style>{STYLE}</style>",
+        "</head>",
+        "<body>",
+    ]
+
+
+def _verdict(verified: Verification) -> Iterator[str]:
+    if verified.sound:
+        seen = ", and its witness has seen no more than is here" * verified.witnessed
+        yield (
+            '<div class="verdict"><strong>The ledger is sound.</strong> Its hash chain, budget, thresholds and '
+            f"intervals were recomputed: {verified.queries:,} answers, {verified.charges:,} charged{seen}.<br>"
+        )
+    else:
+        problems = "".join(f"<li>{escape(problem)}</li>" for problem in verified.problems)
+        yield (
+            '<div class="verdict wrong" role="alert"><strong>The ledger is not sound.</strong> Its answers are not '
+            f"shown, for they may not be what the guard released.<ul>{problems}</ul>"
+        )
+    yield (
+        f'<span class="soft">Head <code>{escape(verified.head)}</code>: noted elsewhere, it lets a later '
+        "verification find rows that were cut off.</span>"
+    )
+    if verified.another_budget:
+        yield "<br><strong>Its rows had another budget besides: nothing is promised of both together.</strong>"
+    yield "</div>"
+
+
+def _promise(found: Findings) -> list[str]:
+    plan = found.plan
+    return [
+        f"<p>A guard holds back {plan.rows:,} {found.units} of a holdout and answers how good models are by "
+        f"<strong>{escape(found.metrics[0])}</strong>. {_POLICIES[plan.policy]}</p>",
+        f"<p>With probability {plan.confidence:.4g}, the intervals of <em>all</em> its answers together contain the "
+        f"population values, however the questions were chosen. Up to an estimate of {plan.estimate:g}, an agreed "
+        f"answer is within {plan.tolerance:g} of the population value.</p>",
+    ]
+
+
+def _epoch(found: Findings, *, alone: bool) -> Iterator[str]:
+    heading = "" if alone else f" of epoch {found.number}"
+    yield f"<h2>Budget{heading}</h2>"
+    if found.another_budget and not alone:
+        yield "<p><strong>The rows of this epoch had another budget besides.</strong></p>"
+    yield from _left(found.budget)
+    yield f"<details><summary>The plan</summary><pre>{escape(str(found.plan))}</pre></details>"
+    yield f"<h2>Answers{heading}</h2>"
+    if not len(found.history):
+        yield "<p>Nothing was asked yet.</p>"
+        return
+    yield from _pictures(found)
+    yield answers_table(found)
+
+
+def _left(budget: Budget) -> list[str]:
+    more = "no more is told on request" if budget.halted else f"{budget.room:.2f} more can be told on request"
+    cards = [
+        ("charges left", f"{budget.charges_left:,} of {budget.charges:,}", "deviations that can be paid for"),
+        (
+            "queries left",
+            f"{budget.queries - budget.asked:,} of {budget.queries:,}",
+            f"{budget.asked:,} were asked",
+        ),
+        ("told so far", f"{budget.nats:.2f} nats", more),
+        ("state", _STATES[budget.halted][0], _STATES[budget.halted][1]),
+    ]
+    return [
+        "<dl>",
+        *(
+            f"<div><dt>{name}</dt><dd>{value}<small>{about}</small></dd></div>"
+            for name, value, about in cards
+        ),
+        "</dl>",
+    ]
+
+
+def _pictures(found: Findings) -> Iterator[str]:
+    """One for each view that released scores, and one for its comparisons."""
+    answers = found.history[(found.history["kind"] != VIEW) & ~found.history["failed"]]
+    legend = "".join(
+        f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark}</svg>{words}</li>'
+        for words, mark in _LEGEND.items()
+    )
+    if len(answers):
+        yield f'<ul class="legend">{legend}</ul>'
+    parts: Any = answers.groupby(["view", "paired"])
+    for (view, paired), part in parts:
+        metric, span = found.metrics[view], found.spans[view]
+        name = f"differences of two models, {metric}" if paired else metric
+        lower, upper = (span.low - span.high, span.high - span.low) if paired else span
+        yield f"<h3>{escape(name)}</h3>"
+        yield picture_of(part, name=name, lower=lower, upper=upper)
+
+
+def _meaning(found: Findings) -> list[str]:
+    return [
+        "<h2>What an interval means</h2>",
+        f"<p>With probability {found.plan.confidence:.4g} every interval on this page contains the value its model "
+        "has in the population, all at once, also of the questions that were chosen in the light of earlier answers. "
+        "This holds if the holdout's rows are independent draws from the population and none of them was used in "
+        "training.</p>",
+        "<p>It does not say that an answer is the holdout's own value: an agreed one is the analyst's prior, and its "
+        "interval says how far it can be from the truth. It says nothing of a population that has changed since the "
+        "rows were drawn. An interval of a ladder's submission that is no new best is open to the worse side, one of "
+        "what a gate accepted to the better side. Intervals of comparisons are of differences between two models.</p>",
+    ]

@@ -1,0 +1,125 @@
+"""Picture of answers as inline SVG: no library draws it, and the page's style gives it light and dark colours."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.scales import scale_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reusable_holdout.scales import Scale
+
+__all__ = ["picture_of"]
+
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 250, 62, 14, 12, 34
+_MOST_BARS = 300  # beyond, intervals are drawn as a band, and points have no text of their own
+_POINT = {"prior": 3, "answer": 3.4, "charge": 7}
+
+
+def picture_of(answers: pd.DataFrame, *, name: str, lower: float, upper: float) -> str:
+    """Draw priors against answers, with intervals and charges.
+
+    Parameters
+    ----------
+    answers : pandas.DataFrame
+        Rows of a history, of one metric and at least one.
+    name : str
+        What is drawn, for the picture's text.
+    lower, upper : float
+        Range of the values.
+    """
+    ends = [value for value in (*answers["low"], *answers["high"]) if lower < value < upper]
+    scale = scale_of([*answers["prior"], *answers["value"], *ends], lower=lower, upper=upper)
+    canvas = _Canvas(scale, int(answers["query"].min()), int(answers["query"].max()))
+    charged = int(answers["charged"].sum())
+    text = f"{name}: priors, answers and certified intervals of {len(answers):,} answers, {charged:,} charged"
+    few = len(answers) <= _MOST_BARS
+    return "\n".join(
+        [
+            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(text)}">',
+            *canvas.axes(),
+            *(canvas.bars(answers) if few else canvas.band(answers)),
+            *canvas.points(answers, few=few),
+            "</svg>",
+        ]
+    )
+
+
+class _Canvas:
+    """Places on the drawing."""
+
+    def __init__(self, scale: Scale, first: int, last: int) -> None:
+        self._scale, self._first, self._last = scale, first, last
+
+    def x(self, query: int) -> float:
+        """Place of a query; a single one stands in the middle."""
+        share = 0.5 if self._first == self._last else (query - self._first) / (self._last - self._first)
+        return round(_LEFT + 8 + share * (_WIDTH - _LEFT - _RIGHT - 16), 2)
+
+    def y(self, value: float) -> float:
+        """Place of a value, within the drawing."""
+        return self._y(self._scale.at(value))
+
+    @staticmethod
+    def _y(percent: float) -> float:
+        return round(_HEIGHT - _BOTTOM - percent / 100 * (_HEIGHT - _TOP - _BOTTOM), 2)
+
+    def axes(self) -> list[str]:
+        """Grid and labels."""
+        lines = []
+        for tick in self._scale.ticks:
+            y = self._y(tick.at)
+            lines += [
+                f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>',
+                f'<text class="tick" x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{tick.label}</text>',
+            ]
+        ends = (
+            {self._first: "start", self._last: "end"}
+            if self._first != self._last
+            else {self._first: "middle"}
+        )
+        foot = _HEIGHT - _BOTTOM + 20
+        lines += [
+            f'<text class="tick" x="{self.x(query)}" y="{foot}" text-anchor="{anchor}">{query:,}</text>'
+            for query, anchor in ends.items()
+        ]
+        middle = (_LEFT + _WIDTH - _RIGHT) / 2
+        if self._first != self._last:
+            lines.append(f'<text class="tick" x="{middle}" y="{foot}" text-anchor="middle">query</text>')
+        return lines
+
+    def bars(self, answers: pd.DataFrame) -> list[str]:
+        """An interval for each answer."""
+        rows: Any = answers.itertuples()
+        return [
+            f'<line class="interval" x1="{self.x(row.query)}" x2="{self.x(row.query)}" '
+            f'y1="{self.y(row.low)}" y2="{self.y(row.high)}"/>'
+            for row in rows
+        ]
+
+    def band(self, answers: pd.DataFrame) -> list[str]:
+        """All intervals as one band."""
+        rows: list[Any] = list(answers.itertuples())
+        upper = [f"{self.x(row.query)},{self.y(row.high)}" for row in rows]
+        lower = [f"{self.x(row.query)},{self.y(row.low)}" for row in rows]
+        return [f'<polygon class="band" points="{" ".join(upper + lower[::-1])}"/>']
+
+    def points(self, answers: pd.DataFrame, *, few: bool) -> list[str]:
+        """Prior, answer, and a ring around what was charged."""
+        lines = []
+        rows: Any = answers.itertuples()
+        for row in rows:
+            x, y = self.x(row.query), self.y(row.value)
+            words = f"query {row.query}: {row.value:.4g} in [{row.low:.4g}, {row.high:.4g}], prior {row.prior:.4g}"
+            title = f"<title>{escape(f'{row.name} ' * bool(row.name) + words)}</title>" if few else ""
+            if row.prior != row.value:
+                lines.append(
+                    f'<circle class="prior" cx="{x}" cy="{self.y(row.prior)}" r="{_POINT["prior"]}"/>'
+                )
+            if row.charged:
+                lines.append(f'<circle class="charge" cx="{x}" cy="{y}" r="{_POINT["charge"]}"/>')
+            lines.append(f'<circle class="answer" cx="{x}" cy="{y}" r="{_POINT["answer"]}">{title}</circle>')
+        return lines

@@ -1,0 +1,73 @@
+"""What notebooks show of a guard, an answer, a choice and a plan."""
+
+import re
+from html import escape
+
+import numpy as np
+import pytest
+
+from reusable_holdout import Answer, Plan
+
+NASTY = "<script>alert('x')</script>"
+
+
+def cells(shown):
+    """Facts of a table by their names."""
+    assert shown.startswith("<table><caption>")
+    assert shown.count("<table>") == shown.count("</table>") == 1
+    return dict(re.findall(r"<th[^>]*>(.*?)</th><td[^>]*>(.*?)</td>", shown))
+
+
+@pytest.fixture
+def labels():
+    return np.random.default_rng(0).integers(0, 2, 2_000)
+
+
+def test_a_guard_shows_what_is_left(make_guard, labels):
+    guard = make_guard()
+    guard.evaluate_predictions(labels, prior=0.5)
+    shown = cells(guard._repr_html_())
+    assert shown["metric"] == "accuracy, by thresholdout"
+    assert shown["holdout"] == "2,000 rows"
+    assert shown["charges left"] == f"{guard.charges_left} of {guard.plan.charges}"
+    assert shown["queries asked"] == "1 of 40"
+    assert shown["state"] == "answers"
+    guard.final_predictions(labels)
+    assert cells(guard._repr_html_())["state"] == "halted: final"
+
+
+def test_a_closed_guard_can_be_shown(make_guard, tmp_path):
+    guard = make_guard(tmp_path / "guard.db")
+    guard.close()
+    assert cells(guard._repr_html_()) == {
+        "metric": "accuracy, by thresholdout",
+        "holdout": "2,000 rows",
+        "state": "closed",
+    }
+
+
+def test_an_answer_and_a_choice_show_what_they_tell(make_guard, labels):
+    guard = make_guard(choices=[2], noise_scale=0.0)
+    answer = guard.evaluate_predictions(labels, prior=0.5, name="first")
+    shown = answer._repr_html_()
+    assert "<caption>first</caption>" in shown
+    assert cells(shown)["interval"] == f"[{answer.low:.4f}, {answer.high:.4f}]"
+    assert "charged" in cells(shown)["told"]
+    choice = guard.choose_predictions([labels, 1 - labels], [0.9, 0.2])
+    shown = cells(choice._repr_html_())
+    assert shown["winner"] == "candidate 0"
+    assert shown["others"] == f"none is better than {choice.others:.4f}"
+
+
+def test_names_are_text():
+    answer = Answer(0.5, False, 0.4, 0.6, 0.5, 1, 3, False, 0.1, NASTY)
+    assert NASTY not in answer._repr_html_()
+    assert escape(NASTY) in answer._repr_html_()
+
+
+def test_a_plan_shows_its_promise():
+    plan = Plan(rows=10_000, queries=1_000, tolerance=0.05, estimate=0.9)
+    shown = cells(plan._repr_html_())
+    assert shown["the guard halts after"] == "9 charges, whatever was told at each"
+    assert "(epsilon, delta)" in shown
+    assert all(f"{name}  " in str(plan) for name in shown)
