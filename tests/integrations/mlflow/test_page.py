@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import mlflow
 import numpy as np
 import pandas as pd
 import pytest
