@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,8 +85,19 @@ class Predicted:
         self.model, self.function = model, function
 
     def predict(self, X: Any) -> Any:
-        """Predict what the metric needs: labels, probabilities, scores or values."""
-        return self.function(self.model, X)
+        """Predict what the metric needs: labels, probabilities, scores or values.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails. Its words do not tell how many rows there were, so that a function that fails on
+            whatever rows is known by them: the guard refuses it free.
+        """
+        try:
+            return self.function(self.model, X)
+        except Exception as error:
+            words = re.sub(rf"([(\[]){len(X)}(?=[,)x])", r"\1rows", str(error))
+            raise RuntimeError(f"{type(error).__name__}: {words}") from error
 
     predict_proba = decision_function = predict
 

@@ -23,19 +23,14 @@ _Base: Any = base_class("Callback", ("keras.callbacks", "tf_keras.callbacks"), n
 class KerasModel(Predicted):
     """A Keras model as it was after one epoch.
 
-    Its architecture and its weights are what it is: a saved file tells the time of saving, too, and a layer's name how
-    many were made before it.
+    Its architecture and its weights are what it is: a saved file tells the time of saving, too.
     """
 
     def __getstate__(self) -> dict[str, Any]:
-        layers = list(self.model.layers)
-        config = self.model.to_json()
-        for place, name in enumerate([self.model.name, *(layer.name for layer in layers)]):
-            config = config.replace(f'"{name}"', f'"part_{place}"')
         return {
-            "config": config,
+            "config": self.model.to_json(),
             "weights": self.model.get_weights(),
-            "kinds": [type(self.model), *map(type, layers)],
+            "kinds": [type(self.model), *map(type, self.model.layers)],
             "function": self.function,
         }
 
@@ -87,6 +82,11 @@ class KerasCallback(Rounds, _Base):  # type: ignore[misc]  # what a library has,
     -----
     RuntimeWarning
         If the training was stopped by a halt.
+
+    Notes
+    -----
+    Keras numbers the layers of a process: a training that is run again there is the same question after
+    ``keras.utils.clear_session()``. A model whose `get_config` fails is a new question each time.
     """
 
     @checked_call

@@ -33,7 +33,8 @@ class LightningCallback(Rounds, _Base):  # type: ignore[misc]  # what a library 
         With features; no gate.
     predict : callable
         ``predict(module, X)`` gives what the guard's metric needs of the rows X: labels, probabilities, scores or
-        values. X is what the guard was made with; the module is in evaluation mode. Gradients are the function's affair.
+        values. X is what the guard was made with; the module is in evaluation mode; whether gradients are
+        kept is the function's affair.
     prior : str or callable, optional
         Name of a logged validation score in the unit of the guard's metric, such as "val_acc", or a function of
         ``trainer.callback_metrics``. Needed unless the guard is a ladder.
