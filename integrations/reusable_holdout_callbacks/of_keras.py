@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.slips import checked_call
@@ -28,17 +29,15 @@ class KerasModel(Predicted):
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            "config": self.model.to_json(),
+            "config": json.dumps(json.loads(self.model.to_json())["config"]),  # not how it is trained
             "weights": self.model.get_weights(),
             "kinds": [type(self.model), *map(type, self.model.layers)],
             "function": self.function,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        import keras  # noqa: PLC0415 - optional
-
         kinds = {kind.__name__: kind for kind in state["kinds"]}
-        self.model = keras.models.model_from_json(state["config"], custom_objects=kinds)
+        self.model = state["kinds"][0].from_config(json.loads(state["config"]), custom_objects=kinds)
         self.model.set_weights(state["weights"])
         self.function = state["function"]
 
