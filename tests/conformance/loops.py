@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
-from conformance.stand_ins import KerasStandIn, LightningStandIn, Trainer, callback_class
+from conformance.training import TRAINING
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer
 from sklearn.base import clone
 from sklearn.ensemble import StackingClassifier
@@ -226,93 +226,6 @@ def _lightgbm(stage: Stage) -> Any:
     return _search(stage, GridSearchCV, model=model, grid={"learning_rate": [0.1, 0.3, 0.5]})
 
 
-# ---- training loops: each asks after its rounds, with callbacks of its own kind
-
-
-def _rounds(callback: Any) -> list[float]:
-    assert callback.answers
-    return [one.answer.value for one in callback.answers]
-
-
-def _halves(stage: Stage) -> tuple[Any, Any, Any, Any]:
-    half = len(stage.y) // 2
-    return stage.X[:half], stage.y[:half], stage.X[half:], stage.y[half:]
-
-
-def _xgboost_train(stage: Stage) -> Any:
-    import xgboost
-    from reusable_holdout_callbacks import XGBoostCallback
-
-    X, y, X_valid, y_valid = _halves(stage)
-    asked = XGBoostCallback(stage.guard)
-    xgboost.train(
-        {"objective": "binary:logistic", "eval_metric": "error", "max_depth": 2, "nthread": 1},
-        xgboost.DMatrix(X, y),
-        6,
-        evals=[(xgboost.DMatrix(X_valid, y_valid), "valid")],
-        callbacks=[asked],
-        verbose_eval=False,
-    )
-    return _rounds(asked)
-
-
-def _xgboost_fit(stage: Stage) -> Any:
-    from reusable_holdout_callbacks import XGBoostCallback
-    from xgboost import XGBClassifier
-
-    X, y, X_valid, y_valid = _halves(stage)
-    asked = XGBoostCallback(stage.guard)
-    model = XGBClassifier(n_estimators=6, max_depth=2, n_jobs=1, eval_metric="error", callbacks=[asked])
-    model.fit(X, y, eval_set=[(X_valid, y_valid)], verbose=False)
-    return _rounds(asked)
-
-
-def _lightgbm_train(stage: Stage) -> Any:
-    import lightgbm
-    from reusable_holdout_callbacks import LightGBMCallback
-
-    X, y, X_valid, y_valid = _halves(stage)
-    asked, train = LightGBMCallback(stage.guard), lightgbm.Dataset(X, y)
-    lightgbm.train(
-        {"objective": "binary", "metric": "binary_error", "num_leaves": 4, "num_threads": 1, "verbose": -1},
-        train,
-        6,
-        valid_sets=[lightgbm.Dataset(X_valid, y_valid, reference=train)],
-        callbacks=[asked],
-    )
-    return _rounds(asked)
-
-
-def _lightgbm_fit(stage: Stage) -> Any:
-    from lightgbm import LGBMClassifier
-    from reusable_holdout_callbacks import LightGBMCallback
-
-    X, y, X_valid, y_valid = _halves(stage)
-    asked = LightGBMCallback(stage.guard)
-    model = LGBMClassifier(n_estimators=6, num_leaves=4, n_jobs=1, verbose=-1)
-    model.fit(X, y, eval_set=[(X_valid, y_valid)], eval_metric="binary_error", callbacks=[asked])
-    return _rounds(asked)
-
-
-def _lightning_loop(stage: Stage) -> Any:
-    X, y, X_valid, y_valid = _halves(stage)
-    asked = callback_class("LightningCallback")(
-        stage.guard, lambda module, rows: (module.forward(rows) > 0.5).astype(int), prior="val_acc"
-    )
-    Trainer([asked], max_epochs=6).fit(LightningStandIn(X.shape[1]), (X, y), (X_valid, y_valid))
-    return _rounds(asked)
-
-
-def _keras_loop(stage: Stage) -> Any:
-    X, y, X_valid, y_valid = _halves(stage)
-    asked = callback_class("KerasCallback")(
-        stage.guard, lambda model, rows: (model(rows)[:, 0] > 0.5).astype(int), prior="val_accuracy"
-    )
-    model = KerasStandIn(X.shape[1])
-    model.fit(X, y, validation_data=(X_valid, y_valid), epochs=6, callbacks=[asked])
-    return _rounds(asked)
-
-
 # ---- pools
 
 
@@ -383,16 +296,8 @@ _OF_OPTUNA: dict[str, Callable[[Stage], Any]] = {
     "OptunaSearchCV": _optuna_search,
     "optuna objective that asks": _optuna_objective,
 }
-_TRAINING: dict[str, Callable[[Stage], Any]] = {
-    "xgboost.train with XGBoostCallback": _xgboost_train,
-    "XGBClassifier(callbacks=)": _xgboost_fit,
-    "lightgbm.train with LightGBMCallback": _lightgbm_train,
-    "LGBMClassifier.fit(callbacks=)": _lightgbm_fit,
-    "Lightning-style loop": _lightning_loop,
-    "Keras-style loop": _keras_loop,
-}
 LOOPS: dict[str, dict[str, Callable[[Stage], Any]]] = {
-    "serial": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA, **_TRAINING},
+    "serial": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA, **TRAINING},
     "threading": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA},
     "loky": _OF_SCIKIT_LEARN,
     "multiprocessing": _OF_SCIKIT_LEARN,

@@ -13,7 +13,7 @@ from reusable_holdout import Halted, InputError
 
 def classify(model, X):
     told = model.forward(X) if isinstance(model, LightningStandIn) else model(X)[:, 0]
-    return (told > 0.5).astype(int)
+    return (np.asarray(told) > 0.5).astype(int)
 
 
 def lightning(callback, rows, *, epochs=6, **wish):
@@ -194,21 +194,18 @@ def test_kerass_own_loop_asks_replays_and_stops(make_guard, rows):
         )
         return model
 
-    def predict(model, X):
-        return (np.asarray(model(X))[:, 0] > 0.5).astype(int)
-
     guard = make_guard()
-    asked = KerasCallback(guard, predict, prior="val_accuracy", every=2)
+    asked = KerasCallback(guard, classify, prior="val_accuracy", every=2)
     model = train(asked)
     train(asked)
     assert [(one.round, one.answer.replayed) for one in asked.answers] == [(2, True), (4, True), (5, True)]
     assert guard.queries_asked == 3
-    again = pickle.loads(pickle.dumps(KerasModel(model, predict)))
-    assert (again.predict(rows.X_held) == predict(model, rows.X_held)).all()
+    again = pickle.loads(pickle.dumps(KerasModel(model, classify)))
+    assert (again.predict(rows.X_held) == classify(model, rows.X_held)).all()
     with pytest.raises(Halted):
-        train(KerasCallback(make_guard(queries=3), predict, prior="val_accuracy"))
+        train(KerasCallback(make_guard(queries=3), classify, prior="val_accuracy"))
     with pytest.warns(RuntimeWarning, match="stopped after round 4"):
-        model = train(KerasCallback(make_guard(queries=3), predict, prior="val_accuracy", on_halt="stop"))
+        model = train(KerasCallback(make_guard(queries=3), classify, prior="val_accuracy", on_halt="stop"))
     assert model.stop_training
 
 
