@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import for_each
+from reusable_holdout_callbacks import KerasCallback, LightGBMCallback, LightningCallback, XGBoostCallback
 from reusable_holdout_leaderboard.remote import RemoteHoldout
 from reusable_holdout_mlflow import best_run, register_certified, register_holdout, sync, track
 from reusable_holdout_optuna import GuardCallback, GuardedStudy
@@ -69,7 +70,10 @@ METHODS = [
     *("reveal", "reveal_predictions", "choose", "choose_predictions", "final", "final_predictions"),
     *("price", "rotate", "open", "history", "plot", "subscribe"),
 ]
-CLASSES = [ReusableHoldout, Plan, GuardedSearchCV, RemoteHoldout, GuardedStudy, GuardCallback]
+CLASSES = [
+    *(ReusableHoldout, Plan, GuardedSearchCV, RemoteHoldout, GuardedStudy, GuardCallback),
+    *(XGBoostCallback, LightGBMCallback, LightningCallback, KerasCallback),
+]
 FUNCTIONS = [
     *(guarded_scorer, prior_scorer, guarded_cross_validate, verify, released),
     *(track, sync, best_run, register_certified, register_holdout),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
+from conformance.training import TRAINING
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate, guarded_scorer
 from sklearn.base import clone
 from sklearn.ensemble import StackingClassifier
@@ -296,7 +297,7 @@ _OF_OPTUNA: dict[str, Callable[[Stage], Any]] = {
     "optuna objective that asks": _optuna_objective,
 }
 LOOPS: dict[str, dict[str, Callable[[Stage], Any]]] = {
-    "serial": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA},
+    "serial": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA, **TRAINING},
     "threading": {**_OF_SCIKIT_LEARN, **_OF_OPTUNA},
     "loky": _OF_SCIKIT_LEARN,
     "multiprocessing": _OF_SCIKIT_LEARN,

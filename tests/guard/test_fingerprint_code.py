@@ -383,3 +383,17 @@ def test_a_name_that_is_borrowed_from_an_installed_function_does_not_stand_for_t
         return X[1]
 
     assert len({fingerprint(one) for one in (mine, other, np.mean)}) == 3
+
+
+def test_that_pickle_has_met_a_class_is_no_part_of_it():
+    class Part:
+        pass
+
+    class Whole:
+        def __init__(self):
+            self.part = Part()
+
+    whole = Whole()
+    before = fingerprint(whole)  # the class of the part is read before the part itself is
+    assert "__slotnames__" in vars(Part)
+    assert fingerprint(whole) == before

@@ -22,6 +22,7 @@ __all__ = ["OfCode"]
 
 _NOT_DONE = {  # what a class says about itself, and what each process makes anew
     *("__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"),
+    "__slotnames__",  # pickle writes it down when it first meets the class
     *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
     *("__abstractmethods__", "_abc_impl"),
 }

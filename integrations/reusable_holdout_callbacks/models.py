@@ -1,0 +1,142 @@
+"""What the guard is asked about: the model of a training, as it is after one round."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout import ReusableHoldout
+
+__all__ = ["BoosterModel", "Predicted", "classes_of"]
+
+
+class BoosterModel:
+    """A booster as it was after one round.
+
+    The same trees are the same model, whoever trained them and with how many threads.
+
+    Parameters
+    ----------
+    content : bytes
+        The booster, as its library saves it.
+    columns : int
+        That it takes.
+    classes : numpy.ndarray or None
+        What its labels 0, 1, ... stand for; None if it tells values.
+    """
+
+    def __init__(self, content: bytes, columns: int, classes: NDArray[Any] | None) -> None:
+        self.content, self.n_features_in_, self.classes_ = content, columns, classes
+        self._booster: Any = None
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels, or values."""
+        told = self._told(X)
+        if self.classes_ is None:
+            return told
+        places = told.argmax(axis=1) if told.ndim == 2 else (told > 0.5).astype(np.intp)
+        return np.asarray(self.classes_[places])
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Predict probabilities of the classes."""
+        told = self._told(X)
+        return told if told.ndim == 2 else np.column_stack([1.0 - told, told])
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Predict what rows are ranked by."""
+        told = self._told(X)
+        return told[:, -1] if told.ndim == 2 else told
+
+    def _told(self, X: Any) -> NDArray[Any]:
+        if self._booster is None:
+            self._booster = self._loaded()
+        return np.asarray(self._outputs(self._booster, X), dtype=np.float64)
+
+    def _loaded(self) -> Any:
+        raise NotImplementedError
+
+    def _outputs(self, booster: Any, X: Any) -> Any:
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_booster": None}
+
+
+class Predicted:
+    """A model that a function predicts with.
+
+    Parameters
+    ----------
+    model : object
+    function : callable
+        ``function(model, X)`` gives what the guard's metric needs.
+    """
+
+    def __init__(self, model: Any, function: Callable[[Any, Any], Any]) -> None:
+        self.model, self.function = model, function
+
+    def predict(self, X: Any) -> Any:
+        """Predict what the metric needs: labels, probabilities, scores or values.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails. Its words do not tell how many rows there were, so that a function that fails on
+            whatever rows is known by them: the guard refuses it free.
+        """
+        try:
+            return self.function(self.model, X)
+        except Exception as error:
+            words = re.sub(rf"([(\[]){len(X)}(?=[,)x])", r"\1rows", str(error))
+            raise RuntimeError(f"{type(error).__name__}: {words}") from error
+
+    predict_proba = decision_function = predict
+
+
+def classes_of(
+    guard: ReusableHoldout, objective: str, count: int | None, classes: Any, *, advice: str
+) -> NDArray[Any] | None:
+    """Classes that a booster's labels stand for; None if it tells the values or scores that the metric needs.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+    objective : str
+        The booster's.
+    count : int or None
+        How many classes it has; None if its objective tells no probabilities.
+    classes : array-like or None
+        What its labels stand for; by default the guard's classes.
+    advice : str
+        Objectives that tell probabilities.
+
+    Raises
+    ------
+    InputError
+        If the booster cannot tell what the metric needs.
+    """
+    response = guard.metric.response
+    if response == "values" or (response == "scores" and count is None):
+        return None
+    known = guard.classes if classes is None else np.asarray(classes)
+    if count is None or known is None:
+        raise InputError(
+            f"{guard.metric.name} needs a booster that tells probabilities of a row's classes; its objective is "
+            f"{objective or 'one of your own'}; nothing was asked; train with {advice}, or ask after the training: "
+            "guard.evaluate(model, prior=...)"
+        )
+    if len(known) != count:
+        raise InputError(
+            f"the booster has {count} classes, and its labels must stand for as many; there are {len(known)}; nothing "
+            "was asked; pass classes= a list of what its labels 0, 1, ... stand for"
+        )
+    return known

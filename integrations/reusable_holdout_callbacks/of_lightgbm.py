@@ -1,0 +1,158 @@
+"""A callback of LightGBM's."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.slips import checked_call
+from reusable_holdout_callbacks.models import BoosterModel, classes_of
+from reusable_holdout_callbacks.rounds import OnHalt, Rounds
+from reusable_holdout_callbacks.scores import LIGHTGBM_SCORES, Score, prior_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from reusable_holdout import ReusableHoldout
+
+__all__ = ["LightGBMCallback", "LightGBMModel"]
+
+_AFTER_RECORDING, _BEFORE_STOPPING = 20, 30  # the orders of LightGBM's own callbacks
+
+
+class LightGBMModel(BoosterModel):
+    """A LightGBM booster as it was after one round."""
+
+    def _loaded(self) -> Any:
+        import lightgbm  # noqa: PLC0415 - optional
+
+        return lightgbm.Booster(model_str=self.content.decode())
+
+    def _outputs(self, booster: Any, X: Any) -> Any:
+        return booster.predict(X)
+
+
+class LightGBMCallback(Rounds):
+    """Callback of LightGBM that asks a guarded holdout once a round, with the validation score as the prior.
+
+    For ``lightgbm.train(callbacks=[...])`` and ``LGBMClassifier.fit(callbacks=[...])``. Each round that is asked about
+    takes one of the declared queries; the same booster with the same score is a replay, and free.
+
+    Parameters
+    ----------
+    guard : ReusableHoldout
+        With features; no gate.
+    prior : str or callable, optional
+        Name of a validation score, such as "auc" or "valid_0-auc", or a function of `evaluation_result_list` that gives
+        the prior. By default what is the guard's metric on the last evaluation set: `binary_error` and `multi_error`
+        for accuracy, `binary_logloss` and `multi_logloss`, `auc`, `average_precision`, `rmse`, `l1`, `l2`. A ladder
+        takes none.
+    every : int
+        Rounds from one query to the next; the last declared round is asked about, too, if the training gets there.
+    classes : array-like, optional
+        What the labels 0, 1, ... stand for; the guard's classes by default.
+    on_halt : {"raise", "stop"}
+        Whether a halt is raised out of the training, or stops it with a warning, as early stopping does: the model is
+        kept, and its `best_iteration` is the last.
+
+    Attributes
+    ----------
+    answers : list of RoundAnswer
+        (round, answer) of the last training.
+
+    Raises
+    ------
+    InputError
+        If guard and training do not fit, as a rule at the first round; nothing was asked.
+    Halted
+        If a budget has run out; `answers` and `history` have what was answered.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the training was stopped by a halt.
+
+    Notes
+    -----
+    Early stopping goes on the validation score, as before: who stops on the guard's answers spends the holdout. The
+    round it stops at is asked about only if it is due. Refused is ``lightgbm.cv``, which would ask in each fold.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from reusable_holdout import ReusableHoldout
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6_000, 3))
+    >>> y = (X[:, 0] + rng.normal(size=6_000) > 0).astype(int)
+    >>> guard = ReusableHoldout(X[4_000:], y[4_000:], tolerance=0.1, queries=10, seed=0)
+    >>> train = lightgbm.Dataset(X[:2_000], y[:2_000])
+    >>> valid = lightgbm.Dataset(X[2_000:4_000], y[2_000:4_000], reference=train)
+    >>> asked = LightGBMCallback(guard, every=10)
+    >>> wish = {"objective": "binary", "metric": "binary_error", "num_leaves": 4, "verbose": -1}
+    >>> booster = lightgbm.train(wish, train, 25, valid_sets=[valid], callbacks=[asked])
+    >>> [number for number, answer in asked.answers]
+    [10, 20, 25]
+    """
+
+    @checked_call
+    def __init__(
+        self,
+        guard: ReusableHoldout,
+        *,
+        prior: str | Callable[[Any], float] | None = None,
+        every: int = 1,
+        classes: ArrayLike | None = None,
+        on_halt: OnHalt = "raise",
+    ) -> None:
+        super().__init__(guard, prior=prior, every=every, on_halt=on_halt)
+        self.classes = classes
+        self.order, self.before_iteration = (_AFTER_RECORDING + _BEFORE_STOPPING) // 2, False
+
+    def __call__(self, env: Any) -> None:
+        """Ask if the round is due."""
+        from lightgbm import CVBooster  # noqa: PLC0415 - optional
+        from lightgbm.callback import EarlyStopException  # noqa: PLC0415
+
+        if isinstance(env.model, CVBooster):
+            raise InputError(
+                "lightgbm.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
+                "that is trained on all rows: lightgbm.train(callbacks=[LightGBMCallback(guard)])"
+            )
+        if env.iteration == env.begin_iteration:
+            self._begin(env.begin_iteration)
+            self._frozen(env.model)  # what does not fit is told now
+        prior = self._prior(env.evaluation_result_list or [])
+        number = env.iteration + 1
+        due = self._is_due(number, last=number == env.end_iteration)
+        if due and self._ask(number, self._frozen(env.model), prior):
+            raise EarlyStopException(env.iteration, env.evaluation_result_list or [])
+
+    def _prior(self, results: Any) -> float | None:
+        if not self.guard.takes_priors:
+            return None
+        if callable(self.prior):
+            return float(self.prior(results))
+        scores = [Score(one[0], one[1], float(one[2])) for one in results]
+        sets = "valid_sets=[valid] (of fit: eval_set=[(X_valid, y_valid)])"
+        return prior_of(scores, self.guard.metric, self.prior, known=LIGHTGBM_SCORES, sets=sets)
+
+    def _frozen(self, booster: Any) -> LightGBMModel:
+        text = re.sub(r"(?m)^\[num_threads: .*\n", "", booster.model_to_string(num_iteration=-1))
+        objective, count = _objective(text)
+        advice = 'objective="binary" or "multiclass"'
+        classes = classes_of(self.guard, objective, count, self.classes, advice=advice)
+        return LightGBMModel(text.encode(), booster.num_feature(), classes)
+
+
+def _objective(text: str) -> tuple[str, int | None]:
+    """Objective of a booster, and how many classes it tells probabilities of."""
+    header = dict(re.findall(r"(?m)^(objective|num_class)=(.*)$", text.partition("\nTree=")[0]))
+    name = header.get("objective", "").partition(" ")[0]
+    if name in {"binary", "cross_entropy"}:
+        return name, 2
+    if name in {"multiclass", "multiclassova"}:
+        return name, int(header["num_class"])
+    return name, None
