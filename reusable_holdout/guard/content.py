@@ -7,11 +7,13 @@ from it.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.digests import holdout_digest, predictions_digest
 
 if TYPE_CHECKING:
@@ -97,23 +99,42 @@ class ContentKey:
         digest.update(content)
         return digest.digest()
 
-    def conceal(self, numbers: NDArray[np.int64] | None, size: int) -> bytes:
+    def conceal(self, numbers: NDArray[np.int64] | None, size: int, about: bytes) -> bytes:
         """Private numbers, or that there are none, on their way from one process of this guard to another.
 
-        Without the key all is noise, and `size` numbers long; what is longer takes the next power of two.
+        Without the key all is noise, and `size` numbers long; what is longer takes the next power of two. What is
+        changed on the way, or comes as something about something else, is not revealed.
         """
         length = 0 if numbers is None else len(numbers)
         padded = np.zeros(1 + (size if length <= size else 1 << (length - 1).bit_length()), dtype=np.int64)
         padded[0] = -1 if numbers is None else length
         padded[1 : 1 + length] = 0 if numbers is None else numbers
         nonce = secrets.token_bytes(_DIGEST_BYTES)
-        return nonce + self._masked(padded.tobytes(), nonce)
+        masked = nonce + self._masked(padded.tobytes(), nonce)
+        return self._authenticated(masked, about) + masked
 
-    def reveal(self, concealed: bytes) -> NDArray[np.int64] | None:
-        """Numbers that :meth:`conceal` was given."""
-        nonce, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
+    def reveal(self, concealed: bytes, about: bytes) -> NDArray[np.int64] | None:
+        """Numbers that :meth:`conceal` was given.
+
+        Raises
+        ------
+        InputError
+            If it is something else.
+        """
+        told, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
+        if not hmac.compare_digest(told, self._authenticated(masked, about)):
+            raise InputError(
+                "what was measured must come from this guard's measure(), for this model and this kind of query, "
+                "unchanged; it does not; nothing was asked and nothing was charged"
+            )
+        nonce, masked = masked[:_DIGEST_BYTES], masked[_DIGEST_BYTES:]
         padded = np.frombuffer(self._masked(masked, nonce), dtype=np.int64)
         return None if padded[0] < 0 else padded[1 : 1 + padded[0]]
+
+    def _authenticated(self, masked: bytes, about: bytes) -> bytes:
+        digest = self._new(b"measured")
+        digest.update(len(about).to_bytes(8, "big") + about + masked)
+        return digest.digest()
 
     def _masked(self, plain: bytes, nonce: bytes) -> bytes:
         stream = hashlib.shake_256(self._key + b"concealed" + nonce).digest(len(plain))

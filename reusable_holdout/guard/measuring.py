@@ -106,7 +106,7 @@ class Measuring(Voluntary):
         content = fingerprint(model)  # before it predicts: some models keep what they have seen
         if kind == "evaluate" and not self._needs_rows(content, prior):
             return MeasuredModel(model, content)
-        return MeasuredModel(model, content, self._concealed(model, kind))
+        return MeasuredModel(model, content, self._concealed(model, content, kind))
 
     # ---- one by one
 
@@ -272,12 +272,13 @@ class Measuring(Voluntary):
         asked = self._ways.policy.asked(prior if self.takes_priors else None, None, self.metric.name)
         return self._content.model_question(content, asked.unit)
 
-    def _concealed(self, model: Any, kind: str) -> bytes:
+    def _concealed(self, model: Any, content: bytes, kind: str) -> bytes:
         """Measure, and conceal what was found in as many bytes as anything else that could have been."""
         bound, policy = self._holdout.bound, self._ways.policy
         by_rows = self._ways.choose.by_sample if kind == "choose" else policy.measures_rows
         most = 2 * bound.rows + 4 if bound.is_ratio else bound.rows + 1
-        return self._content.conceal(self._measured_on_rows(model, kind), most if by_rows else 1)
+        found = self._measured_on_rows(model, kind)
+        return self._content.conceal(found, most if by_rows else 1, kind.encode() + content)
 
     def _measured_on_rows(self, model: Any, kind: str) -> NDArray[np.int64] | None:
         """As the policy does, or for a choice, whose winner is the best by the metric itself; None if it fails."""
@@ -309,7 +310,7 @@ class Measuring(Voluntary):
         return [
             self._measured_on_rows(one.model, kind)
             if one.measured is None
-            else self._content.reveal(one.measured)
+            else self._content.reveal(one.measured, kind.encode() + one.content)
             for one in models
         ]
 

@@ -645,13 +645,39 @@ def test_what_a_worker_measured_is_noise_to_others_and_as_long_as_a_failure(make
     guard = make_guard(metric=metric, tolerance=None, charges=2, vacuous=True)
     X, y = data
     fits = [LogisticRegression(), LogisticRegression(), LogisticRegression(C=1e-4), Fails()]
-    concealed = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, kind=kind).measured for model in fits]
-    found = [guard._content.reveal(one) for one in concealed]
+    measured = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, kind=kind) for model in fits]
+    concealed = [one.measured for one in measured]
+    found = [guard._content.reveal(one.measured, kind.encode() + one.content) for one in measured]
     assert found[0].tolist() == found[1].tolist()
     assert concealed[0] != concealed[1]
     assert found[3] is None
     assert len({len(one) for one in concealed}) == 1
     assert not any(found[0].tobytes() in one for one in concealed)
+    assert guard.queries_asked == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one, other: one._replace(measured=other.measured),
+        lambda one, other: one._replace(content=other.content),
+        lambda one, _: one._replace(measured=one.measured[:-1] + bytes([one.measured[-1] ^ 1])),
+        lambda one, _: one._replace(measured=b""),
+    ],
+)
+def test_what_was_measured_of_one_model_is_no_answer_about_another(make_guard, data, change):
+    guard, (X, y) = make_guard(), data
+    models = [LogisticRegression(C=C).fit(X[:500], y[:500]) for C in (1e-4, 1.0)]
+    for kind, ask in (
+        ("evaluate", lambda one: guard.ask([one], [0.5], names=["one"])),
+        ("choose", lambda one: guard.ask_choice([one], [0.5])),
+    ):
+        one, other = (guard.measure(model, prior=0.5, kind=kind) for model in models)
+        with pytest.raises(InputError, match="must come from this guard's measure"):
+            ask(change(one, other))
+    wrong = guard.measure(models[0], prior=0.5, kind="choose")
+    with pytest.raises(InputError, match="this kind of query"):
+        guard.ask([wrong], [0.5], names=["one"])
     assert guard.queries_asked == 0
 
 
