@@ -31,13 +31,14 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
     if not isinstance(location, str | Path) or not str(location):
         raise LedgerError(f"a ledger must be a file or a SQLAlchemy URL; got {type(location).__name__}")
     path = Path(location).absolute()
-    found = sa.URL.create("sqlite", database=str(path)).render_as_string()
-    if sa.make_url(found).database != str(path):  # before SQLAlchemy 2.1 a question mark begins options
+    rendered = sa.URL.create("sqlite", database=str(path)).render_as_string()
+    # before SQLAlchemy 2.1 what follows a question mark is options
+    if sa.make_url(rendered).database != str(path):
         raise LedgerError(
             "a ledger's file must have a name that SQLAlchemy finds again by its URL; this one has a question mark; "
             "name another, or install SQLAlchemy 2.1"
         )
-    return found, path
+    return rendered, path
 
 
 def shown(url: str) -> str:

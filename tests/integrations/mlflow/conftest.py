@@ -20,7 +20,6 @@ from reusable_holdout import ReusableHoldout
 # what `mlflow server` starts: its own process takes as long again, only to start this one
 _SERVER = """
 import os, sys
-from importlib.util import find_spec
 import uvicorn
 from mlflow import server
 
@@ -32,9 +31,7 @@ os.environ |= {
     server.ARTIFACTS_DESTINATION_ENV_VAR: artifacts,
     server.SERVE_ARTIFACTS_ENV_VAR: "true",
 }
-flask = find_spec("mlflow.server.fastapi_app") is None  # before MLflow 3.2
-app, interface = ("mlflow.server:app", "wsgi") if flask else ("mlflow.server.fastapi_app:app", "auto")
-uvicorn.run(app, interface=interface, host="127.0.0.1", port=int(port))
+uvicorn.run("mlflow.server.fastapi_app:app", host="127.0.0.1", port=int(port))
 """
 
 

@@ -4,7 +4,6 @@ import sqlite3
 import subprocess
 import sys
 import warnings
-from inspect import signature
 
 import mlflow
 import numpy as np
@@ -214,10 +213,7 @@ def test_a_model_that_is_no_estimator(models, make_guard):
 def test_a_trace_has_no_row_of_the_holdout(models, make_guard, uri):
     evaluate(models["pyfunc"], guard=make_guard())
     mlflow.flush_trace_async_logging()
-    named = (
-        "locations" if "locations" in signature(MlflowClient.search_traces).parameters else "experiment_ids"
-    )
-    traces = MlflowClient().search_traces(**{named: [mlflow.get_experiment_by_name("churn").experiment_id]})
+    traces = MlflowClient().search_traces(locations=[mlflow.get_experiment_by_name("churn").experiment_id])
     seen = {span.inputs["first"] for trace in traces for span in trace.data.spans if span.inputs}
     assert float(VALIDATION[0].iloc[0, 0]) in seen  # traces are on, for what is the analyst's
     assert float(HOLDOUT[0].iloc[0, 0]) not in seen

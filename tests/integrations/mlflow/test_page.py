@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import mlflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,10 +22,7 @@ def page_of(client, guard):
 
 
 def table(client, page, name):
-    place = mlflow.artifacts.download_artifacts(
-        f"{page.info.artifact_uri}/{name}", tracking_uri=client.tracking_uri
-    )
-    return pd.read_csv(place)
+    return pd.read_csv(client.download_artifacts(page.info.run_id, name))
 
 
 def test_a_page_gathers_all_queries_of_all_runs(database, make_guard, questions):
