@@ -45,4 +45,4 @@ def of_extra(extra: str, what: str) -> Iterator[None]:
         missing = MissingExtraError(what, library, extra)
     else:
         return
-    raise missing
+    raise missing from None
