@@ -24,7 +24,7 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.kinds import Winner, unpacked
-from reusable_holdout.guard.models import check_model, fitted
+from reusable_holdout.guard.models import check_data, check_model, fitted
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.plan import whole
@@ -304,6 +304,8 @@ class Measuring(Voluntary):
 
         All are tried on made-up rows first: what is refused there, free, must tell nothing of the holdout's.
         """
+        if X_train is not None:
+            check_data(X_train, "X_train")
         self._holdout.try_out([one.model for one in models if one.measured is None], X_train)
         if models and self._trained_on.holds(X_train):
             return [None] * len(models)

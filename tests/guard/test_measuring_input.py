@@ -93,6 +93,17 @@ def test_what_cannot_be_asked_says_what_must_hold(guard, models, ask, words):
         ask(guard, models[1])
 
 
+@pytest.mark.parametrize("rows", ["rows.csv", 3, object(), LogisticRegression()])
+def test_training_rows_that_are_no_rows_are_refused_before_anything_is_asked(guard, models, rows):
+    for kind, ask in (
+        ("evaluate", lambda one: guard.ask([one], [0.5], names=["one"], X_train=rows)),
+        ("choose", lambda one: guard.ask_choice([one], [0.5], X_train=rows)),
+    ):
+        with pytest.raises(InputError, match="X_train must be a list or an array"):
+            ask(guard.measure(models[1], prior=0.5, kind=kind))
+    assert guard.answered == 0
+
+
 def test_a_guard_of_labels_alone_measures_no_model_and_charges_no_failure(guard, models, data):
     labels = ReusableHoldout(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
     with pytest.raises(InputError, match="labels only"):
