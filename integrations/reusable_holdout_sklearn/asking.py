@@ -20,6 +20,7 @@ __all__ = ["Way", "called", "check_guard", "fitted_and_measured", "guard_for_wor
 Way: TypeAlias = Literal["evaluate", "choose"]
 
 _LONGEST_NAME = 120
+_MOST_READ = 10_000  # of a model that shows its data
 
 
 def check_guard(guard: ReusableHoldout, way: Way = "evaluate") -> None:
@@ -44,9 +45,14 @@ def check_guard(guard: ReusableHoldout, way: Way = "evaluate") -> None:
         )
 
 
-def called(text: str) -> str:
-    """What history calls a question about this: one line, no longer than is read."""
-    line = " ".join(text.encode(errors="replace").decode().split())
+def called(model: Any) -> str:
+    """What history calls a question about a model, or a text: one printable line, no longer than is read."""
+    try:
+        text = model if isinstance(model, str) else repr(model)
+    except Exception:  # a model that cannot be shown can be asked about
+        text = type(model).__name__
+    line = " ".join(text[:_MOST_READ].split())
+    line = "".join(letter if letter.isprintable() else "?" for letter in line)
     return line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 3] + "..."
 
 

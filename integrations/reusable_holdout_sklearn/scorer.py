@@ -178,7 +178,7 @@ class GuardedScorer:
             return sign * plain
         model = self._on_all_columns(estimator, X)
         self._thread.last = _Call(weakref.ref(estimator), X, predictions)
-        return sign * self.guard.evaluate(model, prior=plain, name=called(repr(estimator))).value
+        return sign * self.guard.evaluate(model, prior=plain, name=called(estimator)).value
 
     # ---- calls that are no question
 

@@ -147,13 +147,14 @@ class FrozenCertificate:
             answers = tuple(FrozenAnswer(**one) for one in parts.pop("answers"))
             classes = parts.pop("classes")
             found = cls(**parts, answers=answers, classes=None if classes is None else tuple(classes))
-            numbers = [found.epoch, found.view, *(answer.query for answer in answers)]
+            queries = [answer.query for answer in answers]
             sound = (
-                all(type(number) is int for number in numbers)
-                and type(found.head) is str
-                and bool(str(found))
+                all(type(number) is int for number in (found.epoch, found.view, *queries))
+                and len(set(queries)) == len(queries)
+                and all(type(text) is str for text in (found.head, found.library, found.machine))
+                and bool(str(found).encode())  # it can be shown
             )
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             sound = False
         if not sound:
             raise InputError(
@@ -170,9 +171,12 @@ class FrozenCertificate:
         InputError
             If there is none.
         """
-        if isinstance(certificate, cls):
-            return certificate
         text = None
+        if isinstance(certificate, cls):
+            try:
+                text = certificate.to_json()
+            except (ValueError, TypeError, AttributeError):  # it was not frozen, but made
+                text = ""
         if isinstance(certificate, str | Path):
             try:
                 text = Path(certificate).read_text(encoding="utf-8")

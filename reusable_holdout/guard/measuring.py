@@ -6,17 +6,28 @@ goes back concealed under the guard's key, to the process that asks, and to nobo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.guard.batches import (
+    Asked,
+    MeasuredModel,
+    batch_priors,
+    checked_kind,
+    checked_models,
+    count_of,
+    weighed,
+)
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.kinds import Winner, unpacked
-from reusable_holdout.guard.models import check_model
+from reusable_holdout.guard.models import check_data, check_model, fitted
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary
+from reusable_holdout.plan import whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,44 +35,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer, Choice
+    from reusable_holdout.guard.batches import Found
 
-__all__ = ["Asked", "MeasuredModel", "Measuring"]
-
-Found: TypeAlias = (
-    "NDArray[np.int64] | Literal['needless'] | None"  # None of a model that failed on the holdout
-)
-
-
-class MeasuredModel(NamedTuple):
-    """One fitted model, to be asked about.
-
-    Attributes
-    ----------
-    model : estimator
-    content : bytes
-        What it is, the same in every process.
-    measured : bytes or None
-        What the guard measured on the holdout, or that the model failed there, concealed under the guard's key; None if
-        it is still to be measured, if the query needs that.
-    """
-
-    model: Any
-    content: bytes
-    measured: bytes | None = None
-
-
-class Asked(NamedTuple):
-    """What came of a batch.
-
-    Attributes
-    ----------
-    answers : list of Answer or None
-        In the batch's order, up to a halt; None where the model failed on the holdout.
-    halted : Halted or None
-    """
-
-    answers: list[Answer | None]
-    halted: Halted | None
+__all__ = ["Measuring"]
 
 
 class Measuring(Voluntary):
@@ -102,7 +78,17 @@ class Measuring(Voluntary):
         -------
         MeasuredModel
             For :meth:`ask` or :meth:`ask_choice`, in this process or another one that has this guard.
+
+        Raises
+        ------
+        InputError
+            If the model does not fit the holdout, or the prior the metric.
         """
+        kind = checked_kind(kind)
+        self._check_features("evaluate_predictions")
+        fitted(model, None, None)
+        if kind == "choose":
+            self._ways.reveal.check_stated(prior, self.metric.name)
         content = fingerprint(model)  # before it predicts: some models keep what they have seen
         if kind == "evaluate" and not self._needs_rows(content, prior):
             return MeasuredModel(model, content)
@@ -141,8 +127,13 @@ class Measuring(Voluntary):
         Raises
         ------
         InputError
-            If a model does not fit the holdout, or a prior the metric; nothing of this batch was asked.
+            If a model does not fit the holdout, a prior the metric, or a name is no text; nothing of this batch was
+            asked.
         """
+        models = checked_models(models)
+        priors = batch_priors(self._ways.policy, priors, len(models), self.metric.name)
+        names = checked_names(names, len(models))
+        self._check_features("evaluate_predictions")
         found = self._found(models, priors, X_train)
         answers: list[Answer | None] = []
         try:
@@ -162,12 +153,13 @@ class Measuring(Voluntary):
         Of a halted guard only what it has answered can be had. Whether a model is one of those is known when it is
         fitted; that no query had its prior is known before.
         """
+        stated = batch_priors(self._ways.policy, priors, count_of(priors, "priors"), self.metric.name)
         if not self.takes_priors:
-            return len(priors)
+            return len(stated)
         policy, history = self._ways.policy, self._transcript.history()
         own = history["view"] == self.view
         known = set(policy.grid_units(history["prior"][own].dropna().to_numpy(np.float64)).tolist())
-        units = policy.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
+        units = policy.grid_units(np.array(stated)).tolist()
         return next((place for place, unit in enumerate(units) if unit not in known), len(units))
 
     @sealed
@@ -197,8 +189,11 @@ class Measuring(Voluntary):
         BudgetError
             If there are more candidates than queries left.
         InputError
-            If its dearest outcome would break a promise of the guard's plan.
+            If its dearest outcome would break a promise of the guard's plan, or a prior does not fit the metric.
         """
+        candidates = whole("candidates", candidates)
+        if priors is not None:
+            self._stated_priors(priors, candidates)
         state, choose = self._transcript.state, self._ways.choose
         halted = self._ways.policy.halt_reason(state) is not None
         if self.could_have_chosen(priors) or (priors is None and halted):
@@ -217,7 +212,8 @@ class Measuring(Voluntary):
         made = history[(history["kind"] == kind.name) & (history["view"] == self.view)]
         if priors is None:
             return len(made) > 0
-        units = kind.grid_units(np.asarray(priors, dtype=np.float64)).tolist()
+        stated = self._stated_priors(priors, count_of(priors, "priors"))
+        units = kind.grid_units(stated).tolist()
         for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
             winner = Winner.parse(told)
             if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
@@ -248,7 +244,11 @@ class Measuring(Voluntary):
         BudgetError, Halted, ModelError
             As for :meth:`choose`.
         """
-        stated = self._stated_priors(np.array(priors, dtype=np.float64), len(models))
+        models = checked_models(models)
+        whole("candidates", len(models))
+        checked_names([name], 1)
+        self._check_features("choose_predictions")
+        stated = self._stated_priors(priors, len(models))
         kind = self._ways.choose
         digests = [
             self._content.model_question(one.content, unit, b"choose")
@@ -304,6 +304,8 @@ class Measuring(Voluntary):
 
         All are tried on made-up rows first: what is refused there, free, must tell nothing of the holdout's.
         """
+        if X_train is not None:
+            check_data(X_train, "X_train")
         self._holdout.try_out([one.model for one in models if one.measured is None], X_train)
         if models and self._trained_on.holds(X_train):
             return [None] * len(models)
@@ -373,7 +375,7 @@ class Measuring(Voluntary):
         digests = [
             self._content.model_question(one.content, unit) for one, unit in zip(models, units, strict=True)
         ]
-        measured = self._weighed(found, checked)
+        measured = weighed(found, checked, policy, self._holdout.bound)
         try:
             answers = self._transcript.ask_many(
                 policy, measured, checked, digests, list(names), tolerances=limits
@@ -389,18 +391,9 @@ class Measuring(Voluntary):
         policy = self._ways.policy
         asked = policy.asked(prior if self.takes_priors else None, None, self.metric.name)
         digest = self._content.model_question(model.content, asked.unit)
-        every = None if found is None else self._weighed([found], np.array([asked.prior]))
+        every = (
+            None if found is None else weighed([found], np.array([asked.prior]), policy, self._holdout.bound)
+        )
         measured = None if every is None else every[0]
         query = Query(digest, name, tolerance=asked.tolerance)
         return self._told(self._transcript.ask(policy, measured, asked.prior, query))
-
-    def _weighed(self, found: Sequence[Found], priors: NDArray[np.float64]) -> NDArray[np.int64] | None:
-        """What the policy decides on, for each query: a number, or a row of them; None if nothing was measured."""
-        known = {place: one for place, one in enumerate(found) if isinstance(one, np.ndarray)}
-        if not known:
-            return None
-        blank = np.zeros_like(next(iter(known.values())))
-        measured = np.stack([known.get(place, blank) for place in range(len(found))])
-        policy = self._ways.policy
-        rows = measured if policy.measures_rows else measured[:, 0]
-        return policy.weighed(self._holdout.bound, rows, priors, None)

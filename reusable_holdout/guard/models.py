@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PriorMethod",
+    "check_data",
     "check_model",
     "fitted",
     "predictions_of",
@@ -136,6 +137,19 @@ def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
     return [places[label] for label in labels]
 
 
+def check_data(data: Any, what: str) -> None:
+    """Refuse what holds no rows.
+
+    Raises
+    ------
+    InputError
+        Saying what came.
+    """
+    sized = hasattr(data, "shape") or hasattr(data, "__len__")
+    if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
+        raise no_array(data, what=what)
+
+
 def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     """Training data that can be fitted on, or neither of both; pyarrow's become pandas'.
 
@@ -158,9 +172,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     if not came:
         return None, None
     for name, data in both.items():
-        sized = hasattr(data, "shape") or hasattr(data, "__len__")
-        if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
-            raise no_array(data, what=name)
+        check_data(data, name)
     X_train, y_train = from_arrow(X_train), from_arrow(y_train)
     rows, labels = _length(X_train), _length(y_train)
     if isinstance(rows, int) and isinstance(labels, int) and rows != labels:

@@ -62,6 +62,17 @@ def write_to_the_end() -> None:
     threading.Thread(target=_end_when_told, args=(reading,), daemon=True).start()
 
 
+def _begin_anew() -> None:
+    """In a process that a worker forks: a signal to it must not be told to the worker, whose pipe it has."""
+    if signal.getsignal(signal.SIGTERM) is _end:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
 def _end(_: int, frame: FrameType | None) -> None:
     if not _is_writing(frame):
         os._exit(1)  # as the signal does that no one handles
@@ -69,8 +80,8 @@ def _end(_: int, frame: FrameType | None) -> None:
 
 def _end_when_told(pipe: int) -> None:
     """The same when it has written, or when the main thread is in compiled code, where no handler runs."""
-    while signal.SIGTERM not in os.read(pipe, 1):
-        pass
+    while signal.SIGTERM not in os.read(pipe, 1) or signal.getsignal(signal.SIGTERM) is not _end:
+        pass  # another handler has come since: it says what becomes of the worker
     deadline = time.monotonic() + _PATIENCE_SECONDS
     main = threading.main_thread().ident or 0
     while _is_writing(sys._current_frames().get(main)) and time.monotonic() < deadline:

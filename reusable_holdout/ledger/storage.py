@@ -116,7 +116,7 @@ class SqlLedger:
 
         def work(cursor: Any) -> list[str]:
             cursor.execute(self._sql.configurations)
-            return [text for (text,) in cursor.fetchall()]
+            return [str(text) for (text,) in cursor.fetchall()]
 
         return self._read(work)
 

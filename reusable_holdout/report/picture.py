@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["picture_of"]
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 250, 62, 14, 12, 34
-_MOST_BARS = 300  # beyond, intervals are drawn as a band, and points have no text of their own
+_MOST_BARS = (
+    300  # beyond, intervals are a band, points have no text, and what falls on one pixel is drawn once
+)
 _POINT = {"prior": 3, "answer": 3.4, "charge": 7}
 
 
@@ -33,16 +35,18 @@ def picture_of(answers: pd.DataFrame, *, name: str, lower: float, upper: float) 
     """
     ends = [value for value in (*answers["low"], *answers["high"]) if lower < value < upper]
     scale = scale_of([*answers["prior"], *answers["value"], *ends], lower=lower, upper=upper)
-    canvas = _Canvas(scale, int(answers["query"].min()), int(answers["query"].max()))
+    few = len(answers) <= _MOST_BARS
+    canvas = _Canvas(
+        scale, int(answers["query"].min()), int(answers["query"].max()), decimals=2 if few else 0
+    )
     charged = int(answers["charged"].sum())
     text = f"{name}: priors, answers and certified intervals of {len(answers):,} answers, {charged:,} charged"
-    few = len(answers) <= _MOST_BARS
     return "\n".join(
         [
             f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(text)}">',
             *canvas.axes(),
             *(canvas.bars(answers) if few else canvas.band(answers)),
-            *canvas.points(answers, few=few),
+            *dict.fromkeys(canvas.points(answers, few=few)),
             "</svg>",
         ]
     )
@@ -51,21 +55,20 @@ def picture_of(answers: pd.DataFrame, *, name: str, lower: float, upper: float) 
 class _Canvas:
     """Places on the drawing."""
 
-    def __init__(self, scale: Scale, first: int, last: int) -> None:
-        self._scale, self._first, self._last = scale, first, last
+    def __init__(self, scale: Scale, first: int, last: int, *, decimals: int) -> None:
+        self._scale, self._first, self._last, self._decimals = scale, first, last, decimals
 
     def x(self, query: int) -> float:
         """Place of a query; a single one stands in the middle."""
         share = 0.5 if self._first == self._last else (query - self._first) / (self._last - self._first)
-        return round(_LEFT + 8 + share * (_WIDTH - _LEFT - _RIGHT - 16), 2)
+        return round(_LEFT + 8 + share * (_WIDTH - _LEFT - _RIGHT - 16), self._decimals)
 
     def y(self, value: float) -> float:
         """Place of a value, within the drawing."""
         return self._y(self._scale.at(value))
 
-    @staticmethod
-    def _y(percent: float) -> float:
-        return round(_HEIGHT - _BOTTOM - percent / 100 * (_HEIGHT - _TOP - _BOTTOM), 2)
+    def _y(self, percent: float) -> float:
+        return round(_HEIGHT - _BOTTOM - percent / 100 * (_HEIGHT - _TOP - _BOTTOM), self._decimals)
 
     def axes(self) -> list[str]:
         """Grid and labels."""
@@ -101,11 +104,16 @@ class _Canvas:
         ]
 
     def band(self, answers: pd.DataFrame) -> list[str]:
-        """All intervals as one band."""
-        rows: list[Any] = list(answers.itertuples())
-        upper = [f"{self.x(row.query)},{self.y(row.high)}" for row in rows]
-        lower = [f"{self.x(row.query)},{self.y(row.low)}" for row in rows]
-        return [f'<polygon class="band" points="{" ".join(upper + lower[::-1])}"/>']
+        """All intervals as one band: at each place the widest."""
+        rows: Any = answers.itertuples()
+        ends: dict[float, tuple[float, float]] = {}
+        for row in rows:
+            x, upper, lower = self.x(row.query), self.y(row.high), self.y(row.low)
+            known = ends.get(x, (upper, lower))
+            ends[x] = min(upper, known[0]), max(lower, known[1])
+        above = [f"{x},{upper}" for x, (upper, _) in ends.items()]
+        below = [f"{x},{lower}" for x, (_, lower) in ends.items()]
+        return [f'<polygon class="band" points="{" ".join(above + below[::-1])}"/>']
 
     def points(self, answers: pd.DataFrame, *, few: bool) -> list[str]:
         """Prior, answer, and a ring around what was charged."""

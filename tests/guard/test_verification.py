@@ -231,6 +231,7 @@ TAMPERINGS = {
     "the configuration is gone": ["DELETE FROM configuration"],
     "the configuration is no JSON": ["UPDATE configuration SET text = 'nonsense'"],
     "the configuration is a list": ["UPDATE configuration SET text = '[]'"],
+    "the configuration is bytes": ["UPDATE configuration SET text = x'ff'"],
     "the configuration is a space longer": ["UPDATE configuration SET text = text || ' '"],
     "the schema is another": ["UPDATE configuration SET schema_version = 6"],
     "the table is gone": ["DROP TABLE answers"],

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from cases import for_each
 from golden.asking import goldens
@@ -15,6 +16,7 @@ from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
 from reusable_holdout.guard import released
 from reusable_holdout.report import report_page
+from reusable_holdout.report.picture import picture_of
 
 GOLDENS = goldens()
 NASTY = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>&amp;"
@@ -137,6 +139,20 @@ def test_many_intervals_are_a_band(make_ledger):
     assert '<polygon class="band"' in text
     assert '<line class="interval" x1="10"' in text  # the legend's
     assert text.count('<line class="interval"') == 1
+
+
+def test_a_picture_of_very_many_answers_is_no_larger_than_its_pixels():
+    rows = 20_000
+    middle = 0.7 + 0.1 * np.sin(np.arange(rows) / 1_000)
+    answers = pd.DataFrame({"query": np.arange(rows) + 1, "prior": middle, "value": middle, "charged": False})
+    answers = answers.assign(low=middle - 0.05, high=middle + 0.05, name="model")
+    answers.loc[10_000, "high"] = 1.0  # of all that share its pixel the widest is seen
+    text = picture_of(answers, name="accuracy", lower=0.0, upper=1.0)
+    assert len(text) < 150_000
+    (band,) = re.findall('class="band" points="(.*?)"', text)
+    ends = [tuple(map(float, point.split(","))) for point in band.split()]
+    assert len(ends) < 2 * 760
+    assert min(y for _, y in ends) < sorted({y for _, y in ends})[1] - 5
 
 
 def test_of_very_many_answers_the_charged_ones_and_the_last_are_listed(make_ledger, monkeypatch):

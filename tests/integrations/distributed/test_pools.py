@@ -1,5 +1,6 @@
 """A halt in a worker of `multiprocessing.pool` reaches whoever waits, at once, and as what it is."""
 
+import os
 import subprocess
 import sys
 import time
@@ -200,3 +201,62 @@ def test_a_worker_that_is_ended_writes_its_result_to_the_end_and_does_nothing_mo
         start_new_session=True,
     )
     assert ran.stdout.split() == ["written", "1", "1"], ran.stderr
+
+
+_SIGNALLED = """
+import multiprocessing, os, signal, time
+from reusable_holdout.guard.pools import write_to_the_end
+
+
+def forks(number):
+    asking, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(told, b".")
+        while True:
+            time.sleep(1)
+    os.read(asking, 1)
+    os.kill(child, signal.SIGTERM)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def tidies(marks):
+    def end(*_):
+        time.sleep(0.5)
+        os.write(marks, b"tidied")
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    os.write(marks, b"ready.")
+    while True:
+        time.sleep(1)
+
+
+def begin(_):
+    write_to_the_end()
+
+
+reading, writing = os.pipe()
+pool = multiprocessing.get_context("fork").Pool(1)
+pool.map(begin, [0])
+print("child", pool.apply_async(forks, (0,)).get(timeout=30))
+pool.apply_async(tidies, (writing,))
+print(os.read(reading, 6).decode())
+pool.terminate()
+pool.join()
+print(os.read(reading, 6).decode())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a worker that forks")
+def test_a_signal_to_a_workers_child_is_not_the_workers_and_its_own_handler_runs_to_its_end(tmp_path):
+    script = tmp_path / "signalled.py"
+    script.write_text(_SIGNALLED)
+    ran = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    assert ran.stdout.splitlines() == ["child -15", "ready.", "tidied"], ran.stderr

@@ -8,6 +8,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import cloudpickle
 import joblib
@@ -288,9 +289,41 @@ def test_a_forged_certificate_is_refused(fitted, guard, make_guard, tmp_path, ca
     assert verify(other._ledger.path, certificate=first).problems
 
 
+def test_what_never_was_frozen_is_refused(fitted, guard, tmp_path):
+    certificate, path = guard_of(frozen(fitted)).certificate(), tmp_path / "certificate.json"
+    told = json.loads(certificate.to_json())
+    for changes in (
+        {"answers": [told["answers"][0]] * 2},
+        {"library": None},
+        {"machine": ["one"]},
+        {"machine": "\ud800"},
+        {"head": None},
+        {"epoch": "1"},
+    ):
+        path.write_text(json.dumps(told | changes))
+        with pytest.raises(InputError, match="certificate must be"):
+            verify(guard.ledger, certificate=path)
+    one = certificate.answers[0]
+    for changes in (
+        {"answers": 3},
+        {"answers": (one._replace(value=np.nan),)},
+        {"head": [1]},
+        {"epoch": "1"},
+    ):
+        with pytest.raises(InputError, match="certificate must be"):
+            verify(guard.ledger, certificate=replace(certificate, **changes))
+
+
 def test_what_is_no_certificate_is_refused(guard, tmp_path):
     path = tmp_path / "certificate.json"
-    for text in ("", "[]", "{}", '{"answers": [], "classes": null}', '{"answers": [{"query": 1}]}'):
+    for text in (
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"answers": [], "classes": null}',
+        '{"answers": [{"query": 1}]}',
+    ):
         path.write_text(text)
         with pytest.raises(InputError, match="certificate must be"):
             verify(guard.ledger, certificate=path)

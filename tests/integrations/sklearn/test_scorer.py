@@ -309,3 +309,29 @@ def test_the_repr_shows_no_rows(make_guard):
     assert repr(guarded_scorer(make_guard())).startswith(
         "guarded_scorer(<ReusableHoldout: accuracy, 4,000 rows"
     )
+
+
+class ShownAs(LogisticRegression):
+    shown = None
+
+    def __repr__(self, **_):
+        if self.shown is None:
+            raise ValueError("cannot be shown")
+        return self.shown
+
+
+@pytest.mark.parametrize(
+    ("shown", "name"),
+    [
+        (None, "ShownAs"),
+        (3, "ShownAs"),
+        ("two\n\t lines", "two lines"),
+        ("\x1b[31mred\x00\u202e\ud800", "?[31mred???"),
+        ("x" * 100_000, "x" * 117 + "..."),
+    ],
+)
+def test_a_model_is_asked_about_however_it_is_shown(make_guard, data, monkeypatch, shown, name):
+    guard, (X, y) = make_guard(), data
+    monkeypatch.setattr(ShownAs, "shown", shown)
+    guarded_scorer(guard)(ShownAs().fit(X[:500], y[:500]), X[500:1_000], y[500:1_000])
+    assert guard.history()["name"].tolist() == [name]
