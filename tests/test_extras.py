@@ -49,6 +49,8 @@ _NEEDED = {  # what others here import comes first
     "matplotlib": ("plot", "from reusable_holdout.plotting import pyplot; pyplot()"),
     "mlflow": ("mlflow", "import reusable_holdout_mlflow"),
     "optuna": ("optuna", "import reusable_holdout_optuna"),
+    "lightgbm": ("callbacks", "from reusable_holdout_callbacks import LightGBMCallback"),
+    "xgboost": ("callbacks", "from reusable_holdout_callbacks import XGBoostCallback"),
     "psycopg": (
         "postgresql",
         "from reusable_holdout.ledger import SqlLedger; SqlLedger('postgresql+psycopg://nobody@127.0.0.1:1/none')",

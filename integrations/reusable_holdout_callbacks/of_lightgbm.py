@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.extras import of_extra
 from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.models import BoosterModel, classes_of
 from reusable_holdout_callbacks.rounds import OnHalt, Rounds
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from reusable_holdout import ReusableHoldout
 
+with of_extra("callbacks", "LightGBMCallback"):
+    import lightgbm
+
 __all__ = ["LightGBMCallback", "LightGBMModel"]
 
 _AFTER_RECORDING, _BEFORE_STOPPING = 20, 30  # the orders of LightGBM's own callbacks
@@ -27,8 +31,6 @@ class LightGBMModel(BoosterModel):
     """A LightGBM booster as it was after one round."""
 
     def _loaded(self) -> Any:
-        import lightgbm  # noqa: PLC0415 - optional
-
         return lightgbm.Booster(model_str=self.content.decode())
 
     def _outputs(self, booster: Any, X: Any) -> Any:
@@ -113,7 +115,7 @@ class LightGBMCallback(Rounds):
 
     def __call__(self, env: Any) -> None:
         """Ask if the round is due."""
-        from lightgbm import CVBooster  # noqa: PLC0415 - optional
+        from lightgbm import CVBooster  # noqa: PLC0415
         from lightgbm.callback import EarlyStopException  # noqa: PLC0415
 
         if isinstance(env.model, CVBooster):

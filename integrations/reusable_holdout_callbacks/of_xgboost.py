@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.extras import of_extra
 from reusable_holdout.slips import checked_call
-from reusable_holdout_callbacks.bases import base_class
 from reusable_holdout_callbacks.models import BoosterModel, classes_of
 from reusable_holdout_callbacks.rounds import OnHalt, Rounds
 from reusable_holdout_callbacks.scores import XGBOOST_SCORES, Score, prior_of
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["XGBoostCallback", "XGBoostModel"]
 
-_INSTALL = "xgboost: pip install 'reusable-holdout[callbacks]'"
-_Base: Any = base_class("TrainingCallback", ("xgboost.callback",), needs=_INSTALL)
+with of_extra("callbacks", "XGBoostCallback"):
+    from xgboost.callback import TrainingCallback
 
 
 class XGBoostModel(BoosterModel):
@@ -43,7 +43,7 @@ class XGBoostModel(BoosterModel):
         return booster.predict(xgboost.DMatrix(X, enable_categorical=True))
 
 
-class XGBoostCallback(Rounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
+class XGBoostCallback(Rounds, TrainingCallback):
     """Callback of XGBoost that asks a guarded holdout once a round, with the validation score as the prior.
 
     For ``xgboost.train(callbacks=[...])`` and ``XGBClassifier(callbacks=[...])``. Each round that is asked about takes
@@ -113,7 +113,7 @@ class XGBoostCallback(Rounds, _Base):  # type: ignore[misc]  # what a library ha
         classes: ArrayLike | None = None,
         on_halt: OnHalt = "raise",
     ) -> None:
-        _Base.__init__(self)
+        TrainingCallback.__init__(self)
         Rounds.__init__(self, guard, prior=prior, every=every, on_halt=on_halt)
         self.classes = classes
         self._log: Any = {}

@@ -106,8 +106,15 @@ class Secrets:
         found = []
         for blob in blobs:
             content = blob.encode(errors="surrogateescape") if isinstance(blob, str) else blob
-            found += [needle for needle in self.needles if needle in content]
+            found += [needle for needle in self.needles if needle in content and _stands_in(content, needle)]
         return found
+
+
+def _stands_in(content, needle):
+    """Whether a short number stands there as a number of its own: a few digits are in any longer one by chance."""
+    if not re.fullmatch(rb"[0-9a-f]{1,8}", needle):
+        return True
+    return re.search(rb"(?<![0-9a-f])" + needle + rb"(?![0-9a-f])", content) is not None
 
 
 @pytest.fixture

@@ -227,7 +227,7 @@ def test_what_is_not_installed_is_named(run, folder, monkeypatch):
     monkeypatch.setattr("reusable_holdout_leaderboard.commands._EXTRA", ("json", "no_such_module"))
 
     for line in (f"serve --folder {folder}", f"board status --folder {folder}"):
-        with pytest.raises(InputError, match=r"needs no_such_module; .*reusable-holdout\[leaderboard\]"):
+        with pytest.raises(InputError, match=r"needs no_such_module, .*reusable-holdout\[leaderboard\]"):
             run(line)
 
 
