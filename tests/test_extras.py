@@ -49,7 +49,10 @@ _NEEDED = {  # what others here import comes first
     "matplotlib": ("plot", "from reusable_holdout.plotting import pyplot; pyplot()"),
     "mlflow": ("mlflow", "import reusable_holdout_mlflow"),
     "optuna": ("optuna", "import reusable_holdout_optuna"),
-    "lightgbm": ("callbacks", "from reusable_holdout_callbacks import LightGBMCallback"),
+    "lightgbm": (
+        "callbacks",
+        "from reusable_holdout_callbacks import LightGBMCallback; LightGBMCallback(None)",
+    ),
     "xgboost": ("callbacks", "from reusable_holdout_callbacks import XGBoostCallback"),
     "psycopg": (
         "postgresql",

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from reusable_holdout import ReusableHoldout
 
-with of_extra("callbacks", "LightGBMCallback"):
-    import lightgbm
-
 __all__ = ["LightGBMCallback", "LightGBMModel"]
 
 _AFTER_RECORDING, _BEFORE_STOPPING = 20, 30  # the orders of LightGBM's own callbacks
@@ -31,6 +28,8 @@ class LightGBMModel(BoosterModel):
     """A LightGBM booster as it was after one round."""
 
     def _loaded(self) -> Any:
+        import lightgbm  # noqa: PLC0415 - optional
+
         return lightgbm.Booster(model_str=self.content.decode())
 
     def _outputs(self, booster: Any, X: Any) -> Any:
@@ -109,6 +108,8 @@ class LightGBMCallback(Rounds):
         classes: ArrayLike | None = None,
         on_halt: OnHalt = "raise",
     ) -> None:
+        with of_extra("callbacks", "LightGBMCallback"):
+            import lightgbm  # noqa: F401, PLC0415 - whoever trains with it has it
         super().__init__(guard, prior=prior, every=every, on_halt=on_halt)
         self.classes = classes
         self.order, self.before_iteration = (_AFTER_RECORDING + _BEFORE_STOPPING) // 2, False
