@@ -9,7 +9,7 @@ import pytest
 from conformance.cells import SITUATIONS, Cell
 from conformance.loops import BACKENDS, LOOPS
 
-_PATIENCE_SECONDS = 240  # a loop that hangs is named by the last line before it
+_PATIENCE_SECONDS = 800  # a loop that hangs is named by the last line before it
 _HALT_SECONDS = 10  # to the caller, from the last answer
 _QUICK = {
     "loky",
@@ -39,6 +39,7 @@ def _check(found, backend, loops):
     assert [cell for cell in found if cell.ended == "Halted" and cell.seconds > _HALT_SECONDS] == []
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_loops_end_with_numbers_or_with_what_the_guard_says(backend):
     loops = _FEW if backend in _QUICK else list(LOOPS[backend])
@@ -48,6 +49,7 @@ def test_loops_end_with_numbers_or_with_what_the_guard_says(backend):
 @pytest.mark.long(
     "integrations/reusable_holdout_sklearn", "reusable_holdout/guard", "reusable_holdout/ledger"
 )
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("backend", sorted(_QUICK))
 def test_all_loops_do_so_where_workers_are_processes(backend):
     _check(_run(backend), backend, list(LOOPS[backend]))
