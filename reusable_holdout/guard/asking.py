@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.kinds import Measured, MeasuredBoth, rail_of, sample_of
 from reusable_holdout.guard.models import check_model, training_estimate
@@ -142,6 +142,16 @@ class Asking:
         if not answer.replayed and self._listeners:
             self._tell([answer])
         return answer
+
+    def _told_batch(self, ask: Callable[[], list[Answer]]) -> list[Answer]:
+        """Tell the listeners of a batch's new answers, of those before a halt, too."""
+        try:
+            answers = ask()
+        except Halted as halt:
+            self._tell([answer for answer in halt.answers if not answer.replayed])
+            raise
+        self._tell([answer for answer in answers if not answer.replayed])
+        return answers
 
     @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:

@@ -376,15 +376,11 @@ class Measuring(Voluntary):
             self._content.model_question(one.content, unit) for one, unit in zip(models, units, strict=True)
         ]
         measured = weighed(found, checked, policy, self._holdout.bound)
-        try:
-            answers = self._transcript.ask_many(
+        return self._told_batch(
+            lambda: self._transcript.ask_many(
                 policy, measured, checked, digests, list(names), tolerances=limits
             )
-        except Halted as halted:
-            self._tell([answer for answer in halted.answers if not answer.replayed])
-            raise
-        self._tell([answer for answer in answers if not answer.replayed])
-        return answers
+        )
 
     @sealed
     def _ask_one(self, model: MeasuredModel, found: Found, prior: float, name: str) -> Answer:

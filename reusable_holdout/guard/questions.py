@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
@@ -216,8 +216,8 @@ class Questions(Guarding):
         needed = self._transcript.needs_rows_of_batch(self._ways.policy, questions, stated, limits)
         scores = self._scored(self._ways.policy, prepared, stated, limits) if needed else None
         failure = self._content.several(b"failed", questions) if needed and scores is None else None
-        try:
-            answers = self._transcript.ask_many(
+        return self._told_batch(
+            lambda: self._transcript.ask_many(
                 self._ways.policy,
                 scores,
                 stated,
@@ -227,11 +227,7 @@ class Questions(Guarding):
                 tolerances=limits,
                 series=series,
             )
-        except Halted as halt:
-            self._tell([answer for answer in halt.answers if not answer.replayed])
-            raise
-        self._tell([answer for answer in answers if not answer.replayed])
-        return answers
+        )
 
     @sealed
     def compare_predictions(
