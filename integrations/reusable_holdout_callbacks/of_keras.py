@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.bases import base_class
-from reusable_holdout_callbacks.models import Predicted
-from reusable_holdout_callbacks.rounds import OnHalt, Rounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from reusable_holdout import ReusableHoldout
+from reusable_holdout_callbacks.epochs import EpochRounds, Predicted
 
 __all__ = ["KerasCallback", "KerasModel"]
 
@@ -42,7 +35,7 @@ class KerasModel(Predicted):
         self.function = state["function"]
 
 
-class KerasCallback(Rounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
+class KerasCallback(EpochRounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
     """Callback of Keras that asks a guarded holdout once an epoch, with the validation score as the prior.
 
     For ``model.fit(callbacks=[...])``, and for loops of one's own that call `set_model`, `on_train_begin` and
@@ -65,43 +58,16 @@ class KerasCallback(Rounds, _Base):  # type: ignore[misc]  # what a library has,
     on_halt : {"raise", "stop"}
         Whether a halt is raised out of the training, or sets ``model.stop_training`` with a warning.
 
-    Attributes
-    ----------
-    answers : list of RoundAnswer
-        (epoch, answer) of the last training; epochs count from 1.
-
-    Raises
-    ------
-    InputError
-        If guard and training do not fit, at the first epoch; nothing was asked.
-    Halted
-        If a budget has run out; `answers` and `history` have what was answered.
-
-    Warns
-    -----
-    RuntimeWarning
-        If the training was stopped by a halt.
-
     Notes
     -----
+    `answers` has what was answered, also after a halt, which is raised as `Halted`: see
+    :class:`~reusable_holdout_callbacks.rounds.Rounds`.
+
     Keras numbers the layers of a process: a training that is run again there is the same question after
     ``keras.utils.clear_session()``. A model whose `get_config` fails is a new question each time.
     """
 
-    @checked_call
-    def __init__(
-        self,
-        guard: ReusableHoldout,
-        predict: Callable[[Any, Any], Any],
-        *,
-        prior: str | Callable[[Any], float] | None = None,
-        every: int = 1,
-        on_halt: OnHalt = "raise",
-    ) -> None:
-        _Base.__init__(self)
-        Rounds.__init__(self, guard, prior=prior, every=every, on_halt=on_halt)
-        self._needs(predict, 'prior="val_accuracy", with metrics=["accuracy"] and validation_data')
-        self.predict = predict
+    example = 'prior="val_accuracy", with metrics=["accuracy"] and validation_data'
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Begin."""

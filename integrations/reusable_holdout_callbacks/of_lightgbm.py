@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.extras import of_extra
-from reusable_holdout.slips import checked_call
-from reusable_holdout_callbacks.models import BoosterModel, classes_of
-from reusable_holdout_callbacks.rounds import OnHalt, Rounds
+from reusable_holdout_callbacks.boosters import BoosterModel, BoosterRounds, classes_of
 from reusable_holdout_callbacks.scores import LIGHTGBM_SCORES, Score, prior_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["LightGBMCallback", "LightGBMModel"]
 
@@ -36,7 +27,15 @@ class LightGBMModel(BoosterModel):
         return booster.predict(X)
 
 
-class LightGBMCallback(Rounds):
+class _NeedsLightGBM:
+    """LightGBM has no class of its own for callbacks: it is needed when one is made."""
+
+    def __init__(self) -> None:
+        with of_extra("callbacks", "LightGBMCallback"):
+            import lightgbm  # noqa: F401, PLC0415
+
+
+class LightGBMCallback(BoosterRounds, _NeedsLightGBM):
     """Callback of LightGBM that asks a guarded holdout once a round, with the validation score as the prior.
 
     For ``lightgbm.train(callbacks=[...])`` and ``LGBMClassifier.fit(callbacks=[...])``. Each round that is asked about
@@ -59,25 +58,11 @@ class LightGBMCallback(Rounds):
         Whether a halt is raised out of the training, or stops it with a warning, as early stopping does: the model is
         kept, and its `best_iteration` is the last.
 
-    Attributes
-    ----------
-    answers : list of RoundAnswer
-        (round, answer) of the last training.
-
-    Raises
-    ------
-    InputError
-        If guard and training do not fit, as a rule at the first round; nothing was asked.
-    Halted
-        If a budget has run out; `answers` and `history` have what was answered.
-
-    Warns
-    -----
-    RuntimeWarning
-        If the training was stopped by a halt.
-
     Notes
     -----
+    `answers` has what was answered, also after a halt, which is raised as `Halted`: see
+    :class:`~reusable_holdout_callbacks.rounds.Rounds`.
+
     Early stopping goes on the validation score, as before: who stops on the guard's answers spends the holdout. The
     round it stops at is asked about only if it is due. Refused is ``lightgbm.cv``, which would ask in each fold.
 
@@ -98,21 +83,7 @@ class LightGBMCallback(Rounds):
     [10, 20, 25]
     """
 
-    @checked_call
-    def __init__(
-        self,
-        guard: ReusableHoldout,
-        *,
-        prior: str | Callable[[Any], float] | None = None,
-        every: int = 1,
-        classes: ArrayLike | None = None,
-        on_halt: OnHalt = "raise",
-    ) -> None:
-        with of_extra("callbacks", "LightGBMCallback"):
-            import lightgbm  # noqa: F401, PLC0415 - whoever trains with it has it
-        super().__init__(guard, prior=prior, every=every, on_halt=on_halt)
-        self.classes = classes
-        self.order, self.before_iteration = (_AFTER_RECORDING + _BEFORE_STOPPING) // 2, False
+    order, before_iteration = (_AFTER_RECORDING + _BEFORE_STOPPING) // 2, False
 
     def __call__(self, env: Any) -> None:
         """Ask if the round is due."""

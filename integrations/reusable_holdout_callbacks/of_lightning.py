@@ -6,15 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.slips import checked_call
 from reusable_holdout_callbacks.bases import base_class
-from reusable_holdout_callbacks.models import Predicted
-from reusable_holdout_callbacks.rounds import OnHalt, Rounds
+from reusable_holdout_callbacks.epochs import EpochRounds, Predicted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from reusable_holdout import ReusableHoldout
+    from collections.abc import Iterator
 
 __all__ = ["LightningCallback"]
 
@@ -22,7 +18,7 @@ _MODULES = ("lightning.pytorch", "pytorch_lightning")
 _Base: Any = base_class("Callback", _MODULES, needs="lightning: pip install lightning")
 
 
-class LightningCallback(Rounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
+class LightningCallback(EpochRounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
     """Callback of Lightning that asks a guarded holdout once an epoch, with the validation score as the prior.
 
     For ``Trainer(callbacks=[...])``. Each epoch that is asked about takes one of the declared queries.
@@ -43,45 +39,18 @@ class LightningCallback(Rounds, _Base):  # type: ignore[misc]  # what a library 
     on_halt : {"raise", "stop"}
         Whether a halt is raised out of the training, or sets ``trainer.should_stop`` with a warning.
 
-    Attributes
-    ----------
-    answers : list of RoundAnswer
-        (epoch, answer) of the last training; epochs count from 1.
-
-    Raises
-    ------
-    InputError
-        If guard and training do not fit; nothing was asked.
-    Halted
-        If a budget has run out; `answers` and `history` have what was answered.
-
-    Warns
-    -----
-    RuntimeWarning
-        If the training was stopped by a halt.
-
     Notes
     -----
+    `answers` has what was answered, also after a halt, which is raised as `Halted`: see
+    :class:`~reusable_holdout_callbacks.rounds.Rounds`.
+
     Epochs without validation are not asked about, nor are sanity checks and ``fast_dev_run``. Trainings of several
     processes are refused. A module that cannot be pickled is a new question each time; Lightning's can.
     """
 
-    @checked_call
-    def __init__(
-        self,
-        guard: ReusableHoldout,
-        predict: Callable[[Any, Any], Any],
-        *,
-        prior: str | Callable[[Any], float] | None = None,
-        every: int = 1,
-        on_halt: OnHalt = "raise",
-    ) -> None:
-        _Base.__init__(self)
-        Rounds.__init__(self, guard, prior=prior, every=every, on_halt=on_halt)
-        self._needs(predict, 'prior="val_acc", as your module logs it')
-        self.predict = predict
-        self._prior: float | None = None
-        self._validated = self._latest = 0
+    example = 'prior="val_acc", as your module logs it'
+    _prior: float | None = None
+    _validated = _latest = 0
 
     @property
     def state_key(self) -> str:

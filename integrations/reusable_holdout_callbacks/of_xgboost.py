@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.extras import of_extra
-from reusable_holdout.slips import checked_call
-from reusable_holdout_callbacks.models import BoosterModel, classes_of
-from reusable_holdout_callbacks.rounds import OnHalt, Rounds
+from reusable_holdout_callbacks.boosters import BoosterModel, BoosterRounds, classes_of
 from reusable_holdout_callbacks.scores import XGBOOST_SCORES, Score, prior_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from reusable_holdout import ReusableHoldout
 
 __all__ = ["XGBoostCallback", "XGBoostModel"]
 
 with of_extra("callbacks", "XGBoostCallback"):
-    from xgboost.callback import TrainingCallback
+    import xgboost
 
 
 class XGBoostModel(BoosterModel):
     """An XGBoost booster as it was after one round."""
 
     def _loaded(self) -> Any:
-        import xgboost  # noqa: PLC0415 - optional
-
         booster = xgboost.Booster()
         booster.load_model(bytearray(self.content))
         if _objective(booster)[0] == "multi:softmax":
@@ -38,12 +27,10 @@ class XGBoostModel(BoosterModel):
         return booster
 
     def _outputs(self, booster: Any, X: Any) -> Any:
-        import xgboost  # noqa: PLC0415 - optional
-
         return booster.predict(xgboost.DMatrix(X, enable_categorical=True))
 
 
-class XGBoostCallback(Rounds, TrainingCallback):
+class XGBoostCallback(BoosterRounds, xgboost.callback.TrainingCallback):
     """Callback of XGBoost that asks a guarded holdout once a round, with the validation score as the prior.
 
     For ``xgboost.train(callbacks=[...])`` and ``XGBClassifier(callbacks=[...])``. Each round that is asked about takes
@@ -64,25 +51,11 @@ class XGBoostCallback(Rounds, TrainingCallback):
     on_halt : {"raise", "stop"}
         Whether a halt is raised out of the training, or stops it with a warning; then the model is kept.
 
-    Attributes
-    ----------
-    answers : list of RoundAnswer
-        (round, answer) of the last training.
-
-    Raises
-    ------
-    InputError
-        If guard and training do not fit, as a rule at the first round; nothing was asked.
-    Halted
-        If a budget has run out; `answers` and `history` have what was answered.
-
-    Warns
-    -----
-    RuntimeWarning
-        If the training was stopped by a halt.
-
     Notes
     -----
+    `answers` has what was answered, also after a halt, which is raised as `Halted`: see
+    :class:`~reusable_holdout_callbacks.rounds.Rounds`.
+
     Early stopping goes on the validation score, as before: who stops on the guard's answers spends the holdout. The
     last round is asked about with all its trees, unless an ``EarlyStopping(save_best=True)`` stands before this one.
     Refused are ``xgboost.cv``, which would ask in each fold, and trainings of several processes.
@@ -103,25 +76,10 @@ class XGBoostCallback(Rounds, TrainingCallback):
     [10, 20, 25]
     """
 
-    @checked_call
-    def __init__(
-        self,
-        guard: ReusableHoldout,
-        *,
-        prior: str | Callable[[Any], float] | None = None,
-        every: int = 1,
-        classes: ArrayLike | None = None,
-        on_halt: OnHalt = "raise",
-    ) -> None:
-        TrainingCallback.__init__(self)
-        Rounds.__init__(self, guard, prior=prior, every=every, on_halt=on_halt)
-        self.classes = classes
-        self._log: Any = {}
+    _log: Any
 
     def before_training(self, model: Any) -> Any:
         """Begin, if the training can be asked about."""
-        import xgboost  # noqa: PLC0415 - optional
-
         if not isinstance(model, xgboost.Booster):
             raise InputError(
                 "xgboost.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "

@@ -9,8 +9,6 @@ from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard import check_is_guard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reusable_holdout import ReusableHoldout
     from reusable_holdout.guard import Answer
 
@@ -55,10 +53,18 @@ class Rounds:
     Raises
     ------
     InputError
-        If one of them does not fit.
+        If guard and training do not fit, as a rule at the first round; nothing was asked.
+    Halted
+        If a budget has run out; `answers` and `history` have what was answered.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the training was stopped by a halt.
     """
 
     def __init__(self, guard: ReusableHoldout, *, prior: Any, every: int, on_halt: OnHalt) -> None:
+        super().__init__()  # what the library's own class needs
         _check_guard(guard)
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise InputError(
@@ -91,33 +97,6 @@ class Rounds:
         if self._stopped or number <= self._asked_at:
             return False
         return last or number // self.every > self._asked_at // self.every
-
-    def _needs(self, predict: Any, example: str) -> None:
-        """Refuse a callback of a library whose models and scores only its user knows."""
-        if not callable(predict):
-            raise InputError(
-                "predict must be a function (model, X) that gives what the guard's metric needs; got "
-                f"{type(predict).__name__}; nothing was made"
-            )
-        if self.prior is None and self.guard.takes_priors:
-            raise InputError(
-                f"the prior must be a validation score of {self.guard.metric.name}; none is named; nothing was made; "
-                f"pass {example}"
-            )
-
-    def _logged(self, scores: Mapping[str, Any]) -> float | None:
-        """Prior of an epoch, among what was logged."""
-        if self.prior is None:
-            return None
-        if callable(self.prior):
-            return float(self.prior(scores))
-        if self.prior not in scores:
-            listed = ", ".join(map(str, scores)) or "nothing"
-            raise InputError(
-                f"there is no score {self.prior!r}; logged was: {listed}; nothing was asked; log it for the validation "
-                "rows, or pass prior= the name of another score of the guard's metric"
-            )
-        return float(scores[self.prior])
 
     def _ask(self, number: int, model: Any, prior: float | None) -> bool:
         """Ask about the model of a round.

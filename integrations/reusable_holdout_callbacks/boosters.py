@@ -1,22 +1,23 @@
-"""What the guard is asked about: the model of a training, as it is after one round."""
+"""What the callbacks of boosters have in common: the model that is asked about, and what its labels stand for."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.slips import checked_call
+from reusable_holdout_callbacks.rounds import OnHalt, Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout import ReusableHoldout
 
-__all__ = ["BoosterModel", "Predicted", "classes_of"]
+__all__ = ["BoosterModel", "BoosterRounds", "classes_of"]
 
 
 class BoosterModel:
@@ -71,35 +72,29 @@ class BoosterModel:
         return {**self.__dict__, "_booster": None}
 
 
-class Predicted:
-    """A model that a function predicts with.
+class BoosterRounds(Rounds):
+    """Callback of a library of boosters; see :class:`Rounds` for what it keeps, raises and warns of.
 
     Parameters
     ----------
-    model : object
-    function : callable
-        ``function(model, X)`` gives what the guard's metric needs.
+    guard, prior, every, on_halt
+        As for :class:`Rounds`.
+    classes : array-like, optional
+        What the labels 0, 1, ... stand for; the guard's classes by default.
     """
 
-    def __init__(self, model: Any, function: Callable[[Any, Any], Any]) -> None:
-        self.model, self.function = model, function
-
-    def predict(self, X: Any) -> Any:
-        """Predict what the metric needs: labels, probabilities, scores or values.
-
-        Raises
-        ------
-        RuntimeError
-            If the function fails. Its words do not tell how many rows there were, so that a function that fails on
-            whatever rows is known by them: the guard refuses it free.
-        """
-        try:
-            return self.function(self.model, X)
-        except Exception as error:
-            words = re.sub(rf"([(\[]){len(X)}(?=[,)x])", r"\1rows", str(error))
-            raise RuntimeError(f"{type(error).__name__}: {words}") from error
-
-    predict_proba = decision_function = predict
+    @checked_call
+    def __init__(
+        self,
+        guard: ReusableHoldout,
+        *,
+        prior: str | Callable[[Any], float] | None = None,
+        every: int = 1,
+        classes: ArrayLike | None = None,
+        on_halt: OnHalt = "raise",
+    ) -> None:
+        super().__init__(guard, prior=prior, every=every, on_halt=on_halt)
+        self.classes = classes
 
 
 def classes_of(
