@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import contextlib
 import functools
 import gc
 import os
@@ -49,3 +50,15 @@ def postgresql_server(tmp_path_factory):
 def server_url(postgresql_server):
     """URL of an empty database of this test's own."""
     return new_database(postgresql_server)
+
+
+@pytest.fixture
+def closed_at_the_end():
+    """A function that takes what is to be closed when the test ends, and gives it back."""
+    with contextlib.ExitStack() as opened:
+
+        def take(one):
+            opened.callback(one.close)
+            return one
+
+        yield take

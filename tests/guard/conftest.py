@@ -40,36 +40,28 @@ def settings():
 
 
 @pytest.fixture
-def make_guard(labels):
+def make_guard(labels, closed_at_the_end):
     """Guards of the labels, closed when the test ends; what their plans promise is not what is tested."""
-    made = []
 
     def make(ledger=None, *, X=None, y=labels, **changes):
         if changes.get("policy") == "gate":  # it has no threshold
             changes = {**changes, "threshold": None}
-        guard = ReusableHoldout(X, y, ledger=ledger, **{"vacuous": True, **SETTINGS, **changes})
-        made.append(guard)
-        return guard
+        return closed_at_the_end(
+            ReusableHoldout(X, y, ledger=ledger, **{"vacuous": True, **SETTINGS, **changes})
+        )
 
-    yield make
-    for guard in made:
-        guard.close()
+    return make
 
 
 @pytest.fixture
-def reopen(labels):
+def reopen(labels, closed_at_the_end):
     """Guards opened from a ledger, closed when the test ends."""
-    made = []
 
     @functools.wraps(ReusableHoldout.open)
     def again(ledger, X=None, y=labels, **changes):
-        guard = ReusableHoldout.open(ledger, X, y, **changes)
-        made.append(guard)
-        return guard
+        return closed_at_the_end(ReusableHoldout.open(ledger, X, y, **changes))
 
-    yield again
-    for guard in made:
-        guard.close()
+    return again
 
 
 @pytest.fixture

@@ -42,20 +42,14 @@ def rows():
 
 
 @pytest.fixture
-def make_guard(rows):
-    made = []
-
+def make_guard(rows, closed_at_the_end):
     def make(kind="two", *, X=None, y=None, **changes):
         settings = {**SETTINGS, **changes}
         settings["charges"] = min(settings["charges"], settings["queries"])
         X, y = rows.X_held if X is None else X, getattr(rows, kind)[2] if y is None else y
-        guard = ReusableHoldout(X, y, **settings)
-        made.append(guard)
-        return guard
+        return closed_at_the_end(ReusableHoldout(X, y, **settings))
 
-    yield make
-    for guard in made:
-        guard.close()
+    return make
 
 
 @pytest.fixture

@@ -104,9 +104,8 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def make_competition(folder, labels_file, key_file, clock):
+def make_competition(folder, labels_file, key_file, clock, closed_at_the_end):
     """Competitions, closed when the test ends."""
-    made = []
 
     def make(*, fresh=None, database=None, folder=folder, **changes):
         competition = Competition.create(
@@ -118,26 +117,21 @@ def make_competition(folder, labels_file, key_file, clock):
             key_file=key_file,
             clock=clock,
         )
-        made.append(competition)
-        return competition
+        return closed_at_the_end(competition)
 
-    yield make
-    for competition in made:
-        competition.close()
+    return make
 
 
 @pytest.fixture
-def reopen(folder, key_file, clock):
+def reopen(folder, key_file, clock, closed_at_the_end):
     """The same competition once more, as another worker would have it; closed when the test ends."""
-    made = []
 
     def again(slug="demo", *, database=None):
-        made.append(Competition.open(folder, slug, database=database, key_file=key_file, clock=clock))
-        return made[-1]
+        return closed_at_the_end(
+            Competition.open(folder, slug, database=database, key_file=key_file, clock=clock)
+        )
 
-    yield again
-    for competition in made:
-        competition.close()
+    return again
 
 
 @pytest.fixture

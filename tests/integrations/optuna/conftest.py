@@ -39,19 +39,13 @@ def scoring(labels):
 
 
 @pytest.fixture
-def make_guard(labels):
-    made = []
-
+def make_guard(labels, closed_at_the_end):
     def make(*, X=None, y=labels, **changes):
         settings = {**SETTINGS, **changes}
         settings["charges"] = min(settings["charges"], settings["queries"])
-        guard = ReusableHoldout(X, y, **settings)
-        made.append(guard)
-        return guard
+        return closed_at_the_end(ReusableHoldout(X, y, **settings))
 
-    yield make
-    for guard in made:
-        guard.close()
+    return make
 
 
 @pytest.fixture
