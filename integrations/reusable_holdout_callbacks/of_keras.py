@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from reusable_holdout_callbacks.bases import base_class
-from reusable_holdout_callbacks.epochs import EpochRounds, Predicted
+from reusable_holdout_callbacks.networks import NetworkRounds, Predicted
 
 __all__ = ["KerasCallback", "KerasModel"]
 
@@ -35,7 +35,7 @@ class KerasModel(Predicted):
         self.function = state["function"]
 
 
-class KerasCallback(EpochRounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
+class KerasCallback(NetworkRounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
     """Callback of Keras that asks a guarded holdout once an epoch, with the validation score as the prior.
 
     For ``model.fit(callbacks=[...])``, and for loops of one's own that call `set_model`, `on_train_begin` and

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_callbacks.bases import base_class
-from reusable_holdout_callbacks.epochs import EpochRounds, Predicted
+from reusable_holdout_callbacks.networks import NetworkRounds, Predicted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ _MODULES = ("lightning.pytorch", "pytorch_lightning")
 _Base: Any = base_class("Callback", _MODULES, needs="lightning: pip install lightning")
 
 
-class LightningCallback(EpochRounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
+class LightningCallback(NetworkRounds, _Base):  # type: ignore[misc]  # what a library has, if it is installed
     """Callback of Lightning that asks a guarded holdout once an epoch, with the validation score as the prior.
 
     For ``Trainer(callbacks=[...])``. Each epoch that is asked about takes one of the declared queries.

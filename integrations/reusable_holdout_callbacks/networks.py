@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout import ReusableHoldout
 
-__all__ = ["EpochRounds", "Predicted"]
+__all__ = ["NetworkRounds", "Predicted"]
 
 
 class Predicted:
@@ -48,7 +48,7 @@ class Predicted:
     predict_proba = decision_function = predict
 
 
-class EpochRounds(Rounds):
+class NetworkRounds(Rounds):
     """Callback that is called after each epoch; see :class:`Rounds` for what it keeps, raises and warns of.
 
     Parameters
