@@ -96,7 +96,7 @@ def served(settings: Settings) -> Iterator[Served]:
 _PROCESSES = """
 import json, sys
 from pathlib import Path
-from reusable_holdout_leaderboard.server import serve
+from reusable_holdout_leaderboard.web.server import serve
 from reusable_holdout_leaderboard.settings import Settings
 
 path, port, workers = json.loads(sys.argv[1])

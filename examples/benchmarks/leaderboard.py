@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from reusable_holdout_leaderboard import Competition, Rules
-from reusable_holdout_leaderboard.connection import Connection
-from reusable_holdout_leaderboard.epoch import Place
+from reusable_holdout_leaderboard.client.connection import Connection
+from reusable_holdout_leaderboard.competition.epoch import Place
 
 from reusable_holdout import verify
 

@@ -28,8 +28,7 @@ import numpy as np
 import pandas as pd
 from incomes import FULL, QUICK, Rows, Sizes, incomes
 from picture import draw
-from reusable_holdout_leaderboard import Competition, Rules
-from reusable_holdout_leaderboard.remote import RemoteHoldout
+from reusable_holdout_leaderboard import Competition, RemoteHoldout, Rules
 from served import read, served
 from teams import Game, Team, chance_teams, class_teams
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout_leaderboard.connection import Connection
+from reusable_holdout_leaderboard.client.connection import Connection
 from reusable_holdout_leaderboard.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _SERVE = """
 import sys
 from pathlib import Path
-from reusable_holdout_leaderboard.server import serve
+from reusable_holdout_leaderboard.web.server import serve
 from reusable_holdout_leaderboard.settings import Settings
 
 if __name__ == "__main__":

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.records import (
+from reusable_holdout_leaderboard.files.expected import Expected, SubmissionError
+from reusable_holdout_leaderboard.files.submissions import parse_submission
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.records import (
     ClosedError,
     Event,
     FinalStanding,
@@ -17,11 +20,9 @@ from reusable_holdout_leaderboard.records import (
     Submission,
     Team,
 )
-from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.submissions import Expected, SubmissionError, parse_submission
 
 if TYPE_CHECKING:
-    from reusable_holdout_leaderboard.remote import RemoteHoldout
+    from reusable_holdout_leaderboard.client.remote import RemoteHoldout
 
 __all__ = [
     "ClosedError",
@@ -46,7 +47,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import what needs httpx when it is asked for."""
     if name == "RemoteHoldout":
-        from reusable_holdout_leaderboard.remote import RemoteHoldout  # noqa: PLC0415
+        from reusable_holdout_leaderboard.client.remote import RemoteHoldout  # noqa: PLC0415
 
         return RemoteHoldout
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

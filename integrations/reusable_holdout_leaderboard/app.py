@@ -20,12 +20,12 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from reusable_holdout_leaderboard.api import add_api
-from reusable_holdout_leaderboard.events import Feed
 from reusable_holdout_leaderboard.pages import add_pages
-from reusable_holdout_leaderboard.security import Problem
-from reusable_holdout_leaderboard.services import Boards, problem_of
 from reusable_holdout_leaderboard.settings import Settings
+from reusable_holdout_leaderboard.web.api import add_api
+from reusable_holdout_leaderboard.web.events import Feed
+from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.services import Boards, problem_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

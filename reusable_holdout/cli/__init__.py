@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add_verify(commands)
     add_witness(commands)
     add_registry(commands)
-    from reusable_holdout_leaderboard.commands import add_commands
+    from reusable_holdout_leaderboard.command import add_commands
 
     add_commands(commands)
     return parser

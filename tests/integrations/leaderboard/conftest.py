@@ -227,7 +227,7 @@ _WORKER = """
 import json, os, signal, sys
 from pathlib import Path
 from reusable_holdout_leaderboard import Competition, LimitError
-from reusable_holdout_leaderboard.store import Store
+from reusable_holdout_leaderboard.store.store import Store
 from reusable_holdout import ReusableHoldout
 
 def die(*_, **__):

@@ -1,0 +1,1 @@
+"""The board from elsewhere: a guard that asks a server over HTTP."""

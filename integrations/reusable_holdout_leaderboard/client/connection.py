@@ -1,0 +1,174 @@
+"""A client's connection: asks again when that is safe, and raises what the server would have raised."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError
+from reusable_holdout.extras import of_extra
+from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, StoreError
+
+with of_extra("leaderboard", "a client of a leaderboard"):
+    import httpx
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Connection", "raised_by"]
+
+_ANSWER_SECONDS = 150.0  # longer than a server waits for its database
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
+_GATEWAY = {502, 503, 504}
+_KINDS: dict[str, type[HoldoutError]] = {
+    "bad_input": InputError,
+    "budget": BudgetError,
+    "closed": ClosedError,
+    "limit": LimitError,
+    "unavailable": StoreError,
+}
+
+
+class Connection:
+    """Connection to a leaderboard.
+
+    Parameters
+    ----------
+    url : str
+        Of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
+    token : str
+        Of a team, or the administrator's; empty for what everyone may read.
+    patience_seconds : float
+        How long to try again while the server cannot be reached, is busy or asks to wait.
+    """
+
+    def __init__(self, url: str, token: str = "", *, patience_seconds: float = 60.0) -> None:
+        parts = urlsplit(url)
+        place = parts.path.rstrip("/")
+        if parts.scheme not in {"http", "https"} or not parts.netloc or "@" in parts.netloc:
+            raise InputError("url must be http://host:port or https://host, or one of its competitions")
+        base = f"{parts.scheme}://{parts.netloc}"
+        prefix, _, slug = place.rpartition("/c/")
+        self.url = url
+        self._prefix = f"{prefix}/api/v1/c/{slug}" if slug else f"{place}/api/v1"
+        self._token, self._patience = token, patience_seconds
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx.Client(base_url=base, headers=headers, timeout=_ANSWER_SECONDS)
+
+    def __repr__(self) -> str:
+        return f"<Connection: {self.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it."""
+        self._client.close()
+
+    def get(self, path: str, **params: Any) -> Any:
+        """Read something; JSON, or text where it is no JSON.
+
+        Raises
+        ------
+        HoldoutError
+            As the server refused, or if it cannot be reached.
+        """
+        given = {name: value for name, value in params.items() if value is not None}
+        return self._send("GET", path, repeatable=True, params=given)
+
+    def post(self, path: str, *, repeatable: bool = False, **content: Any) -> Any:
+        """Send something, as ``json=``, or as ``files=`` and ``data=``.
+
+        Parameters
+        ----------
+        path : str
+        repeatable : bool
+            Whether it may be sent twice, as submissions may: the second answer repeats the first, free.
+        content : dict
+            Of httpx.
+
+        Raises
+        ------
+        Halted, HoldoutError
+            As the server refused, or if it cannot be reached.
+        """
+        return self._send("POST", path, repeatable=repeatable, **content)
+
+    # ---- inside
+
+    def _send(self, method: str, path: str, *, repeatable: bool, **content: Any) -> Any:
+        deadline, pause = time.monotonic() + self._patience, _FIRST_PAUSE_SECONDS
+        while True:
+            response, wait = self._try(method, path, repeatable=repeatable, **content)
+            if response is not None and wait is None:
+                return _content(response)
+            wait = pause if wait is None else max(wait, pause)
+            if time.monotonic() + wait > deadline:
+                if response is not None:
+                    return _content(response)
+                raise StoreError(
+                    f"{self.url} cannot be reached; what was sent may be sent again: it is charged once at most"
+                )
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _try(
+        self, method: str, path: str, *, repeatable: bool, **content: Any
+    ) -> tuple[httpx.Response | None, float | None]:
+        """Response, and how long to wait before it is worth trying again; None for never."""
+        try:
+            response = self._client.request(method, f"{self._prefix}/{path}", **content)
+        except httpx.ConnectError:  # nothing was sent
+            return None, 0.0
+        except httpx.TransportError:
+            if repeatable:
+                return None, 0.0
+            problem = f"{self.url} did not answer; whether it was done is unknown; look at the status"
+        else:
+            again = response.status_code == 429 and _error(response)["code"] in {"rate", "streams"}
+            if again or (repeatable and response.status_code in _GATEWAY):
+                return response, _seconds(response.headers)
+            return response, None
+        raise StoreError(problem)
+
+
+def raised_by(error: Mapping[str, Any], *, history: Any = None, answers: Any = ()) -> BaseException:
+    """What a local guard would have raised."""
+    code, message, details = error["code"], error["message"], error["details"]
+    if code == "halted":
+        return Halted(message, reason=details.get("reason", ""), history=history, answers=answers)
+    if code == "bad_submission":
+        return SubmissionError(details.get("problems", []))
+    if code == "plan":
+        return PlanError(message, details.get("nearest"))
+    return _KINDS.get(code, HoldoutError)(message)
+
+
+def _content(response: httpx.Response) -> Any:
+    if response.is_success:
+        is_json = response.headers.get("content-type", "").startswith("application/json")
+        return response.json() if is_json else response.text
+    raise raised_by(_error(response))
+
+
+def _error(response: httpx.Response) -> dict[str, Any]:
+    """Error of a response, also if something between here and the server has made it."""
+    try:
+        error = response.json()["error"]
+        return {"code": error["code"], "message": error["message"], "details": error["details"]}
+    except (ValueError, KeyError, TypeError):
+        return {
+            "code": "unknown",
+            "message": f"the server must answer as a leaderboard does; got status {response.status_code}",
+            "details": {},
+        }
+
+
+def _seconds(headers: Mapping[str, str]) -> float:
+    stated = headers.get("retry-after", "")
+    return float(stated) if stated.isascii() and stated.isdigit() else 0.0

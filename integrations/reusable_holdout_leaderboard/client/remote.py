@@ -1,0 +1,384 @@
+"""A guard on a server: the loop runs where the labels are not."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
+from reusable_holdout.guard import Answer
+from reusable_holdout.guard.inputs import checked_names, checked_prior, checked_priors
+from reusable_holdout.guard.kinds import AGREED, POLICIES
+from reusable_holdout.plan import Plan
+from reusable_holdout.slips import checked_call
+from reusable_holdout_leaderboard.client.connection import Connection, raised_by
+from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.guard import Choice
+    from reusable_holdout.queries import Metric
+
+__all__ = ["RemoteHoldout"]
+
+_MOST_TOGETHER = 200
+_MOST_NUMBERS = 400_000  # of one request: some megabytes of JSON
+_PAGE = 10_000
+
+
+class RemoteHoldout:
+    """A team's view of a leaderboard, with the interface of the local guard.
+
+    A loop that asks a :class:`reusable_holdout.ReusableHoldout` asks this as well. Predictions that were sent before
+    get the recorded answer, free; so a question is asked again when the connection breaks, and is charged once at most.
+
+    Parameters
+    ----------
+    url : str
+        Of the server, or of one of its competitions: ``http://host:8000`` or ``http://host:8000/c/name``.
+    token : str
+        Of the team.
+    patience_seconds : float
+        How long to try again while the server cannot be reached, is busy or asks to wait.
+
+    Attributes
+    ----------
+    rules : Rules
+    metric : Metric
+    policy : str
+    plan : Plan
+        Of the guard, which all teams share.
+    expected : Expected
+        Form of predictions; without ids, which are :attr:`ids`.
+    team : str
+
+    Raises
+    ------
+    HoldoutError
+        If the token is nobody's, or the server cannot be reached.
+
+    Notes
+    -----
+    Unlike the local guard, a board knows a question by its predictions alone: with another prior they get the answer
+    they got. The budget is that of all teams. What a charged answer cost, and its cell, is in :meth:`history` alone:
+    its `nats` here is NaN. After a rotation make a new one: there are other rows.
+    """
+
+    @checked_call
+    def __init__(self, url: str, token: str, *, patience_seconds: float = 60.0) -> None:
+        self._connection = Connection(url, token, patience_seconds=patience_seconds)
+        self._made_of = (url, token, patience_seconds)
+        try:
+            me, about = self._connection.get("me"), self._connection.get("competition")
+        except BaseException:
+            self._connection.close()
+            raise
+        self.team, self._team_id = str(me["name"]), int(me["id"])
+        self.rules = Rules.from_dict(about["rules"])
+        self.metric: Metric = self.rules.made_metric()
+        self.policy = str(self.rules.policy)
+        self._kind = POLICIES[self.rules.policy].name
+        self.plan = Plan.kept(about["plan"])
+        form = about["submission"]
+        self.expected = Expected(
+            ids=None,
+            rows=form["rows"],
+            id_column=form["id_column"],
+            columns=tuple(form["prediction_columns"]),
+            response=self.metric.response,
+            classes=self.rules.classes,
+            max_bytes=form["max_bytes"],
+        )
+
+    # ---- ask
+
+    @checked_call
+    def evaluate_predictions(self, predictions: Any, *, prior: float | None = None, name: str = "") -> Answer:
+        """Ask about predictions for the competition's rows, in their order.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (rows,) or (rows, classes)
+        prior : float, optional
+            The team's own validation score. Left out for a ladder; otherwise by default the team's best so far.
+        name : str
+            What the board calls it.
+
+        Raises
+        ------
+        Halted
+            If a budget has run out and the question is new.
+        InputError
+            If the input does not fit; nothing was asked and nothing was charged.
+        LimitError, ClosedError
+            If the team has nothing left, or the competition takes nothing new.
+        HoldoutError
+            If the competition is blind: the predictions count, and no score is told.
+        """
+        stated = self._stated(prior)
+        body = {"predictions": self._form(predictions).tolist(), "prior": stated, "name": name}
+        try:
+            reply = self._connection.post("evaluate", repeatable=True, json=body)
+        except Halted as halt:
+            problem = self._halt(str(halt), halt.reason, [])
+        else:
+            return self._answers(reply)[0]
+        raise problem
+
+    @checked_call
+    def evaluate_many(
+        self, predictions: Any, priors: ArrayLike | None = None, *, names: Sequence[str] | None = None
+    ) -> list[Answer]:
+        """Ask questions that depend on no answer of one another: faster than one by one.
+
+        Raises
+        ------
+        Halted
+            If a budget runs out on the way; the answers before that are in its `answers`.
+        BudgetError
+            If more is asked than queries are left; nothing was answered and nothing was charged.
+        InputError, LimitError, ClosedError, HoldoutError
+            As for one question. Of a batch that does not fit nothing was asked; of one that a limit ends, the answers
+            before that are the team's, and free when they are asked again.
+        """
+        forms = list(map(self.expected.decoded, self.expected.canonical_many(predictions)))
+        stated = self._stated_many(priors, len(forms))
+        called = checked_names(names, len(forms))
+        self._check_left(forms)
+        answers: list[Answer] = []
+        for part in _parts(len(forms), self.expected.rows * max(1, len(self.expected.columns))):
+            body: dict[str, Any] = {"batch": [one.tolist() for one in forms[part]], "names": called[part]}
+            if priors is not None:
+                body["priors"] = stated[part]
+            reply = self._connection.post("evaluate", repeatable=True, json=body)
+            answers += self._answers(reply)
+            self._raise_stopped(reply["stopped"], answers)
+        return answers
+
+    # ---- what a board does not answer
+
+    def reveal_predictions(self, *_: Any, **__: Any) -> Answer:
+        """Refuse: a board does not tell values that are asked for.
+
+        Raises
+        ------
+        InputError
+            In any case; nothing was asked.
+        """
+        raise _not_of_a_board("reveals a value")
+
+    def choose_predictions(self, *_: Any, **__: Any) -> Choice:
+        """Refuse: a board does not choose; as :meth:`reveal_predictions`."""
+        raise _not_of_a_board("chooses among candidates")
+
+    def final_predictions(self, *_: Any, **__: Any) -> Any:
+        """Refuse: final standings are its organisers' affair; as :meth:`reveal_predictions`."""
+        raise _not_of_a_board("gives a final")
+
+    # ---- what is known
+
+    def history(self) -> pd.DataFrame:
+        """Everything that was released, to all teams, in order; empty while the competition is blind.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As :meth:`reusable_holdout.ReusableHoldout.history`.
+        """
+        import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
+
+        rows: list[dict[str, Any]] = []
+        while True:
+            page = self._connection.get("history", after=rows[-1]["query"] if rows else 0, limit=_PAGE)
+            rows += page
+            if len(page) < _PAGE:
+                break
+        frame = pd.DataFrame(rows, columns=_COLUMNS)
+        frame["asked_at"] = pd.to_datetime(frame["asked_at"], utc=True, format="ISO8601")
+        return frame
+
+    @property
+    def answered(self) -> int:
+        """Answers released so far, to all teams: the number of the last one."""
+        return int(self._status()["answered"])
+
+    @property
+    def queries_asked(self) -> int:
+        """Declared queries that answers took so far, of all teams."""
+        return int(self._status()["queries_asked"])
+
+    @property
+    def queries_left(self) -> int:
+        """Declared queries that are left, of all teams."""
+        return int(self._status()["queries_left"])
+
+    @property
+    def charges_left(self) -> int | None:
+        """Charges still affordable; None while the competition is blind."""
+        left = self._status()["charges_left"]
+        return None if left is None else int(left)
+
+    @property
+    def halted(self) -> bool:
+        """Whether nothing new will be answered any more."""
+        return bool(self._status()["halted"])
+
+    @property
+    def halt_reason(self) -> str | None:
+        """Why nothing new is answered: "charges" or "queries" ran out, or a "final" was given; else None."""
+        reason = self._status()["halt_reason"]
+        return None if reason is None else str(reason)
+
+    @property
+    def epoch(self) -> int:
+        """Label set the competition stands at, from 1."""
+        return int(self._status()["epoch"])
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """Sorted classes; None for metrics of real values."""
+        return None if self.rules.classes is None else np.array(self.rules.classes)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...] | None:
+        """Ids of the rows, in the order of predictions; None if they have none."""
+        if self.rules.id_column is None:
+            return None
+        lines = csv.reader(io.StringIO(self._connection.get("sample"), newline=""))
+        next(lines)
+        return tuple(line[0] for line in lines)
+
+    # ---- life
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<RemoteHoldout: {self.rules.slug} at {self._connection.url}, team {self.team!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # for worker processes; it carries the token
+        url, token, patience = self._made_of
+        return partial(type(self), patience_seconds=patience), (url, token)
+
+    # ---- inside
+
+    def _form(self, predictions: Any) -> NDArray[Any]:
+        """Predictions as they travel, checked as the server will."""
+        return self.expected.decoded(self.expected.canonical(predictions))
+
+    def _stated(self, prior: float | None) -> float | None:
+        if prior is None:
+            return None
+        if self.policy == "ladder":
+            raise InputError("a ladder compares with the team's best so far by itself; leave prior out")
+        return checked_prior(prior, self.metric.lower, self.metric.upper, self.metric.name)
+
+    def _stated_many(self, priors: ArrayLike | None, count: int) -> list[float | None]:
+        if priors is None:
+            return [None] * count
+        metric = self.metric
+        checked = checked_priors(priors, count, metric.lower, metric.upper, metric.name)
+        return [self._stated(one) for one in checked.tolist()]
+
+    def _answers(self, reply: Mapping[str, Any]) -> list[Answer]:
+        found = reply["submissions"]
+        if any(one["value"] is None for one in found):
+            raise HoldoutError("the competition is blind: the predictions count, and no score is told yet")
+        return [
+            Answer(
+                value=one["value"],
+                charged=one["charged"],
+                low=one["low"],
+                high=one["high"],
+                prior=one["prior"],
+                query=one["query"],
+                charges_left=reply["charges_left"],
+                replayed=one["replayed"],
+                threshold=one["threshold"],
+                name=one["name"],
+                kind=self._kind,
+                nats=math.nan if one["charged"] else 0.0,
+                told="charged" if one["charged"] else AGREED,
+            )
+            for one in found
+        ]
+
+    def _raise_stopped(self, stopped: Mapping[str, Any] | None, answers: list[Answer]) -> None:
+        if stopped is None:
+            return
+        if stopped["code"] == "halted":
+            raise self._halt(stopped["message"], stopped["details"].get("reason", ""), answers)
+        raise raised_by(stopped)
+
+    def _halt(self, message: str, reason: str, answers: list[Answer]) -> Halted:
+        return Halted(message, reason=reason, history=self.history(), answers=answers)
+
+    def _check_left(self, forms: Sequence[NDArray[Any]]) -> None:
+        """Refuse a batch of which some cannot be answered, whichever of it were answered before."""
+        asked = len({self.expected.digest(one) for one in forms})
+        status = self._status()
+        left = int(status["queries_left"])
+        if status["halted"] or asked <= left:
+            return
+        own = next((row for row in self._connection.get("board") if row["team_id"] == self._team_id), None)
+        if asked - (0 if own is None else int(own["submissions"])) > left:
+            raise BudgetError(
+                f"{asked} queries asked, {left} left; nothing was asked and nothing was charged"
+            )
+
+    def _status(self) -> dict[str, Any]:
+        status: dict[str, Any] = self._connection.get("status")
+        return status
+
+
+_COLUMNS = [
+    "query",
+    "view",
+    "metric",
+    "name",
+    "series",
+    "prior",
+    "value",
+    "charged",
+    "low",
+    "high",
+    "threshold",
+    "kind",
+    "told",
+    "nats",
+    "asked",
+    "paired",
+    "charges_left",
+    "asked_at",
+]
+
+
+def _not_of_a_board(what: str) -> InputError:
+    return InputError(
+        f"a guard that lies with the labels {what}, a board does not: what one team is told would widen the intervals "
+        "of all; nothing was asked; ask with evaluate_predictions or evaluate_many"
+    )
+
+
+def _parts(count: int, numbers: int) -> Iterator[slice]:
+    """Slices of a batch, each of them one request."""
+    together = max(1, min(_MOST_TOGETHER, _MOST_NUMBERS // numbers))
+    for start in range(0, count, together):
+        yield slice(start, start + together)

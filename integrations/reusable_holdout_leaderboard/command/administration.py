@@ -1,0 +1,149 @@
+"""What organisers do: in the folder of a competition, or over HTTP with the administrator's token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.web.wire import as_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from reusable_holdout_leaderboard.client.connection import Connection
+    from reusable_holdout_leaderboard.competition import Competition
+
+__all__ = ["InFolder", "OverHttp"]
+
+
+class InFolder:
+    """Administration of a competition whose folder is here, whether or not it is served.
+
+    Parameters
+    ----------
+    competition : Competition
+    """
+
+    def __init__(self, competition: Competition) -> None:
+        self._competition = competition
+
+    def status(self) -> dict[str, Any]:
+        """State, board and teams, also while the competition is blind."""
+        competition = self._competition
+        return {
+            "status": competition.status(reveal=True)._asdict(),
+            "board": as_rows(competition.board(reveal=True)),
+            "teams": as_rows(competition.teams()),
+        }
+
+    def add_team(self, name: str) -> dict[str, Any]:
+        """Add a team and get its token."""
+        token = self._competition.add_team(name)
+        team = self._competition.authenticate(token)
+        return {"team": name if team is None else team.name, "token": token}
+
+    def renew_token(self, name: str) -> dict[str, Any]:
+        """Give a team another token; the old one is void."""
+        team_id = _number(as_rows(self._competition.teams()), name)
+        return {"team": name, "token": self._competition.renew_token(team_id)}
+
+    def freeze(self, on: bool) -> dict[str, Any]:
+        """Take no new submissions, or take them again."""
+        self._competition.freeze(on)
+        return self._state()
+
+    def unblind(self) -> dict[str, Any]:
+        """Show all scores."""
+        self._competition.unblind()
+        return self._state()
+
+    def rotate(self, labels: Path, *, early: bool, queries: int | None) -> dict[str, Any]:
+        """Go on with another label set."""
+        self._competition.rotate(labels, early=early, queries=queries)
+        return self._state()
+
+    def final(self) -> list[dict[str, Any]]:
+        """Final standings."""
+        return as_rows(self._competition.final_standings())
+
+    def close(self) -> None:
+        """Close the competition."""
+        self._competition.close()
+
+    def _state(self) -> dict[str, Any]:
+        return self._competition.status(reveal=True)._asdict()
+
+
+class OverHttp:
+    """Administration of a competition that is served; the same as :class:`InFolder`.
+
+    Parameters
+    ----------
+    connection : Connection
+        With the administrator's token.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def status(self) -> dict[str, Any]:
+        """State, board and teams, also while the competition is blind."""
+        found: dict[str, Any] = self._connection.get("admin/status")
+        return found
+
+    def add_team(self, name: str) -> dict[str, Any]:
+        """Add a team and get its token."""
+        return self._post("teams", json={"name": name})
+
+    def renew_token(self, name: str) -> dict[str, Any]:
+        """Give a team another token; the old one is void."""
+        return self._post(f"teams/{_number(self.status()['teams'], name)}/token")
+
+    def freeze(self, on: bool) -> dict[str, Any]:
+        """Take no new submissions, or take them again."""
+        return self._post("freeze", json={"on": on})
+
+    def unblind(self) -> dict[str, Any]:
+        """Show all scores."""
+        return self._post("unblind")
+
+    def rotate(self, labels: Path, *, early: bool, queries: int | None) -> dict[str, Any]:
+        """Go on with another label set."""
+        stated = {} if queries is None else {"queries": str(queries)}
+        data = {"early": str(early).lower(), **stated}
+        return self._post("rotate", files={"file": (labels.name, _read(labels))}, data=data)
+
+    def final(self) -> list[dict[str, Any]]:
+        """Final standings."""
+        found: list[dict[str, Any]] = self._connection.post("admin/final")
+        return found
+
+    def submit(self, file: Path, *, claimed: float | None) -> dict[str, Any]:
+        """Send a team's file, with the team's token."""
+        data = {} if claimed is None else {"claimed": repr(claimed)}
+        files = {"file": (file.name, _read(file))}
+        found: dict[str, Any] = self._connection.post("submissions", repeatable=True, files=files, data=data)
+        return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _post(self, path: str, **content: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._connection.post(f"admin/{path}", **content)
+        return found
+
+
+def _number(teams: Sequence[dict[str, Any]], name: str) -> int:
+    for team in teams:
+        if team["name"] == name:
+            return int(team["id"])
+    raise InputError("there must be a team of this name; there is none; look at the status")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} must be a file that can be read; {error.strerror}") from None

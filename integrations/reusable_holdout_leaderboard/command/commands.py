@@ -1,0 +1,269 @@
+"""The commands ``reusable-holdout serve`` and ``reusable-holdout board``."""
+
+# ruff: noqa: PLC0415, T201 - a command line prints, and starts fast: each command imports what it needs
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from reusable_holdout_leaderboard.command.administration import InFolder, OverHttp
+
+__all__ = ["add_commands"]
+
+_PROGRAM = "reusable-holdout"
+_DATABASE = "REUSABLE_HOLDOUT_DATABASE"
+_EXTRA = ("fastapi", "httpx", "jinja2", "pyarrow", "python_multipart", "uvicorn")
+_FOLDER = Path("leaderboard-data")
+_WHOLE = {
+    "queries": "submissions of all teams together, for each label set (default 10,000)",
+    "charges": "deviations to pay for, in place of a tolerance",
+    "submissions-per-day": "of each team",
+    "submissions-per-team": "of each team, for each label set",
+    "charges-per-team": "of each team, for each label set",
+}
+_REAL = {
+    "tolerance": "how far an answer may be from the population value (default 0.05 for thresholdout)",
+    "threshold": "deviation that is always told, or a ladder's step (default for a ladder: 0.02, with 50 charges)",
+    "estimate": "score that is expected: it buys the most there",
+    "confidence": "that all intervals hold together (default 0.95)",
+}
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to those of the command line.
+
+    Parameters
+    ----------
+    commands : argparse subparsers
+    """
+    _add_serve(commands)
+    _add_board(commands)
+
+
+# ---- serve
+
+
+def _add_serve(commands: Any) -> None:
+    text = (
+        "Serve a leaderboard that survives its competitors: every score comes from one guarded holdout. The first "
+        "start makes the competition from its labels, later starts resume it. --example makes one on real data, with a "
+        "team."
+    )
+    parser = commands.add_parser(
+        "serve",
+        help=text.split(":", maxsplit=1)[0],
+        description=text,
+        epilog=f"Example: {_PROGRAM} serve --labels labels.csv --metric accuracy --policy ladder",
+    )
+    parser.set_defaults(command=_serve, refuse=parser.error)
+    parser.add_argument("--example", action="store_true", help="serve an example competition")
+    _add_place(parser)
+    _add_rules(parser.add_argument_group("the competition, when it is made"))
+    _add_server(parser.add_argument_group("the server"))
+
+
+def _add_place(parser: Any) -> None:
+    parser.add_argument(
+        "--folder", type=Path, default=_FOLDER, help=f"of labels, keys and SQLite files (default ./{_FOLDER})"
+    )
+    parser.add_argument(
+        "--slug", help="name of the competition in addresses and folders (default: the only one)"
+    )
+    parser.add_argument(
+        "--database",
+        help=f"PostgreSQL URL without a password, which ~/.pgpass may hold (default: ${_DATABASE})",
+    )
+    parser.add_argument("--database-file", type=Path, help="file of mode 600 with the URL, password and all")
+    parser.add_argument("--key", type=Path, help="file of the noise key (default: beside the labels)")
+
+
+def _add_rules(group: Any) -> None:
+    group.add_argument("--labels", type=Path, help="CSV or Parquet: one column of labels, and one of ids")
+    group.add_argument("--fresh-labels", type=Path, help="labels for the final standings: other rows")
+    group.add_argument("--rules", type=Path, help="JSON file of rules, which the options below change")
+    group.add_argument("--title", help="what people read (default: the slug)")
+    group.add_argument("--description", type=Path, help="text file")
+    group.add_argument("--metric", help="a name of the catalogue (default accuracy)")
+    group.add_argument(
+        "--metric-parameter",
+        action="append",
+        metavar="NAME=NUMBER",
+        help="such as the bounds of targets, for mae",
+    )
+    group.add_argument("--policy", choices=("ladder", "thresholdout"), help="(default ladder)")
+    for name, about in _WHOLE.items():
+        group.add_argument(f"--{name}", type=int, help=about)
+    for name, about in _REAL.items():
+        group.add_argument(f"--{name}", type=float, help=about)
+    group.add_argument("--id", help='column of ids (default "id"; "" for rows in order)')
+    group.add_argument("--opens", help="date and time with a time zone, as 2026-03-01T12:00+00:00")
+    group.add_argument("--closes", help="the same")
+    group.add_argument("--blind", action="store_true", default=None, help="hide scores until 'board unblind'")
+    group.add_argument(
+        "--vacuous",
+        action="store_true",
+        default=None,
+        help="hold it though answers may be off by more than a quarter of the metric's range",
+    )
+
+
+def _add_server(group: Any) -> None:
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    group.add_argument("--port", type=int, default=8000, help="(default 8000)")
+    group.add_argument("--workers", type=int, default=1, help="processes, all on one budget (default 1)")
+    group.add_argument(
+        "--admin-token-file", type=Path, help="made if it is not there (default: admin.token in the folder)"
+    )
+    numbers: dict[str, tuple[type, str]] = {
+        "answer-seconds": (
+            float,
+            "answers leave at multiples of this time, whatever was done (default 0.05)",
+        ),
+        "requests-per-minute": (int, "of one address, for each worker; 0 for any (default 1200)"),
+        "submissions-per-minute": (int, "of one team, for each worker; 0 for any (default 300)"),
+        "max-body-bytes": (int, "largest request (default 16 MiB)"),
+    }
+    for name, (kind, about) in numbers.items():
+        group.add_argument(f"--{name}", type=kind, help=about)
+    group.add_argument("--secure-cookies", action="store_true", default=None, help="for HTTPS in front")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    _check_extra()
+    from reusable_holdout_leaderboard.command.serving import prepare
+    from reusable_holdout_leaderboard.web.server import serve
+
+    database = database_of(options)
+    prepared = prepare(options, database)
+    print(prepared.text, flush=True)
+    serve(prepared.settings, host=options.host, port=options.port, workers=options.workers)
+    return 0
+
+
+# ---- board
+
+
+def _add_board(commands: Any) -> None:
+    text = "Run a competition, in its folder, or over HTTP with --url and the administrator's token. Answers are JSON."
+    parser = commands.add_parser(
+        "board",
+        help="Run a competition: teams, freezing, another label set, final standings",
+        description=text,
+        epilog=f"Example: {_PROGRAM} board add-team Blue",
+    )
+    actions = parser.add_subparsers(required=True, metavar="action")
+    _add_action(
+        actions, "status", lambda board, _: board.status(), "State, standings and teams, also while blind"
+    )
+    _add_action(actions, "unblind", lambda board, _: board.unblind(), "Show all scores from now on")
+    _add_action(
+        actions, "final", lambda board, _: board.final(), "Final standings on the fresh labels, once frozen"
+    )
+    for name, about in (
+        ("add-team", "Add a team and print its token, which is shown this once"),
+        ("renew-token", "Give a team another token; the old one is void"),
+    ):
+        action = _add_action(actions, name, _team_action(name), about)
+        action.add_argument("team", help="its name")
+    freeze = _add_action(
+        actions, "freeze", lambda board, given: board.freeze(not given.off), "Take no new submissions"
+    )
+    freeze.add_argument("--off", action="store_true", help="take them again")
+    rotate = _add_action(actions, "rotate", _rotate, "Go on with another label set")
+    rotate.add_argument("--labels", type=Path, required=True, help="fresh rows of the same population")
+    rotate.add_argument("--early", action="store_true", help="though there is budget left, which is lost")
+    rotate.add_argument("--queries", type=int, help="of the new budget (default: as before)")
+    submit = _add_action(
+        actions, "submit", _submit, "Send a file and print its answer; needs --url, --token-file"
+    )
+    submit.add_argument("file", type=Path, help="CSV or Parquet")
+    submit.add_argument("--claimed", type=float, help="the team's own validation score")
+
+
+def _add_action(actions: Any, name: str, run: Callable[[Any, argparse.Namespace], Any], about: str) -> Any:
+    parser = actions.add_parser(name, help=about, description=f"{about}.")
+    parser.set_defaults(command=_board, refuse=parser.error, action=run, remote_only=name == "submit")
+    _add_place(parser)
+    parser.add_argument("--url", help="of the server, in place of the folder")
+    parser.add_argument(
+        "--token-file", type=Path, help="of the administrator, or of the team that submits; mode 600"
+    )
+    return parser
+
+
+def _board(options: argparse.Namespace) -> int:
+    _check_extra()
+    administration = _administration(options)
+    try:
+        found = options.action(administration, options)
+    finally:
+        administration.close()
+    print(json.dumps(found, indent=2, default=str))
+    return 0
+
+
+def _administration(options: argparse.Namespace) -> InFolder | OverHttp:
+    from reusable_holdout_leaderboard.client.connection import Connection
+    from reusable_holdout_leaderboard.command.administration import InFolder, OverHttp
+    from reusable_holdout_leaderboard.competition import Competition
+    from reusable_holdout_leaderboard.settings import read_token
+
+    if options.url is None:
+        if options.remote_only:
+            raise InputError("a submission goes to a server; name it with --url, and the team's --token-file")
+        return InFolder(
+            Competition.open(
+                options.folder, options.slug, database=database_of(options), key_file=options.key
+            )
+        )
+    token = read_token(options.token_file or options.folder / "admin.token")
+    url = options.url if options.slug is None else f"{options.url.rstrip('/')}/c/{options.slug}"
+    return OverHttp(Connection(url, token))
+
+
+def _team_action(name: str) -> Callable[[Any, argparse.Namespace], Any]:
+    method = name.replace("-", "_")
+    return lambda board, given: getattr(board, method)(given.team)
+
+
+def _rotate(board: InFolder | OverHttp, given: argparse.Namespace) -> dict[str, Any]:
+    return board.rotate(given.labels, early=given.early, queries=given.queries)
+
+
+def _submit(board: OverHttp, given: argparse.Namespace) -> dict[str, Any]:
+    return board.submit(given.file, claimed=given.claimed)
+
+
+def _check_extra() -> None:
+    for name in _EXTRA:
+        if find_spec(name) is None:
+            raise MissingExtraError("a leaderboard", name, "leaderboard")
+
+
+def database_of(options: argparse.Namespace) -> str | None:
+    """URL of the database, from a file, the command line without a password, or the environment; None for SQLite.
+
+    Raises
+    ------
+    InputError
+        If it cannot be used.
+    """
+    from reusable_holdout_leaderboard.settings import check_private, checked_database
+
+    if options.database is not None and options.database_file is not None:
+        raise InputError("a database is named by --database or by --database-file, not by both")
+    if options.database_file is not None:
+        return checked_database(check_private(options.database_file).read_text().strip(), secret=True)
+    if options.database is not None:
+        return checked_database(options.database, secret=False)
+    stated = os.environ.get(_DATABASE)
+    return checked_database(stated, secret=True) if stated else None

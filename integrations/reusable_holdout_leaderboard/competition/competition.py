@@ -1,0 +1,265 @@
+"""A competition: one guard for all teams, one store for all workers."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import sqlalchemy as sa
+
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.competition.epoch import (
+    Epoch,
+    Place,
+    check_database,
+    check_ids,
+    completed,
+    make_epoch,
+    open_epoch,
+    schema_of,
+)
+from reusable_holdout_leaderboard.competition.organising import Organising
+from reusable_holdout_leaderboard.competition.scoring import Scoring
+from reusable_holdout_leaderboard.files.labels import save_labels, take_labels
+from reusable_holdout_leaderboard.store.records import StoreError
+from reusable_holdout_leaderboard.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reusable_holdout import Plan
+    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.store.rows import CompetitionRow
+
+__all__ = ["Competition"]
+
+
+class Competition(Scoring, Organising):
+    """A leaderboard whose every score comes from one guarded holdout.
+
+    With the rules' confidence, all intervals shown in an epoch contain the population values together, whatever the
+    teams send and whatever they make of the answers: the guard is pooled, for validity needs that, and limits for each
+    team come on top. Made by :meth:`create` and :meth:`open`; safe for several threads, and for several processes that
+    open the same folder and database.
+
+    A submission is reserved in the store, asked of the guard, and recorded in the store. A worker that dies on the way
+    loses nothing and charges nothing twice: the same predictions sent again replay the guard's answer free, and
+    :meth:`settle` finds the answers of those that are not sent again.
+
+    Attributes
+    ----------
+    rules : Rules
+        With classes and columns filled in.
+    slug : str
+    metric : Metric
+    expected : Expected
+        Form of a submission, of the epoch it stands at.
+
+    Notes
+    -----
+    Policy "ladder": a submission is compared with its team's best so far, and told only if it improves on it by a step.
+    Policy "thresholdout": with the validation score its team claims, else its best, else the middle of the metric's
+    range. The value of an answer that agrees with a claim is the claim, so claims can be too high by the threshold: its
+    interval says so, and ties follow the intervals.
+
+    What is private lies in a folder of its own: labels, noise key and, with SQLite, the ledger. With SQLite the board
+    lies beside them; on a server the board and the ledger are there.
+    """
+
+    def __init__(
+        self, place: Place, store: Store, row: CompetitionRow, epoch: Epoch, clock: Callable[[], float]
+    ) -> None:
+        self.rules: Rules = row.rules
+        self.slug = row.rules.slug
+        self._number = row.id
+        self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
+        self._lock = threading.RLock()
+        self._past: list[Epoch] = []
+
+    def __repr__(self) -> str:
+        return f"<Competition: {self.slug}, {self.rules.metric}, epoch {self._epoch.number}>"
+
+    # ---- made and opened
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        rules: Rules,
+        labels_file: str | Path,
+        *,
+        database: str | None = None,
+        fresh_labels_file: str | Path | None = None,
+        key_file: Path | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Make a competition.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Of all competitions; made if it is not there. This one's labels and key get a folder in it.
+        rules : Rules
+        labels_file : str or Path
+            CSV with a header, or Parquet: one column of labels, and the column of ids that the rules name. It is
+            copied.
+        database : str, optional
+            SQLAlchemy URL of a PostgreSQL server; by default SQLite files in the folder.
+        fresh_labels_file : str or Path, optional
+            Labels for the final standings: other rows of the same population. A submission then predicts both.
+        key_file : Path, optional
+            Noise key; by default it lies in the folder.
+        clock : callable
+            Seconds since 1970, UTC.
+
+        Raises
+        ------
+        InputError
+            If rules and labels do not fit, or there is a competition of this slug.
+        PlanError
+            If the labels are too few for the rules.
+        StoreError, LedgerError
+            If database or ledger cannot be used.
+        """
+        rules.check()
+        metric = rules.made_metric()
+        labels = take_labels(Path(labels_file), id_column=rules.id_column, metric=metric)
+        fresh = None
+        if fresh_labels_file is not None:
+            fresh = take_labels(Path(fresh_labels_file), id_column=rules.id_column, metric=metric)
+        check_ids(labels, fresh, rules)
+        rules = completed(rules, labels)
+        place = Place.of(Path(folder), rules.slug, database=database, key_file=key_file)
+        place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.ExitStack() as undone:
+            store = undone.enter_context(contextlib.closing(_store(Path(folder), database)))
+            if rules.slug in store.slugs():
+                raise InputError(
+                    f"there is a competition {rules.slug!r} already; open it, or name another slug"
+                )
+            if database is not None:
+                with store.database.writing() as connection:
+                    connection.execute(sa.schema.CreateSchema(schema_of(rules.slug), if_not_exists=True))
+            epoch = make_epoch(place, rules, labels, fresh)
+            undone.enter_context(epoch.guard)
+            save_labels(place.labels(1), labels)
+            place.fresh_labels.unlink(missing_ok=True)  # of somebody who died here before
+            if fresh is not None:
+                save_labels(place.fresh_labels, fresh)
+            store.create_competition(rules, at=clock())  # last: before this, there is no competition
+            row = store.competition(rules.slug)
+            assert row is not None  # noqa: S101 - it was written above
+            undone.pop_all()
+        return cls(place, store, row, epoch, clock)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        slug: str | None = None,
+        *,
+        database: str | None = None,
+        key_file: Path | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Open a competition that was made, in this process or another.
+
+        Parameters
+        ----------
+        folder, database, key_file, clock
+            As for :meth:`create`.
+        slug : str, optional
+            By default that of the only competition there is.
+
+        Raises
+        ------
+        InputError
+            If there is none, or several and none is named.
+        """
+        known = cls.slugs(folder, database=database)
+        if slug is None and len(known) == 1:
+            slug = known[0]
+        if slug not in known:
+            raise InputError(
+                f"a competition must be one of {', '.join(known) or 'those made, of which there are none'}"
+            )
+        with contextlib.ExitStack() as undone:
+            store = undone.enter_context(contextlib.closing(_store(Path(folder), database)))
+            row = store.competition(slug)
+            assert row is not None  # noqa: S101 - it is known, and none is ever removed
+            place = Place.of(Path(folder), row.rules.slug, database=database, key_file=key_file)
+            epoch = open_epoch(place, row.rules)
+            undone.enter_context(epoch.guard)
+            store.go_on_to(row.id, epoch.number, at=clock())  # who rotated may have died before noting so
+            competition = cls(place, store, row, epoch, clock)
+            competition.settle()
+            undone.pop_all()
+        return competition
+
+    @staticmethod
+    def slugs(folder: str | Path, *, database: str | None = None) -> list[str]:
+        """Competitions of a folder and database, the oldest first."""
+        if database is None and not (Path(folder) / "board.db").exists():
+            return []
+        store = _store(Path(folder), database)
+        try:
+            return store.slugs()
+        finally:
+            store.close()
+
+    def close(self) -> None:
+        """Close ledger and database; it can be opened again."""
+        for epoch in (*self._past, self._epoch):
+            epoch.guard.close()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- what a submission is
+
+    @property
+    def plan(self) -> Plan:
+        """Plan of the guard, of the epoch it stands at."""
+        return self._current().guard.plan
+
+    @property
+    def expected(self) -> Expected:
+        """Form of a submission, of the epoch it stands at."""
+        return self._current().expected
+
+    # ---- state
+
+    def _row(self) -> CompetitionRow:
+        row = self._store.competition(self.slug)
+        if row is None:
+            raise StoreError(f"the competition {self.slug!r} is gone from its database; restore it")
+        return row
+
+    def _current(self, *, look: bool = False) -> Epoch:
+        """Epoch the competition stands at; another worker may have rotated."""
+        if not look and self._row().epoch <= self._epoch.number:
+            return self._epoch
+        with self._lock:
+            if look or self._row().epoch > self._epoch.number:
+                latest = open_epoch(self._place, self.rules)
+                if latest.number > self._epoch.number:
+                    self._past.append(self._epoch)  # not closed, for another thread may use it
+                    self._epoch = latest
+                    self._store.go_on_to(self._number, latest.number, at=self._clock())
+                else:
+                    latest.guard.close()
+            return self._epoch
+
+
+def _store(folder: Path, database: str | None) -> Store:
+    check_database(database)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Store(folder / "board.db" if database is None else database)

@@ -1,0 +1,241 @@
+"""One label set of a competition: its guard, and where its rows lie in a submission."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard import ReusableHoldout
+from reusable_holdout.ledger import SqlLedger
+from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.files.labels import Labels, load_labels
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout_leaderboard.rules import Rules
+
+__all__ = ["Epoch", "Place", "check_ids", "completed", "make_epoch", "of_guard", "open_epoch", "schema_of"]
+
+
+class Place(NamedTuple):
+    """Where a competition keeps what is private.
+
+    Attributes
+    ----------
+    folder : Path
+        Of this competition alone.
+    ledger : str
+        SQLite file or URL.
+    key_file : Path
+    """
+
+    folder: Path
+    ledger: str
+    key_file: Path
+
+    @classmethod
+    def of(cls, folder: Path, slug: str, *, database: str | None, key_file: Path | None) -> Place:
+        """Place of a competition; on a server its ledger has a schema of its own."""
+        own = folder.absolute() / slug
+        if database is None:
+            ledger = str(own / "ledger.db")
+        else:
+            check_database(database)
+            url = sa.make_url(database)
+            options = f"{url.query.get('options', '')} -csearch_path={schema_of(slug)}".strip()
+            ledger = url.update_query_dict({"options": options}).render_as_string(hide_password=False)
+        return cls(own, ledger, own / "ledger.key" if key_file is None else key_file.absolute())
+
+    def __repr__(self) -> str:
+        return f"<Place: {self.folder}>"  # the URL may hold a password
+
+    def labels(self, epoch: int) -> Path:
+        """File of an epoch's labels."""
+        return self.folder / f"labels-{epoch}.parquet"
+
+    @property
+    def fresh_labels(self) -> Path:
+        """File of the labels that the final standings are made with."""
+        return self.folder / "fresh-labels.parquet"
+
+
+class Epoch(NamedTuple):
+    """One label set.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    guard : ReusableHoldout
+    expected : Expected
+    holdout, fresh : numpy.ndarray of int64
+        Places of their rows in a submission.
+    """
+
+    number: int
+    guard: ReusableHoldout
+    expected: Expected
+    holdout: NDArray[np.int64]
+    fresh: NDArray[np.int64]
+
+
+def check_database(database: str | None) -> None:
+    """Refuse a database that is no PostgreSQL server; None is SQLite.
+
+    Raises
+    ------
+    InputError
+        Without the URL, which may hold a password.
+    """
+    if database is None:
+        return
+    try:
+        backend = sa.make_url(database).get_backend_name()
+    except (sa.exc.ArgumentError, ValueError, AttributeError):
+        backend = "something else"
+    if backend != "postgresql":
+        raise InputError(
+            f"database must be the URL of a PostgreSQL server; got {backend}; leave it out for SQLite files in the "
+            "folder"
+        )
+
+
+def schema_of(slug: str) -> str:
+    """Name of the schema of a competition's ledger on a server."""
+    return f"board_{slug.replace('-', '_')}"
+
+
+def completed(rules: Rules, labels: Labels) -> Rules:
+    """Rules with the classes and columns that the labels imply.
+
+    Raises
+    ------
+    InputError
+        If they do not fit the metric.
+    """
+    metric = rules.made_metric()
+    if metric.response == "values":
+        if rules.classes is not None:
+            raise InputError(f"{metric.name} measures values, so there are no classes; leave them out")
+        classes = None
+    else:
+        classes = tuple(sorted(set(labels.y.tolist()) if rules.classes is None else rules.classes))
+    columns = rules.prediction_columns
+    if not columns:
+        many = metric.response == "probabilities" and classes is not None
+        columns = tuple(map(str, classes or ())) if many else ("prediction",)
+    right = {1}
+    if metric.response == "probabilities" and classes is not None:
+        right = {1, 2} if len(classes) == 2 else {len(classes)}
+    if len(columns) not in right:
+        raise InputError(
+            f"prediction_columns must be {' or '.join(map(str, sorted(right)))} for {metric.name} on these labels; "
+            f"got {len(columns)}"
+        )
+    return replace(rules, classes=classes, prediction_columns=columns).check()
+
+
+def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None) -> Epoch:
+    """Make the first guard, or resume the one that was made with the same labels and rules.
+
+    Raises
+    ------
+    InputError, PlanError, LedgerError
+        As :class:`reusable_holdout.ReusableHoldout`.
+    """
+    guard = ReusableHoldout(
+        None,
+        labels.y,
+        metric=rules.made_metric(),
+        classes=rules.classes,
+        ledger=place.ledger,
+        witness=False,  # whoever can restore a competition is its organiser
+        key=place.key_file,
+        **rules.plan_wish(len(labels.y)),
+    )
+    return of_guard(guard, rules, labels, fresh)
+
+
+def open_epoch(place: Place, rules: Rules) -> Epoch:
+    """Open the guard of the label set that the ledger stands at.
+
+    Raises
+    ------
+    LedgerError, LedgerKeyError
+        If ledger, key or labels are missing or another's.
+    """
+    ledger = SqlLedger(place.ledger, must_exist=True)
+    try:
+        number = ledger.epoch
+    finally:
+        ledger.close()
+    labels = load_labels(place.labels(number))
+    guard = ReusableHoldout.open(
+        place.ledger,
+        None,
+        labels.y,
+        metric=rules.made_metric(),
+        classes=rules.classes,
+        key=place.key_file,
+    )
+    fresh = load_labels(place.fresh_labels) if place.fresh_labels.exists() else None
+    return of_guard(guard, rules, labels, fresh)
+
+
+def of_guard(guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels | None) -> Epoch:
+    """Label set of a guard.
+
+    Raises
+    ------
+    InputError
+        If rows have no ids though there are fresh labels, or an id is in both.
+    """
+    held = len(labels.y)
+    order, places = _order(labels, fresh)
+    expected = Expected(
+        ids=order,
+        rows=len(places),
+        id_column=rules.id_column,
+        columns=rules.prediction_columns,
+        response=guard.metric.response,
+        classes=rules.classes,
+    )
+    return Epoch(guard.epoch, guard, expected, places[:held], places[held:])
+
+
+def check_ids(labels: Labels, fresh: Labels | None, rules: Rules) -> None:
+    """Refuse labels that a submission could not be told apart by.
+
+    Raises
+    ------
+    InputError
+        If rows have no ids though there are fresh labels, or an id is in both.
+    """
+    if (labels.ids is None) != (rules.id_column is None):
+        raise InputError("labels must have ids if the rules name an id_column, and only then")
+    _order(labels, fresh)
+
+
+def _order(labels: Labels, fresh: Labels | None) -> tuple[tuple[str, ...] | None, NDArray[np.int64]]:
+    """Ids in the order of a submission, and the places of the holdout's rows, then of the fresh rows.
+
+    With fresh rows the ids are sorted, so that their order does not tell which is which.
+    """
+    if fresh is None:
+        return labels.ids, np.arange(len(labels.y))
+    if labels.ids is None or fresh.ids is None:
+        raise InputError(
+            "fresh labels need ids, for a submission holds both; name the id_column in the rules"
+        )
+    both = [*labels.ids, *fresh.ids]
+    place = {one: number for number, one in enumerate(sorted(set(both)))}
+    if len(place) < len(both):
+        raise InputError("an id must be among the labels or among the fresh labels; some are in both")
+    return tuple(place), np.array([place[one] for one in both], dtype=np.int64)

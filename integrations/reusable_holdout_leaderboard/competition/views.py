@@ -1,0 +1,200 @@
+"""What a competition shows: to everyone, or with what is hidden while it is blind to its organisers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reusable_holdout_leaderboard.competition.standings import board_of, hidden_board_of, rank_history_of
+from reusable_holdout_leaderboard.store.records import Event, RankPoint, Standing, Status, Submission, Team
+from reusable_holdout_leaderboard.store.rows import as_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from reusable_holdout import Metric
+    from reusable_holdout_leaderboard.competition.epoch import Epoch
+    from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.store.rows import CompetitionRow
+    from reusable_holdout_leaderboard.store.store import Store
+
+__all__ = ["Views"]
+
+
+class Views:
+    """What can be read of a competition.
+
+    While it is blind, everyone sees who takes part and how often, and no number that came from the guard; `reveal` is
+    for its organisers.
+    """
+
+    rules: Rules
+    _number: int
+    _store: Store
+    _epoch: Epoch
+    _clock: Callable[[], float]
+
+    @property
+    def metric(self) -> Metric:
+        """What is measured."""
+        return self._epoch.guard.metric
+
+    @property
+    def start(self) -> float:
+        """What a team's first submission is compared with, if it claims nothing."""
+        lower, upper = self.metric.lower, self.metric.upper
+        if self.rules.policy == "ladder":
+            return lower if self.metric.greater_is_better else upper
+        return (lower + upper) / 2
+
+    def board(self, *, epoch: int | None = None, reveal: bool = False) -> list[Standing]:
+        """Standings, the best first; blind, in the order of the teams' names.
+
+        It costs as many rows as there are teams, however many submissions there are.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            Label set, from 1; by default the present one.
+        reveal : bool
+            Whether to show what is hidden.
+        """
+        row, now = self._row(), self._current()
+        bests = self._store.standings(self._number, now.number if epoch is None else epoch)
+        if row.blind and not reveal:
+            return hidden_board_of(bests)
+        return board_of(bests, greater_is_better=now.guard.metric.greater_is_better)
+
+    def submissions(
+        self,
+        team_id: int | None = None,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        epoch: int | None = None,
+        newest_first: bool = False,
+        reveal: bool = False,
+    ) -> list[Submission]:
+        """Submissions with numbers above `after`.
+
+        Parameters
+        ----------
+        team_id : int, optional
+            Of one team; by default of all.
+        after, limit : int
+            For pages: pass the last number that was seen.
+        epoch : int, optional
+            Of one label set; by default of all.
+        newest_first : bool
+        reveal : bool
+            Whether to show what is hidden.
+        """
+        found = self._store.submissions(
+            self._number, team_id=team_id, after=after, limit=limit, epoch=epoch, newest_first=newest_first
+        )
+        blind = self._row().blind and not reveal
+        return [_hidden(one) for one in found] if blind else found
+
+    def rank_history(self, *, epoch: int | None = None, reveal: bool = False) -> list[RankPoint]:
+        """Places of the teams over time: a point for each team whose place or value changed; empty while blind.
+
+        Parameters
+        ----------
+        epoch : int, optional
+            Label set, from 1; by default the present one.
+        reveal : bool
+            Whether to show what is hidden.
+        """
+        if self._row().blind and not reveal:
+            return []
+        now = self._current()
+        improvements = self._store.improvements(self._number, now.number if epoch is None else epoch)
+        return rank_history_of(improvements, greater_is_better=now.guard.metric.greater_is_better)
+
+    def history(self, *, epoch: int | None = None, reveal: bool = False) -> pd.DataFrame:
+        """All that the guard has released, in order; empty while blind.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As :meth:`reusable_holdout.ReusableHoldout.history`; names are those of the teams, with the numbers of their
+            submissions.
+        """
+        guard = self._current().guard
+        history = guard.history() if epoch is None else guard.history(epoch=epoch)
+        return history.iloc[:0] if self._row().blind and not reveal else history
+
+    def status(self, *, reveal: bool = False) -> Status:
+        """State of the competition.
+
+        Parameters
+        ----------
+        reveal : bool
+            Whether to show what is hidden.
+        """
+        now, row = self._current(), self._row()
+        guard, plan = now.guard, now.guard.plan
+        asked, reason = guard.queries_asked, guard.halt_reason
+        closed = (
+            "the competition is frozen" if row.frozen else self.rules.closed_reason(as_moment(self._clock()))
+        )
+        if reason is not None:
+            closed = closed or "the guard has halted: nothing new is answered on this label set"
+        return Status(
+            epoch=now.number,
+            rows=now.expected.rows,
+            answered=guard.answered,
+            queries_asked=asked,
+            queries_left=plan.queries - asked,
+            charges=plan.charges,
+            charges_left=guard.charges_left if reveal or not row.blind else None,
+            halted=reason is not None,
+            halt_reason=reason,
+            blind=row.blind,
+            frozen=row.frozen,
+            open=not closed,
+            closed_reason=closed,
+            has_fresh_labels=bool(len(now.fresh)),
+            final=row.final is not None,
+            revision=row.revision,
+            confidence=plan.confidence,
+            tolerance=plan.tolerance,
+        )
+
+    def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
+        """What happened since a revision, in order."""
+        return self._store.events(self._number, after=after, limit=limit)
+
+    @property
+    def revision(self) -> int:
+        """Number of the last event; cheap, for those who poll."""
+        return self._row().revision
+
+    def teams(self) -> list[Team]:
+        """All teams, the oldest first."""
+        return self._store.teams(self._number)
+
+    def _shown(self, submission: Submission) -> Submission:
+        return _hidden(submission) if self._row().blind else submission
+
+    def _row(self) -> CompetitionRow:
+        raise NotImplementedError
+
+    def _current(self, *, look: bool = False) -> Epoch:
+        raise NotImplementedError
+
+
+def _hidden(submission: Submission) -> Submission:
+    """Submission as a blind competition shows it."""
+    return submission._replace(
+        state="pending" if submission.query is None else "received",
+        value=None,
+        low=None,
+        high=None,
+        charged=None,
+        threshold=None,
+        prior=None,
+        query=None,
+        improved=None,
+    )

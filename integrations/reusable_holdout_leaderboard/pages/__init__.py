@@ -1,0 +1,5 @@
+"""What people see in a browser."""
+
+from reusable_holdout_leaderboard.pages.endpoints import add_pages
+
+__all__ = ["add_pages"]

@@ -1,0 +1,229 @@
+"""What the pages say of a competition: released values only, made once for each revision."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reusable_holdout.scales import decimals_of, scale_of
+from reusable_holdout_leaderboard.pages.charts import burn_down_of
+
+if TYPE_CHECKING:
+    from reusable_holdout.scales import Bar, Scale
+    from reusable_holdout_leaderboard.competition import Competition
+    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.pages.charts import BurnDown
+    from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.store.records import FinalStanding, RankPoint, Standing, Status, Team
+    from reusable_holdout_leaderboard.web.services import Boards
+
+__all__ = [
+    "Contents",
+    "Halt",
+    "MetricText",
+    "Row",
+    "column_text_of",
+    "halt_of",
+    "limits_of",
+    "metric_text_of",
+    "own_limits_of",
+]
+
+_MOST_MOVES = 200
+_NAMES = {
+    "f1": "F1",
+    "mae": "Mean absolute error",
+    "mse": "Mean squared error",
+    "r2": "R²",
+    "matthews_corrcoef": "Matthews correlation",
+    "rmse": "Root mean squared error",
+    "roc_auc": "ROC AUC",
+    "roc_auc_ovr": "ROC AUC, one against the rest",
+}
+_HALTS = {
+    "charges": ("the budget is spent", "All {charges:,} charges are spent."),
+    "final": ("the final was given", "Nothing new is answered after it."),
+    "queries": ("all questions are asked", "All {queries:,} questions are asked."),
+}
+
+
+class MetricText(NamedTuple):
+    """A metric as people read it."""
+
+    label: str
+    greater_is_better: bool
+    decimals: int
+
+
+class Halt(NamedTuple):
+    """Why nothing new is scored."""
+
+    title: str
+    text: str
+
+
+class Row(NamedTuple):
+    """A standing and its drawing."""
+
+    one: Standing | FinalStanding
+    bar: Bar | None
+
+
+class _Board(NamedTuple):
+    """What is the same for all readers, of one revision."""
+
+    rows: list[Row]
+    scale: Scale | None
+    lead: float | None
+    moves: list[RankPoint]
+    moves_left_out: bool
+    final: list[Row]
+    final_scale: Scale | None
+
+
+class Contents:
+    """What pages say, of all competitions of a process.
+
+    A board is drawn once for each revision, however many people look.
+
+    Parameters
+    ----------
+    boards : Boards
+    """
+
+    def __init__(self, boards: Boards) -> None:
+        self._boards = boards
+        self._lock = threading.Lock()
+        self._left: dict[str, tuple[tuple[int, int], list[int]]] = {}
+
+    def of_board(self, competition: Competition, status: Status) -> dict[str, Any]:
+        """Board, history and budget for the template."""
+        board = self._boards.at_revision(
+            competition, ("page", status.final), partial(_board_of, competition, final=status.final)
+        )
+        with self._lock:
+            return board._asdict() | {"burn": self._burn_down(competition, status)}
+
+    def _burn_down(self, competition: Competition, status: Status) -> BurnDown | None:
+        """Budget as it is spent; the ledger is read again only when something was charged."""
+        if status.charges_left is None:
+            return None
+        slug, key = competition.slug, (status.epoch, status.charges_left)
+        known = self._left.get(slug)
+        if known is None or known[0] != key:
+            left = competition.history()["charges_left"].astype(int).tolist()
+            known = self._left[slug] = ((status.epoch, left[-1] if left else status.charges), left)
+        left = known[1]
+        left += [status.charges_left] * (status.answered - len(left))
+        return burn_down_of(left, charges=status.charges)
+
+
+def _board_of(competition: Competition, *, final: bool) -> _Board:
+    metric = competition.metric
+    rows, scale = _drawn(competition.board(), lower=metric.lower, upper=metric.upper)
+    moves = competition.rank_history()
+    fresh: list[Row] = []
+    final_scale = None
+    if final:  # made before: nothing is scored here
+        fresh, final_scale = _drawn(competition.final_standings(), lower=metric.lower, upper=metric.upper)
+    return _Board(
+        rows=rows,
+        scale=scale,
+        lead=_lead(rows, scale, greater_is_better=metric.greater_is_better),
+        moves=moves[: -_MOST_MOVES - 1 : -1],
+        moves_left_out=len(moves) > _MOST_MOVES,
+        final=fresh,
+        final_scale=final_scale,
+    )
+
+
+def _drawn(
+    standings: list[Standing] | list[FinalStanding], *, lower: float, upper: float
+) -> tuple[list[Row], Scale | None]:
+    ends = [end for one in standings for end in (one.low, one.high) if end is not None]
+    if not ends:
+        return [Row(one, None) for one in standings], None
+    scale = scale_of(ends, lower=lower, upper=upper)
+    rows = []
+    for one in standings:
+        assert one.low is not None and one.high is not None and one.value is not None  # noqa: PT018, S101 - not blind
+        rows.append(Row(one, scale.bar(one.low, one.high, one.value)))
+    return rows, scale
+
+
+def _lead(rows: list[Row], scale: Scale | None, *, greater_is_better: bool) -> float | None:
+    """Place that a bar must reach to be tied for first: the worse end that no other is wholly better than."""
+    if scale is None or len(rows) < 2:
+        return None
+    if greater_is_better:
+        return scale.at(max(row.one.low for row in rows if row.one.low is not None))
+    return scale.at(min(row.one.high for row in rows if row.one.high is not None))
+
+
+# ---- words
+
+
+def metric_text_of(competition: Competition) -> MetricText:
+    """Metric as people read it."""
+    metric = competition.metric
+    name = competition.rules.metric
+    label = _NAMES.get(name) or name.replace("_", " ").capitalize()
+    return MetricText(label, metric.greater_is_better, decimals_of(metric.upper - metric.lower))
+
+
+def halt_of(status: Status) -> Halt | None:
+    """Why nothing new is scored; None if the guard has not halted."""
+    if status.halt_reason is None:
+        return None
+    title, text = _HALTS[status.halt_reason]
+    queries = status.queries_asked + status.queries_left
+    return Halt(title, text.format(charges=status.charges, queries=queries))
+
+
+def limits_of(rules: Rules, status: Status) -> list[tuple[str, str]]:
+    """Limits of the competition: names and values."""
+    limits = [
+        ("Submissions of all teams together", f"{status.queries_asked + status.queries_left:,}"),
+        ("Charges of all teams together", f"{status.charges:,}"),
+    ]
+    if rules.submissions_per_day is not None:
+        limits.append(("Submissions of a team a day (UTC)", f"{rules.submissions_per_day:,}"))
+    if rules.submissions_per_team is not None:
+        limits.append(("Submissions of a team", f"{rules.submissions_per_team:,}"))
+    if rules.charges_per_team is not None:
+        limits.append(("Charges of a team", f"{rules.charges_per_team:,}"))
+    if rules.opens_at is not None:
+        limits.append(("Opens", f"{rules.opens_at:%Y-%m-%d %H:%M %Z}"))
+    if rules.closes_at is not None:
+        limits.append(("Closes", f"{rules.closes_at:%Y-%m-%d %H:%M %Z}"))
+    return limits
+
+
+def own_limits_of(competition: Competition, team: Team, rows: list[Row]) -> list[tuple[str, str]]:
+    """What a team has used of its limits."""
+    rules = competition.rules
+    own = next((row.one for row in rows if row.one.team_id == team.id), None)
+    submissions = getattr(own, "submissions", 0)
+    charges = 0 if own is None else getattr(own, "charges", None)
+    limits = [("Submissions", _of(submissions, rules.submissions_per_team))]
+    if charges is not None:
+        limits.append(("Charges", _of(charges, rules.charges_per_team)))
+    if rules.submissions_per_day is not None:
+        limits.append(("Most a day", f"{rules.submissions_per_day:,}"))
+    return limits
+
+
+def column_text_of(expected: Expected) -> str:
+    """What a prediction is."""
+    if expected.response == "labels":
+        return "the class you predict"
+    if expected.response == "probabilities":
+        return "its probability, from 0 to 1"
+    if expected.response == "scores":
+        return "a number, the higher the likelier"
+    return "the value you predict, a number"
+
+
+def _of(used: int, most: int | None) -> str:
+    return f"{used:,}" if most is None else f"{used:,} of {most:,}"

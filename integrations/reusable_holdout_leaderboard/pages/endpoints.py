@@ -1,0 +1,357 @@
+"""Pages of a server: boards people look at, forms they submit with, and the rules in plain words.
+
+They work without scripts. A script makes them live: it loads the same page again when there is news, and exchanges the
+parts that changed, so that there is one template for everything that is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from reusable_holdout_leaderboard.pages.content import (
+    Contents,
+    column_text_of,
+    halt_of,
+    limits_of,
+    metric_text_of,
+    own_limits_of,
+)
+from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, addresses_of, sentence
+from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.uploads import read_upload
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+    from reusable_holdout_leaderboard.store.records import Submission
+    from reusable_holdout_leaderboard.web.services import Boards
+
+__all__ = ["add_pages"]
+
+_MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
+_MOST_SUBMISSIONS = 200
+_MOST_SUMMARY = 280
+_SHOWN_COLUMNS = 6
+_TITLES = {
+    "bad_submission": "This submission does not fit",
+    "closed": "Closed",
+    "form": "Load the page again",
+    "halted": "Halted",
+    "limit": "No submission left",
+    "no_competition": "No such competition",
+    "rate": "Too many requests",
+    "too_large": "This file is too large",
+}
+
+
+def add_pages(app: FastAPI, boards: Boards) -> None:
+    """Add the pages to an application.
+
+    They show what the guard released and what is public, and nothing else.
+
+    Parameters
+    ----------
+    app : FastAPI
+    boards : Boards
+    """
+    pages = _Pages(boards)
+    routes = (
+        ("/", pages.home, "GET"),
+        ("/competitions", pages.all, "GET"),
+        ("/c/{slug}", pages.board, "GET"),
+        ("/c/{slug}/rules", pages.rules, "GET"),
+        ("/c/{slug}/team", pages.team, "GET"),
+        ("/c/{slug}/login", pages.login_form, "GET"),
+        ("/c/{slug}/login", pages.login, "POST"),
+        ("/c/{slug}/logout", pages.logout, "POST"),
+        ("/c/{slug}/submit", pages.submit, "POST"),
+        ("/c/{slug}/sample.csv", pages.sample, "GET"),
+        ("/static/{name}", pages.static, "GET"),
+    )
+    for path, endpoint, method in routes:
+        app.router.routes.append(
+            Route(path, pages.guarded(endpoint), methods=[method], include_in_schema=False)
+        )
+
+
+class _Pages:
+    """Endpoints, with what they share: templates, static files, contents."""
+
+    def __init__(self, boards: Boards) -> None:
+        self._boards = boards
+        self._contents = Contents(boards)
+        self._rendering = Rendering(boards)
+
+    def guarded(
+        self, endpoint: Callable[[Request], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Endpoint whose refusals are pages too."""
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await endpoint(request)
+            except Problem as problem:
+                refused = problem
+            return await self._refusal(request, refused)
+
+        return answered
+
+    # ---- pages
+
+    async def home(self, request: Request) -> Response:
+        """The only competition, or the server's own; otherwise all of them."""
+        slug = await self._boards.run(self._rendering.default)
+        if slug is None:
+            return await self.all(request)
+        return RedirectResponse(_place(request, slug, "board"), 303)
+
+    async def all(self, request: Request) -> Response:
+        """All competitions."""
+
+        def listed() -> list[dict[str, Any]]:
+            found = []
+            for slug in self._boards.slugs():
+                competition = self._boards.competition(slug)
+                found.append(
+                    {
+                        "href": _place(request, slug, "board"),
+                        "title": competition.rules.title,
+                        "metric": metric_text_of(competition).label,
+                        "teams": len(competition.teams()),
+                        "status": competition.status(),
+                    }
+                )
+            return found
+
+        return await self._boards.run(
+            self._rendering.page, request, "all.html", None, competitions=await self._boards.run(listed)
+        )
+
+    async def board(self, request: Request) -> Response:
+        """Board with everything around it."""
+        visit = await self._visit(request)
+        return await self._boards.run(self._board, request, visit)
+
+    async def rules(self, request: Request) -> Response:
+        """Rules, and how the guard works."""
+        return await self._boards.run(self._rules, request, await self._visit(request))
+
+    async def team(self, request: Request) -> Response:
+        """A team's own submissions."""
+        visit = await self._visit(request)
+        if visit.team is None:
+            return await self.login_form(request)
+        return await self._boards.run(self._team, request, visit)
+
+    async def login_form(self, request: Request) -> Response:
+        """Form that asks for a token."""
+        return await self._boards.run(
+            self._rendering.page, request, "login.html", await self._visit(request), page="login"
+        )
+
+    # ---- what forms do
+
+    async def login(self, request: Request) -> Response:
+        """Begin a session of a team that shows its token."""
+        visit = await self._visit(request)
+        slug, fields = visit.competition.slug, (await self._form(request)).fields
+        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
+        token = fields.get("token", "").strip()
+        if await self._boards.run(visit.competition.authenticate, token) is None:
+            said = {
+                "problem_title": "No team has this token",
+                "problems": ["Look whether all of it was copied."],
+            }
+            return await self._boards.run(
+                self._rendering.page, request, "login.html", visit, status_code=401, page="login", **said
+            )
+        response = RedirectResponse(_place(request, slug, "board"), 303)
+        self._boards.sessions.begin(response, slug, token)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End a session."""
+        slug = (await self._visit(request)).competition.slug
+        fields = (await self._form(request)).fields
+        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
+        response = RedirectResponse(_place(request, slug, "board"), 303)
+        self._boards.sessions.end(response, slug)
+        return response
+
+    async def submit(self, request: Request) -> Response:
+        """Have a file scored."""
+        visit = await self._visit(request)
+        competition, _, team = visit
+        upload = await self._form(request)
+        self._boards.sessions.check_form(request, competition.slug, upload.fields.get("csrf"))
+        if team is None:
+            raise Problem(401, "unauthorized", "Log in first; nothing was asked.")
+        submission = await self._boards.submit(
+            competition,
+            team,
+            upload.file(),
+            filename=upload.filename,
+            claimed=_claim(upload.fields.get("claimed", "")),
+        )
+        if _wants_part(request):
+            return await self._boards.run(
+                self._rendering.page, request, "result.html", visit, submission=submission
+            )
+        shown = f"?done={submission.id}{'&again=1' * submission.replayed}#result"
+        return RedirectResponse(_place(request, competition.slug, "team") + shown, 303)
+
+    # ---- files
+
+    async def sample(self, request: Request) -> Response:
+        """A file that fits."""
+        competition = (await self._visit(request)).competition
+
+        def made() -> bytes:
+            return competition.expected.sample()
+
+        content = await self._boards.run(made)
+        named = {"Content-Disposition": f'attachment; filename="{competition.slug}-sample.csv"'}
+        return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+
+    async def static(self, request: Request) -> Response:
+        """Styles and scripts."""
+        name = request.path_params["name"]
+        if name not in self._rendering.files:
+            raise Problem(404, "not_found", "There is nothing at this address.")
+        media = _MEDIA.get(name[name.rfind(".") :], "application/octet-stream")
+        return Response(self._rendering.files[name], media_type=media, headers={"Cache-Control": _A_YEAR})
+
+    # ---- inside
+
+    async def _visit(self, request: Request) -> Visit:
+        def found() -> Visit:
+            competition = self._boards.competition(request.path_params["slug"])
+            return Visit(competition, competition.status(), self._boards.team(request, competition))
+
+        return await self._boards.run(found)
+
+    async def _form(self, request: Request) -> Any:
+        settings = self._boards.settings
+        return await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
+
+    def _board(self, request: Request, visit: Visit, **more: Any) -> Response:
+        shown = self._contents.of_board(visit.competition, visit.status)
+        return self._rendering.page(
+            request,
+            "board.html",
+            visit,
+            page="board",
+            summary=_summary(visit.competition.rules.description),
+            plan=visit.competition.plan,
+            halt=halt_of(visit.status),
+            **self._submitting(visit, shown),
+            **shown,
+            **more,
+        )
+
+    def _rules(self, request: Request, visit: Visit) -> Response:
+        competition = visit.competition
+        expected = competition.expected
+        return self._rendering.page(
+            request,
+            "rules.html",
+            visit,
+            page="rules",
+            expected=expected,
+            plan=competition.plan,
+            start=competition.start,
+            paragraphs=[one.strip() for one in competition.rules.description.split("\n\n") if one.strip()],
+            column_says=column_text_of(expected),
+            limits=limits_of(competition.rules, visit.status),
+            megabytes=f"{expected.max_bytes / (1 << 20):.0f} MiB",
+        )
+
+    def _team(self, request: Request, visit: Visit) -> Response:
+        competition, status, team = visit
+        assert team is not None  # noqa: S101 - asked before
+        shown = self._contents.of_board(competition, status)
+        done, submission = request.query_params.get("done", ""), None
+        own = competition.submissions(team.id, limit=_MOST_SUBMISSIONS, newest_first=True)
+        if done.isascii() and done.isdigit():
+            submission = next((one for one in own if str(one.id) == done), None)
+            if submission is not None and request.query_params.get("again"):
+                submission = submission._replace(replayed=True)
+        return self._rendering.page(
+            request,
+            "team.html",
+            visit,
+            page="team",
+            submissions=own,
+            most=_MOST_SUBMISSIONS,
+            **self._submitting(visit, shown, submission),
+        )
+
+    def _submitting(
+        self, visit: Visit, shown: Mapping[str, Any], submission: Submission | None = None
+    ) -> dict[str, Any]:
+        """What the form needs."""
+        competition, status, team = visit
+        expected, reason = competition.expected, status.closed_reason
+        columns = expected.header()
+        return {
+            "expected": expected,
+            "shown_columns": columns[:_SHOWN_COLUMNS],
+            "more_columns": len(columns) > _SHOWN_COLUMNS,
+            "closed_reason": f"{reason[:1].upper()}{reason[1:]}.",
+            "own_limits": [] if team is None else own_limits_of(competition, team, shown["rows"]),
+            "submission": submission,
+        }
+
+    async def _refusal(self, request: Request, problem: Problem) -> Response:
+        """Problem as a page, or as the part of one that a script asked for."""
+        problems = problem.details.get("problems")
+        said = {
+            "problem_title": _TITLES.get(problem.code, "That did not work"),
+            "problems": [
+                sentence(one) for one in (problems if isinstance(problems, list) else [problem.message])
+            ],
+            "free": problem.code == "bad_submission",
+        }
+        try:
+            visit = None if problem.code == "no_competition" else await self._visit(request)
+        except (Problem, KeyError):  # then there is no competition to be shown around it
+            visit = None
+        template = "result.html" if _wants_part(request) else "message.html"
+        response = await self._boards.run(
+            self._rendering.page, request, template, visit, status_code=problem.status, **said
+        )
+        response.headers.update(problem.headers)
+        return response
+
+
+def _place(request: Request, slug: str, name: str) -> str:
+    return addresses_of(request, slug, default=None)[name]
+
+
+def _wants_part(request: Request) -> bool:
+    return request.headers.get("x-part") == "result"
+
+
+def _claim(text: str) -> float | None:
+    """Claimed score of a form; a comma may be its decimal point."""
+    stated = text.strip().replace(",", ".")
+    if not stated:
+        return None
+    try:
+        return float(stated)
+    except ValueError:
+        return math.nan  # which is no score, and is refused as such
+
+
+def _summary(description: str) -> str:
+    """First paragraph, if it is short enough; else its beginning."""
+    first = description.strip().split("\n\n")[0].strip()
+    return first if len(first) <= _MOST_SUMMARY else first[:_MOST_SUMMARY].rsplit(" ", 1)[0] + " …"

@@ -1,0 +1,1 @@
+"""Platforms that run competitions of their own, with a guard behind them."""

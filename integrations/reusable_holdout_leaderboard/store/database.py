@@ -1,0 +1,159 @@
+"""The board's database: SQLite or PostgreSQL, one transaction at a time for each writer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from reusable_holdout.ledger.engine import driver_of, keep_durable
+from reusable_holdout.ledger.failures import reason
+from reusable_holdout.ledger.location import resolved, shown
+from reusable_holdout_leaderboard.store.records import StoreError
+from reusable_holdout_leaderboard.store.tables import METADATA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Database"]
+
+_BUSY_SECONDS = 60
+_TABLES_LOCK = 0x7268_6C62  # of PostgreSQL, for those who make the tables at the same moment
+
+
+class Database:
+    """Where boards are kept.
+
+    A transaction that was left without an exception is on the disk (SQLite: WAL, synchronous=FULL). On SQLite writers
+    take turns (``BEGIN IMMEDIATE``); on a server whoever writes locks the row of its competition first.
+
+    Parameters
+    ----------
+    location : str or Path
+        SQLite file, or a SQLAlchemy URL.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be opened.
+    """
+
+    def __init__(self, location: str | Path) -> None:
+        self.url, self.path = resolved(location)
+        if self.path is not None:
+            _make_private(self.path)
+        self._engine = _engine(self.url, is_sqlite=self.path is not None)
+        _watch(self)
+        with self.writing() as connection:
+            if self.path is None:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TABLES_LOCK)))
+            METADATA.create_all(connection)
+
+    def __repr__(self) -> str:
+        return f"<Database: {shown(self.url)}>"
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A transaction that only reads.
+
+        Raises
+        ------
+        StoreError
+            If the database fails.
+        """
+        with self._transaction(writing=False) as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that writes; rolled back if its block raises.
+
+        Raises
+        ------
+        StoreError
+            If the database fails; nothing was written.
+        """
+        with self._transaction(writing=True) as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections; used again, it makes new ones."""
+        self._engine.dispose()
+
+    @contextlib.contextmanager
+    def _transaction(self, *, writing: bool) -> Iterator[sa.Connection]:
+        problem: str | None = None
+        try:
+            with self._engine.connect().execution_options(writing=writing) as connection, connection.begin():
+                yield connection
+        except (sa.exc.SQLAlchemyError, OSError, ImportError) as error:
+            problem = (
+                reason(error) or type(error).__name__
+            )  # a driver's words may quote digests and passwords
+        if problem is not None:
+            raise StoreError(
+                f"the board's database must be one that can be {'written' if writing else 'read'}; it could not be "
+                f"({problem}); check the file, its folder and the disk, or the server"
+            )
+
+
+def _engine(url: str, *, is_sqlite: bool) -> sa.Engine:
+    if not is_sqlite:
+        with driver_of(url):
+            return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
+    engine = sa.create_engine(
+        url,
+        pool_size=5,
+        max_overflow=-1,  # threads wait for the database, not for a connection
+        connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
+    )
+    keep_durable(engine, "foreign_keys=ON")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        writing = connection.get_execution_options().get("writing", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _make_private(path: Path) -> None:
+    """Make the file for its owner alone: a blind board's scores are in it, and what SQLite puts beside it is alike.
+
+    A file that is there is not touched: to close it would drop the locks of all connections this process has to it, and
+    the next process to leave would delete the write-ahead log under them.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreError(
+            f"the board's database {path} must be a file that can be written; {error.strerror}"
+        ) from None
+
+
+# ---- SQLite's locks do not survive a fork: see reusable_holdout.ledger.forks
+
+_OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _watch(database: Database) -> None:
+    _register()
+    _OPEN.add(database)
+
+
+@lru_cache(maxsize=1)
+def _register() -> None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before)
+
+
+def _before() -> None:
+    for database in list(_OPEN):
+        database.close()

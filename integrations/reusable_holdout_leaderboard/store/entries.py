@@ -1,0 +1,299 @@
+"""Submissions in the store: reserved before the guard is asked, recorded after it has answered.
+
+The guard is asked between two transactions. Whatever ends a worker there loses nothing: the submission is pending, with
+the prior it was asked with, so that asking again is the same question and replays the guard's answer free.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, Submission
+from reusable_holdout_leaderboard.store.rows import (
+    Best,
+    Improvement,
+    Outcome,
+    Reserved,
+    Wish,
+    as_moment,
+    as_submission,
+    lock_competition,
+    select_submissions,
+    tell,
+)
+from reusable_holdout_leaderboard.store.tables import PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout_leaderboard.store.database import Database
+    from reusable_holdout_leaderboard.store.rows import CompetitionRow
+
+__all__ = ["Entries"]
+
+_DAY_SECONDS = 86_400
+_ENTRY, _STANDING = SUBMISSIONS.c, STANDINGS.c
+_NOTHING = "nothing was asked and nothing was charged"
+
+
+class Entries:
+    """Submissions and standings of all competitions in a database."""
+
+    database: Database
+
+    # ---- reserved, then recorded or released
+
+    def reserve(self, number: int, wish: Wish) -> Reserved:
+        """Give a submission its place, if its team has one left.
+
+        Predictions that were sent before keep the place they have, whatever the limits and whether or not the
+        competition is closed by now. Places are counted and given in one transaction, so that no two workers give the
+        last one.
+
+        Raises
+        ------
+        LimitError, ClosedError
+            If there is none; nothing was written.
+        InputError
+            If there is no such team.
+        """
+        with self.database.writing() as connection:
+            state = lock_competition(connection, number)
+            same = (_ENTRY.team_id == wish.team_id) & (_ENTRY.digest == wish.digest)
+            known = self._one(connection, self._here(number, wish.epoch) & same)
+            if known is None:
+                _check_open(state, wish)
+                _check_team(connection, number, wish.team_id)
+                best = self._check_limits(connection, number, wish, state)
+                identity = self._insert(connection, number, wish, best)
+                known = self._one(connection, _ENTRY.id == identity)
+                assert known is not None  # noqa: S101 - it was written above
+                return Reserved(known, known=False)
+            if known.state == "pending":  # its worker died, or still works on it
+                connection.execute(
+                    sa.update(SUBMISSIONS).where(_ENTRY.id == known.id).values(tried_at=wish.at)
+                )
+            return Reserved(known, known=True)
+
+    def record(
+        self,
+        number: int,
+        submission_id: int,
+        outcome: Outcome,
+        *,
+        better: int,
+        at: float,
+        wish: Wish | None = None,
+    ) -> Submission:
+        """Keep what the guard said; of two that record the same submission, the first one's stays.
+
+        Parameters
+        ----------
+        number, submission_id : int
+        outcome : Outcome
+        better : int
+            1 if larger values are better, else -1.
+        at : float
+            Seconds since 1970, UTC.
+        wish : Wish, optional
+            To write the submission again if it was released meanwhile.
+        """
+        with self.database.writing() as connection:
+            lock_competition(connection, number)
+            known = self._one(connection, _ENTRY.id == submission_id)
+            if known is None:
+                if wish is None:
+                    raise InputError(f"there must be a submission of number {submission_id}; there is none")
+                self._insert(connection, number, wish, None, identity=submission_id)
+                known = self._one(connection, _ENTRY.id == submission_id)
+                assert known is not None  # noqa: S101 - it was written above
+            if known.state == "scored":
+                return known
+            improved = self._stand(connection, number, known, outcome, better=better)
+            connection.execute(
+                sa.update(SUBMISSIONS)
+                .where(_ENTRY.id == submission_id)
+                .values(**outcome._asdict(), improved=improved)
+            )
+            tell(connection, number, "submission", at, team_id=known.team_id, submission_id=submission_id)
+            recorded = self._one(connection, _ENTRY.id == submission_id)
+        assert recorded is not None  # noqa: S101 - it was written above
+        return recorded
+
+    def release(self, number: int, submission_id: int) -> None:
+        """Give back the place of a submission that was not answered."""
+        with self.database.writing() as connection:
+            lock_competition(connection, number)
+            pending = (_ENTRY.id == submission_id) & _ENTRY.query.is_(None)
+            if connection.execute(sa.delete(SUBMISSIONS).where(pending)).rowcount:
+                connection.execute(sa.delete(PREDICTIONS).where(PREDICTIONS.c.submission_id == submission_id))
+
+    def pending(self, number: int, *, before: float) -> list[Submission]:
+        """Submissions that nobody has tried to have answered since a moment, the oldest first."""
+        waiting = (_ENTRY.competition_id == number) & _ENTRY.query.is_(None) & (_ENTRY.tried_at < before)
+        with self.database.reading() as connection:
+            found = connection.execute(select_submissions(waiting).order_by(_ENTRY.id)).all()
+        return [as_submission(row) for row in found]
+
+    # ---- read
+
+    def submissions(
+        self,
+        number: int,
+        *,
+        team_id: int | None = None,
+        epoch: int | None = None,
+        after: int = 0,
+        limit: int = 100,
+        newest_first: bool = False,
+    ) -> list[Submission]:
+        """Submissions with numbers above `after`."""
+        where = [_ENTRY.competition_id == number, _ENTRY.id > after]
+        if team_id is not None:
+            where.append(_ENTRY.team_id == team_id)
+        if epoch is not None:
+            where.append(_ENTRY.epoch == epoch)
+        order = _ENTRY.id.desc() if newest_first else _ENTRY.id
+        with self.database.reading() as connection:
+            found = connection.execute(select_submissions(*where).order_by(order).limit(limit)).all()
+        return [as_submission(row) for row in found]
+
+    def standings(self, number: int, epoch: int) -> list[Best]:
+        """Each team's best, in no order."""
+        joined = STANDINGS.join(TEAMS, TEAMS.c.id == _STANDING.team_id)
+        names = [TEAMS.c.name if name == "team" else _STANDING[name] for name in Best._fields]
+        here = (_STANDING.competition_id == number) & (_STANDING.epoch == epoch)
+        with self.database.reading() as connection:
+            return [
+                Best(*row) for row in connection.execute(sa.select(*names).select_from(joined).where(here))
+            ]
+
+    def improvements(self, number: int, epoch: int) -> list[Improvement]:
+        """Submissions that became their team's best, in order."""
+        asked = select_submissions(self._here(number, epoch), _ENTRY.improved.is_(True)).order_by(_ENTRY.id)
+        with self.database.reading() as connection:
+            found = connection.execute(asked).all()
+        return [
+            Improvement(row.id, row.team_id, row.team, row.asked_at, row.value, row.low, row.high)
+            for row in found
+        ]
+
+    def contents(self, submission_ids: Sequence[int]) -> dict[int, bytes]:
+        """Predictions for the fresh rows."""
+        asked = sa.select(PREDICTIONS).where(PREDICTIONS.c.submission_id.in_(list(submission_ids)))
+        with self.database.reading() as connection:
+            return {row.submission_id: bytes(row.content) for row in connection.execute(asked)}
+
+    # ---- inside a transaction, the competition locked
+
+    def _here(self, number: int, epoch: int) -> sa.ColumnElement[bool]:
+        return sa.and_(_ENTRY.competition_id == number, _ENTRY.epoch == epoch)
+
+    def _one(self, connection: sa.Connection, where: sa.ColumnElement[bool]) -> Submission | None:
+        row = connection.execute(select_submissions(where)).first()
+        return None if row is None else as_submission(row)
+
+    def _insert(
+        self, connection: sa.Connection, number: int, wish: Wish, best: Any, *, identity: int | None = None
+    ) -> int:
+        stated = wish.prior
+        if stated is None:
+            stated = wish.otherwise if best is None else best.value
+        values: dict[str, Any] = {
+            "competition_id": number,
+            "epoch": wish.epoch,
+            "team_id": wish.team_id,
+            "digest": wish.digest,
+            "name": wish.name,
+            "claimed": wish.claimed,
+            "prior": stated,
+            "asked_at": wish.at,
+            "tried_at": wish.at,
+        }
+        if identity is not None:
+            values["id"] = identity
+        added = connection.execute(sa.insert(SUBMISSIONS).values(values))
+        (identity,) = added.inserted_primary_key or (identity,)
+        if wish.content is not None:
+            connection.execute(sa.insert(PREDICTIONS).values(submission_id=identity, content=wish.content))
+        return int(identity)  # type: ignore[arg-type]
+
+    def _check_limits(self, connection: sa.Connection, number: int, wish: Wish, state: CompetitionRow) -> Any:
+        """Refuse a submission too many; return the team's standing, if it has one."""
+        rules, ours = state.rules, (_ENTRY.competition_id == number) & (_ENTRY.team_id == wish.team_id)
+
+        def count(*where: sa.ColumnElement[bool]) -> int:
+            counted = sa.select(sa.func.count()).select_from(SUBMISSIONS).where(ours, *where)
+            return int(connection.execute(counted).scalar_one())
+
+        here = _ENTRY.epoch == wish.epoch
+        most = rules.submissions_per_team
+        if most is not None and count(here) >= most:
+            raise LimitError(f"each team has {most} submissions; all are used; {_NOTHING}")
+        most, midnight = rules.submissions_per_day, wish.at - wish.at % _DAY_SECONDS
+        if most is not None and count(_ENTRY.asked_at >= midnight) >= most:
+            raise LimitError(
+                f"each team has {most} submissions a day; all are used; {_NOTHING}; the next day begins at "
+                f"{as_moment(midnight + _DAY_SECONDS):%Y-%m-%d %H:%M} UTC"
+            )
+        mine = (_STANDING.competition_id == number) & (_STANDING.epoch == wish.epoch)
+        best = connection.execute(sa.select(STANDINGS).where(mine, _STANDING.team_id == wish.team_id)).first()
+        spent, most = 0 if best is None else int(best.charges), rules.charges_per_team
+        if most is not None and spent >= most:
+            raise LimitError(f"each team has {most} charges; all are spent; {_NOTHING}")
+        if most is not None and spent + count(here, _ENTRY.query.is_(None)) >= most:
+            raise LimitError(
+                "a submission that is being scored may take the team's last charge; wait for it, or send it again if "
+                f"it got no answer; {_NOTHING}"
+            )
+        return best
+
+    def _stand(
+        self, connection: sa.Connection, number: int, known: Submission, outcome: Outcome, *, better: int
+    ) -> bool:
+        """Count a submission, and make it its team's best if it is; say whether it is."""
+        here = sa.and_(
+            _STANDING.competition_id == number,
+            _STANDING.epoch == known.epoch,
+            _STANDING.team_id == known.team_id,
+        )
+        best = connection.execute(sa.select(STANDINGS).where(here)).first()
+        improved = best is None or better * (outcome.value - best.value) > 0
+        told = {
+            "submission_id": known.id,
+            "value": outcome.value,
+            "low": outcome.low,
+            "high": outcome.high,
+            "best_at": known.at.timestamp(),
+            "query": outcome.query,
+        }
+        left_behind = known.id
+        if best is None:
+            key = {"competition_id": number, "epoch": known.epoch, "team_id": known.team_id}
+            counts = {"submissions": 1, "charges": int(outcome.paid)}
+            connection.execute(sa.insert(STANDINGS).values(key | told | counts))
+        else:
+            counts = {"submissions": best.submissions + 1, "charges": best.charges + int(outcome.paid)}
+            values = counts | told if improved else counts
+            connection.execute(sa.update(STANDINGS).where(here).values(values))
+            left_behind = best.submission_id if improved else known.id
+        if best is not None:
+            connection.execute(sa.delete(PREDICTIONS).where(PREDICTIONS.c.submission_id == left_behind))
+        return improved
+
+
+def _check_open(state: CompetitionRow, wish: Wish) -> None:
+    reason = "the competition is frozen" if state.frozen else state.rules.closed_reason(as_moment(wish.at))
+    if state.epoch != wish.epoch:
+        reason = "the competition has gone on to another label set; send predictions for its rows"
+    if reason:
+        raise ClosedError(f"{reason}; {_NOTHING}")
+
+
+def _check_team(connection: sa.Connection, number: int, team_id: int) -> None:
+    here = (TEAMS.c.competition_id == number) & (TEAMS.c.id == team_id)
+    if connection.execute(sa.select(TEAMS.c.id).where(here)).first() is None:
+        raise InputError(f"there must be a team of number {team_id} in this competition; there is none")

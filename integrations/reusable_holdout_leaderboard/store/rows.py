@@ -1,0 +1,227 @@
+"""What the store takes and gives, and what its transactions have in common."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.store.records import Submission
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SUBMISSIONS, TEAMS
+
+__all__ = [
+    "Best",
+    "CompetitionRow",
+    "Improvement",
+    "Outcome",
+    "Reserved",
+    "Wish",
+    "as_competition",
+    "as_moment",
+    "as_submission",
+    "lock_competition",
+    "select_submissions",
+    "tell",
+]
+
+
+class CompetitionRow(NamedTuple):
+    """State of one competition in the store."""
+
+    id: int
+    rules: Rules
+    epoch: int
+    frozen: bool
+    blind: bool
+    revision: int
+    final: list[dict[str, Any]] | None
+
+
+class Wish(NamedTuple):
+    """A submission that asks for its place.
+
+    Attributes
+    ----------
+    epoch, team_id : int
+    digest : bytes
+        SHA-256 of its canonical predictions.
+    name : str
+    claimed : float or None
+    prior : float or None
+        What it is to be compared with; None for the team's best so far.
+    otherwise : float
+        What it is compared with if the team has no best.
+    at : float
+        Seconds since 1970, UTC.
+    content : bytes or None
+        Predictions for the fresh rows.
+    """
+
+    epoch: int
+    team_id: int
+    digest: bytes
+    name: str
+    claimed: float | None
+    prior: float | None
+    otherwise: float
+    at: float
+    content: bytes | None
+
+
+class Reserved(NamedTuple):
+    """A submission's place: pending, or answered before.
+
+    Attributes
+    ----------
+    submission : Submission
+        Its prior is what the guard is asked with, also when it is asked again.
+    known : bool
+        Whether these predictions were sent before.
+    """
+
+    submission: Submission
+    known: bool
+
+
+class Outcome(NamedTuple):
+    """What the guard said to a submission.
+
+    Attributes
+    ----------
+    paid : bool
+        Whether this submission took the charge, and not an earlier one with the same question.
+    """
+
+    prior: float
+    value: float
+    low: float
+    high: float
+    threshold: float
+    charged: bool
+    paid: bool
+    query: int
+
+
+class Best(NamedTuple):
+    """A team's standing."""
+
+    team_id: int
+    team: str
+    submission_id: int
+    value: float
+    low: float
+    high: float
+    best_at: float
+    query: int
+    submissions: int
+    charges: int
+
+
+class Improvement(NamedTuple):
+    """A submission that became its team's best."""
+
+    submission_id: int
+    team_id: int
+    team: str
+    at: float
+    value: float
+    low: float
+    high: float
+
+
+def as_moment(seconds: float) -> datetime:
+    """Date and time of a number of seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def as_competition(row: Any) -> CompetitionRow:
+    """State of a competition from its row."""
+    return CompetitionRow(
+        id=row.id,
+        rules=_rules(row.rules),
+        epoch=row.epoch,
+        frozen=bool(row.frozen),
+        blind=bool(row.blind),
+        revision=row.revision,
+        final=None if row.final is None else json.loads(row.final),
+    )
+
+
+@lru_cache(maxsize=16)
+def _rules(text: str) -> Rules:
+    return Rules.from_json(text)
+
+
+def lock_competition(connection: sa.Connection, number: int) -> CompetitionRow:
+    """Lock a competition until the transaction ends: all its writers take turns here, SQLite's at BEGIN.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    row = connection.execute(
+        sa.select(COMPETITIONS).where(COMPETITIONS.c.id == number).with_for_update()
+    ).first()
+    if row is None:
+        raise InputError(f"there must be a competition of number {number}; there is none")
+    return as_competition(row)
+
+
+def tell(
+    connection: sa.Connection,
+    number: int,
+    kind: str,
+    at: float,
+    *,
+    team_id: int | None = None,
+    submission_id: int | None = None,
+) -> int:
+    """Add an event, of a competition that is locked; return its revision."""
+    here = COMPETITIONS.c.id == number
+    connection.execute(sa.update(COMPETITIONS).where(here).values(revision=COMPETITIONS.c.revision + 1))
+    revision = connection.execute(sa.select(COMPETITIONS.c.revision).where(here)).scalar_one()
+    connection.execute(
+        sa.insert(EVENTS).values(
+            competition_id=number,
+            revision=revision,
+            at=at,
+            kind=kind,
+            team_id=team_id,
+            submission_id=submission_id,
+        )
+    )
+    return int(revision)
+
+
+def select_submissions(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Statement for submissions with their teams' names."""
+    joined = SUBMISSIONS.join(TEAMS, TEAMS.c.id == SUBMISSIONS.c.team_id)
+    return sa.select(SUBMISSIONS, TEAMS.c.name.label("team")).select_from(joined).where(*where)
+
+
+def as_submission(row: Any) -> Submission:
+    """Submission of a row of :func:`select_submissions`, with nothing hidden."""
+    return Submission(
+        id=row.id,
+        team_id=row.team_id,
+        team=row.team,
+        epoch=row.epoch,
+        name=row.name,
+        at=as_moment(row.asked_at),
+        state="pending" if row.query is None else "scored",
+        value=row.value,
+        low=row.low,
+        high=row.high,
+        charged=row.charged,
+        threshold=row.threshold,
+        prior=row.prior,
+        claimed=row.claimed,
+        query=row.query,
+        improved=row.improved,
+    )

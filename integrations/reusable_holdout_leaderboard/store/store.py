@@ -1,0 +1,215 @@
+"""The store: competitions, teams, events, submissions and standings, shared by several worker processes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.store.database import Database
+from reusable_holdout_leaderboard.store.entries import Entries
+from reusable_holdout_leaderboard.store.records import ClosedError, Event, Team
+from reusable_holdout_leaderboard.store.rows import as_competition, as_moment, lock_competition, tell
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SCHEMA, TEAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.store.rows import CompetitionRow
+
+__all__ = ["Store"]
+
+
+class Store(Entries):
+    """Boards in a database, durable and shared; see :class:`~reusable_holdout_leaderboard.store.database.Database`.
+
+    Parameters
+    ----------
+    location : str or Path
+        SQLite file, or a SQLAlchemy URL.
+
+    Raises
+    ------
+    StoreError
+        Here and from every method, if the database fails; then nothing was written.
+    """
+
+    def __init__(self, location: str | Path) -> None:
+        self.database = Database(location)
+
+    def __repr__(self) -> str:
+        return f"<Store: {self.database!r}>"
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.database.close()
+
+    # ---- competitions
+
+    def create_competition(self, rules: Rules, *, at: float) -> int:
+        """Add a competition; return its number.
+
+        Raises
+        ------
+        InputError
+            If there is one of this slug.
+        """
+        values = {"slug": rules.slug, "rules": rules.to_json(), "created_at": at, "blind": rules.blind}
+        state = {"schema_version": SCHEMA, "epoch": 1, "frozen": False, "revision": 0}
+        with self.database.writing() as connection:
+            same = sa.select(COMPETITIONS.c.id).where(COMPETITIONS.c.slug == rules.slug)
+            if connection.execute(same).first() is not None:
+                raise InputError(
+                    f"there is a competition {rules.slug!r} already; open it, or name another slug"
+                )
+            number = _added(connection.execute(sa.insert(COMPETITIONS).values(values | state)))
+            tell(connection, number, "created", at)
+        return number
+
+    def slugs(self) -> list[str]:
+        """All competitions, the oldest first."""
+        with self.database.reading() as connection:
+            return list(connection.scalars(sa.select(COMPETITIONS.c.slug).order_by(COMPETITIONS.c.id)))
+
+    def competition(self, slug: str) -> CompetitionRow | None:
+        """State of a competition; None if there is none."""
+        with self.database.reading() as connection:
+            row = connection.execute(sa.select(COMPETITIONS).where(COMPETITIONS.c.slug == slug)).first()
+        return None if row is None else as_competition(row)
+
+    def freeze(self, number: int, on: bool, *, at: float) -> None:
+        """Freeze or unfreeze; nothing happens if it is so already.
+
+        Raises
+        ------
+        ClosedError
+            If it is to be unfrozen after the final standings.
+        """
+        with self.database.writing() as connection:
+            row = lock_competition(connection, number)
+            if row.final is not None and not on:
+                raise ClosedError("the final standings are made, so the competition stays frozen")
+            if on != row.frozen:
+                _update(connection, number, frozen=on)
+                tell(connection, number, "freeze" if on else "unfreeze", at)
+
+    def unblind(self, number: int, *, at: float) -> None:
+        """Show all scores from now on."""
+        with self.database.writing() as connection:
+            if lock_competition(connection, number).blind:
+                _update(connection, number, blind=False)
+                tell(connection, number, "unblind", at)
+
+    def go_on_to(self, number: int, epoch: int, *, at: float) -> None:
+        """Note that the guard has gone on to another label set; nothing happens if it is noted."""
+        with self.database.writing() as connection:
+            if lock_competition(connection, number).epoch < epoch:
+                _update(connection, number, epoch=epoch)
+                tell(connection, number, "rotate", at)
+
+    def finish(self, number: int, final: Sequence[dict[str, Any]], *, at: float) -> list[dict[str, Any]]:
+        """Keep the final standings; return those that were kept first.
+
+        Raises
+        ------
+        ClosedError
+            If the competition is not frozen.
+        """
+        with self.database.writing() as connection:
+            row = lock_competition(connection, number)
+            if row.final is not None:
+                return row.final
+            if not row.frozen:
+                raise ClosedError("final standings are made of a frozen competition; freeze it first")
+            _update(connection, number, final=json.dumps(list(final), allow_nan=False))
+            tell(connection, number, "final", at)
+        return list(final)
+
+    # ---- teams
+
+    def add_team(self, number: int, name: str, key: str, digest: bytes, *, at: float) -> Team:
+        """Add a team.
+
+        Parameters
+        ----------
+        number : int
+            Of the competition.
+        name, key : str
+            Teams of one competition have different keys.
+        digest : bytes
+            Of its token.
+        at : float
+            Seconds since 1970, UTC.
+
+        Raises
+        ------
+        InputError
+            If there is a team of this key.
+        """
+        values = {"competition_id": number, "name": name, "name_key": key, "token_digest": digest}
+        with self.database.writing() as connection:
+            lock_competition(connection, number)
+            same = (TEAMS.c.competition_id == number) & (TEAMS.c.name_key == key)
+            if connection.execute(sa.select(TEAMS.c.id).where(same)).first() is not None:
+                raise InputError(
+                    f"there is a team {name!r} already, or one that looks the same; name another"
+                )
+            team_id = _added(connection.execute(sa.insert(TEAMS).values(values | {"created_at": at})))
+            tell(connection, number, "team", at, team_id=team_id)
+        return Team(team_id, name, as_moment(at))
+
+    def set_token(self, number: int, team_id: int, digest: bytes) -> None:
+        """Give a team another token; the old one is void.
+
+        Raises
+        ------
+        InputError
+            If there is no such team.
+        """
+        here = (TEAMS.c.competition_id == number) & (TEAMS.c.id == team_id)
+        with self.database.writing() as connection:
+            if connection.execute(sa.update(TEAMS).where(here).values(token_digest=digest)).rowcount != 1:
+                raise InputError(
+                    f"there must be a team of number {team_id} in this competition; there is none"
+                )
+
+    def teams(self, number: int) -> list[Team]:
+        """All teams, the oldest first."""
+        asked = sa.select(TEAMS).where(TEAMS.c.competition_id == number).order_by(TEAMS.c.id)
+        with self.database.reading() as connection:
+            found = connection.execute(asked).all()
+        return [Team(row.id, row.name, as_moment(row.created_at)) for row in found]
+
+    def team_with(self, number: int, digest: bytes) -> tuple[Team, bytes] | None:
+        """Team whose token has this digest, with the digest as it is kept; None if there is none."""
+        asked = sa.select(TEAMS).where(TEAMS.c.competition_id == number, TEAMS.c.token_digest == digest)
+        with self.database.reading() as connection:
+            row = connection.execute(asked).first()
+        if row is None:
+            return None
+        return Team(row.id, row.name, as_moment(row.created_at)), bytes(row.token_digest)
+
+    # ---- events
+
+    def events(self, number: int, *, after: int = 0, limit: int = 100) -> list[Event]:
+        """Events with revisions above `after`, in order."""
+        here = (EVENTS.c.competition_id == number) & (EVENTS.c.revision > after)
+        asked = sa.select(EVENTS).where(here).order_by(EVENTS.c.revision).limit(limit)
+        with self.database.reading() as connection:
+            found = connection.execute(asked).all()
+        return [
+            Event(row.revision, as_moment(row.at), row.kind, row.team_id, row.submission_id) for row in found
+        ]
+
+
+def _added(result: sa.CursorResult[Any]) -> int:
+    (number,) = result.inserted_primary_key or (0,)
+    return int(number)
+
+
+def _update(connection: sa.Connection, number: int, **values: Any) -> None:
+    connection.execute(sa.update(COMPETITIONS).where(COMPETITIONS.c.id == number).values(values))

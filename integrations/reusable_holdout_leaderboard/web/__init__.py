@@ -1,0 +1,1 @@
+"""What comes over HTTP: who is asking, what travels, the JSON API, and the server."""

@@ -1,0 +1,169 @@
+"""The API of organisers: teams, freezing, another label set, final standings."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+
+from reusable_holdout_leaderboard.web.parameters import Admin, Here, boards_of, refusals
+from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.uploads import form_body, json_body, parsed, read_body, read_upload
+from reusable_holdout_leaderboard.web.wire import (
+    FinalAnswer,
+    FreezeBody,
+    StandingAnswer,
+    StatusAnswer,
+    TeamAnswer,
+    TeamBody,
+    as_rows,
+    several,
+)
+
+if TYPE_CHECKING:
+    from reusable_holdout_leaderboard.competition import Competition
+    from reusable_holdout_leaderboard.web.services import Boards
+    from reusable_holdout_leaderboard.web.uploads import Upload
+
+__all__ = ["ADMIN"]
+
+_Model = TypeVar("_Model", bound=BaseModel)
+ADMIN = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Admin])
+_ASKED = (400, 401, 404, 422, 429)
+_SENT = (*_ASKED, 408, 409, 413, 415)
+_FORM = form_body(early={"type": "string", "enum": ["true", "false"]}, queries={"type": "string"})
+
+
+class TokenAnswer(BaseModel):
+    """A team's token; it is shown this once."""
+
+    team: str
+    token: str
+
+
+class OrganisersAnswer(BaseModel):
+    """Everything, also while the competition is blind."""
+
+    status: StatusAnswer  # type: ignore[valid-type]
+    board: list[StandingAnswer]  # type: ignore[valid-type]
+    teams: list[TeamAnswer]  # type: ignore[valid-type]
+
+
+@ADMIN.get("/status", responses=refusals(*_ASKED), response_model=OrganisersAnswer)
+async def admin_status(request: Request, competition: Here) -> Any:
+    """State, board and teams, also while the competition is blind."""
+    return await boards_of(request).run(_everything, competition)
+
+
+@ADMIN.post(
+    "/teams",
+    status_code=201,
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(TeamBody),
+    response_model=TokenAnswer,
+)
+async def add_team(request: Request, competition: Here) -> Any:
+    """Add a team and get its token."""
+    body = await _body(request, TeamBody)
+    return await boards_of(request).run(_added, competition, body.name)
+
+
+@ADMIN.post(
+    "/teams/{team_id}/token",
+    status_code=201,
+    responses=refusals(*_ASKED),
+    response_model=TokenAnswer,
+)
+async def renew_token(request: Request, competition: Here, team_id: int) -> Any:
+    """Give a team another token; the old one is void."""
+    return await boards_of(request).run(_renewed, competition, team_id)
+
+
+@ADMIN.post(
+    "/freeze", responses=refusals(*_SENT), openapi_extra=json_body(FreezeBody), response_model=StatusAnswer
+)
+async def freeze(request: Request, competition: Here) -> Any:
+    """Take no new submissions, or take them again."""
+    body = await _body(request, FreezeBody)
+    await boards_of(request).run(competition.freeze, body.on)
+    return await _status(request, competition)
+
+
+@ADMIN.post("/unblind", responses=refusals(*_ASKED), response_model=StatusAnswer)
+async def unblind(request: Request, competition: Here) -> Any:
+    """Show all scores."""
+    await boards_of(request).run(competition.unblind)
+    return await _status(request, competition)
+
+
+@ADMIN.post(
+    "/rotate",
+    responses=refusals(*_SENT),
+    openapi_extra=_FORM,
+    response_model=StatusAnswer,
+)
+async def rotate(request: Request, competition: Here) -> Any:
+    """Go on with another label set, which is sent as a file; `early` if the guard has not halted."""
+    boards = boards_of(request)
+    settings = boards.settings
+    form = await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
+    await boards.run(_rotate, boards, competition, form)
+    return await _status(request, competition)
+
+
+@ADMIN.post("/final", responses=refusals(*_ASKED, 409), response_model=several(FinalAnswer))
+async def final(request: Request, competition: Here) -> Any:
+    """Make the final standings of a frozen competition; called again, the same."""
+    found = await boards_of(request).run(competition.final_standings)
+    return as_rows(found)
+
+
+async def _body(request: Request, model: type[_Model]) -> _Model:
+    return parsed(await read_body(request, seconds=boards_of(request).settings.body_seconds), model)
+
+
+def _everything(competition: Competition) -> Any:
+    return {
+        "status": competition.status(reveal=True)._asdict(),
+        "board": as_rows(competition.board(reveal=True)),
+        "teams": as_rows(competition.teams()),
+    }
+
+
+def _added(competition: Competition, name: str) -> TokenAnswer:
+    token = competition.add_team(name)
+    team = competition.authenticate(token)
+    return TokenAnswer(team=name if team is None else team.name, token=token)
+
+
+def _renewed(competition: Competition, team_id: int) -> TokenAnswer:
+    name = next((team.name for team in competition.teams() if team.id == team_id), None)
+    if name is None:
+        raise Problem(404, "no_team", "there is no team of this number; look at the status")
+    return TokenAnswer(team=name, token=competition.renew_token(team_id))
+
+
+async def _status(request: Request, competition: Competition) -> Any:
+    return (await boards_of(request).run(lambda: competition.status(reveal=True)))._asdict()
+
+
+def _rotate(boards: Boards, competition: Competition, form: Upload) -> None:
+    """Labels lie in a private file while they are read."""
+    early, queries = form.fields.get("early", "false"), form.fields.get("queries", "")
+    if early not in {"true", "false"} or not (queries == "" or _is_whole(queries)):
+        raise Problem(422, "bad_input", "early must be true or false, and queries a whole number")
+    suffix = ".parquet" if form.filename.endswith((".parquet", ".pq")) else ".csv"
+    path = boards.settings.folder.absolute() / f"uploaded-{secrets.token_hex(8)}{suffix}"
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(form.file())
+        competition.rotate(path, early=early == "true", queries=int(queries) if queries else None)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 0 < len(text) < 10

@@ -1,0 +1,261 @@
+"""The JSON API: what everyone may read, and what teams send."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel
+
+from reusable_holdout_leaderboard.web.admin_api import ADMIN
+from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
+from reusable_holdout_leaderboard.web.evaluating import question
+from reusable_holdout_leaderboard.web.parameters import (
+    After,
+    Epoch,
+    Here,
+    Limit,
+    Ours,
+    boards_of,
+    named,
+    refusals,
+)
+from reusable_holdout_leaderboard.web.security import Problem, address_of
+from reusable_holdout_leaderboard.web.uploads import form_body, json_body, read_body, read_upload
+from reusable_holdout_leaderboard.web.wire import (
+    EvaluateBody,
+    EventAnswer,
+    FinalAnswer,
+    RankAnswer,
+    StandingAnswer,
+    StatusAnswer,
+    SubmissionAnswer,
+    TeamAnswer,
+    as_rows,
+    history_rows,
+    several,
+)
+from reusable_holdout_leaderboard.web.witnesses import WITNESS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from fastapi import FastAPI
+
+    from reusable_holdout_leaderboard.competition import Competition
+    from reusable_holdout_leaderboard.web.services import Boards
+
+__all__ = ["add_api"]
+
+_READ = (400, 404, 422, 429)
+_OWN = (*_READ, 401)
+_SENT = (*_OWN, 408, 409, 413, 415)
+_PUBLIC = APIRouter(tags=["everyone"], responses=refusals(*_READ))
+_TEAMS = APIRouter(tags=["teams"])
+
+
+def add_api(app: FastAPI) -> None:
+    """Mount the API: for the server's own competition, and for each by its name."""
+    for router in (_PUBLIC, _TEAMS, ADMIN):
+        app.include_router(router, prefix="/api/v1")
+        app.include_router(router, prefix="/api/v1/c/{slug}", dependencies=[Depends(named)])
+    app.include_router(WITNESS, prefix="/api/v1")
+
+
+# ---- for everyone
+
+
+@_PUBLIC.get("/competition")
+async def competition(request: Request, competition: Here) -> dict[str, Any]:
+    """Rules, metric, plan of the guard, and form of a submission."""
+    return await boards_of(request).run(_about, competition)
+
+
+@_PUBLIC.get("/board", response_model=several(StandingAnswer))
+async def board(request: Request, competition: Here, epoch: Epoch = None) -> Any:
+    """Standings, the best first; without numbers while the competition is blind."""
+    call = partial(competition.board, epoch=epoch)
+    return as_rows(await kept(request, competition, ("board", epoch), call))
+
+
+@_PUBLIC.get("/status", response_model=StatusAnswer)
+async def status(request: Request, competition: Here) -> Any:
+    """Budget, halts, and the revision, which changes when anything else does."""
+    return (await boards_of(request).run(competition.status))._asdict()
+
+
+@_PUBLIC.get("/history")
+async def history(
+    request: Request, competition: Here, after: After = 0, limit: Limit = 1_000, epoch: Epoch = None
+) -> list[dict[str, Any]]:
+    """Everything the guard has released, in order, after a question's number; empty while blind."""
+    boards = boards_of(request)
+    return await boards.run(_history, boards, competition, after, limit, epoch)
+
+
+@_PUBLIC.get("/rank-history", response_model=several(RankAnswer))
+async def rank_history(request: Request, competition: Here, epoch: Epoch = None) -> Any:
+    """Places of the teams over time; empty while blind."""
+    call = partial(competition.rank_history, epoch=epoch)
+    return as_rows(await kept(request, competition, ("rank history", epoch), call))
+
+
+@_PUBLIC.get("/final", response_model=several(FinalAnswer))
+async def final(request: Request, competition: Here) -> Any:
+    """Final standings, once they are made."""
+    return as_rows(await boards_of(request).run(_final, competition))
+
+
+@_PUBLIC.get(
+    "/sample",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+async def sample(request: Request, competition: Here) -> Response:
+    """A file that fits, as CSV: all rows in order, and one prediction for all of them."""
+    content = await boards_of(request).run(_sample, competition)
+    return Response(content, media_type="text/csv; charset=utf-8")
+
+
+@_PUBLIC.get(
+    "/events",
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    response_model=several(EventAnswer),
+)
+async def events(request: Request, competition: Here, after: After = 0, limit: Limit = 100) -> Any:
+    """What happened after a revision; or with ``Accept: text/event-stream`` a stream of revisions."""
+    if "text/event-stream" in request.headers.get("accept", ""):
+        stream = request.app.state.feed.stream(competition, address_of(request))
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+    return as_rows(await boards_of(request).run(partial(competition.events, after=after, limit=limit)))
+
+
+# ---- for teams
+
+
+class EvaluateAnswer(BaseModel):
+    """Answers, in the order of the questions, and what stopped the others.
+
+    `charges_left` are those of the whole competition after the last answer; null while it is blind.
+    """
+
+    submissions: list[SubmissionAnswer]  # type: ignore[valid-type]
+    charges_left: int | None
+    stopped: dict[str, Any] | None
+
+
+@_TEAMS.get("/me", responses=refusals(*_OWN), response_model=TeamAnswer)
+async def me(team: Ours) -> Any:
+    """Whose token it is."""
+    return team._asdict()
+
+
+@_TEAMS.get("/me/submissions", responses=refusals(*_OWN), response_model=several(SubmissionAnswer))
+async def my_submissions(
+    request: Request, competition: Here, team: Ours, after: After = 0, limit: Limit = 100, epoch: Epoch = None
+) -> Any:
+    """The team's submissions, the oldest first."""
+    call = partial(competition.submissions, team.id, after=after, limit=limit, epoch=epoch)
+    return as_rows(await boards_of(request).run(call))
+
+
+@_TEAMS.post(
+    "/submissions",
+    status_code=201,
+    responses=refusals(*_SENT),
+    openapi_extra=form_body(claimed={"type": "string"}),
+    response_model=SubmissionAnswer,
+)
+async def submit(request: Request, competition: Here, team: Ours) -> Any:
+    """Send a file, CSV or Parquet; `claimed` is the team's own validation score."""
+    boards = boards_of(request)
+    settings = boards.settings
+    async with boards.uploading(team):
+        form = await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
+        claimed, content = claimed_score(form.fields.get("claimed", "")), form.file()
+        found = await boards.submit(competition, team, content, filename=form.filename, claimed=claimed)
+    return found._asdict()
+
+
+@_TEAMS.post(
+    "/evaluate",
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(EvaluateBody),
+    response_model=EvaluateAnswer,
+)
+async def evaluate(request: Request, competition: Here, team: Ours) -> Any:
+    """Ask about predictions in the order of the competition's rows; RemoteHoldout does."""
+    boards = boards_of(request)
+    async with boards.uploading(team):
+        body = await boards.run(question, await read_body(request, seconds=boards.settings.body_seconds))
+        boards.take_submission(team, len(body.batch or [0]))
+        return await boards.padded(partial(ask, competition, team, body))
+
+
+def claimed_score(text: str) -> float | None:
+    """A validation score as forms send it; None if it is empty.
+
+    Raises
+    ------
+    Problem
+        422.
+    """
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        problem = Problem(422, "bad_input", "a claimed score must be a number; nothing was asked")
+    raise problem
+
+
+async def kept(request: Request, competition: Competition, name: Hashable, call: Callable[[], Any]) -> Any:
+    """What a call gives, which is made again when the board has changed."""
+    boards = boards_of(request)
+    return await boards.run(boards.at_revision, competition, name, call)
+
+
+# ---- in a thread
+
+
+def _about(competition: Competition) -> dict[str, Any]:
+    expected, metric, plan = competition.expected, competition.metric, competition.plan
+    return {
+        "rules": competition.rules.as_dict(),
+        "metric": {
+            "name": metric.name,
+            "lower": metric.lower,
+            "upper": metric.upper,
+            "greater_is_better": metric.greater_is_better,
+            "response": metric.response,
+        },
+        "submission": {
+            "rows": expected.rows,
+            "columns": expected.header(),
+            "id_column": expected.id_column,
+            "prediction_columns": list(expected.columns),
+            "classes": None if expected.classes is None else list(expected.classes),
+            "max_bytes": expected.max_bytes,
+        },
+        "plan": plan.record(),
+        "start": competition.start,
+    }
+
+
+def _history(
+    boards: Boards, competition: Competition, after: int, limit: int, epoch: int | None
+) -> list[dict[str, Any]]:
+    call = partial(competition.history, epoch=epoch)
+    found = boards.at_revision(competition, ("history", epoch), call)
+    return history_rows(found[found["query"] > after].iloc[:limit])
+
+
+def _sample(competition: Competition) -> bytes:
+    return competition.expected.sample()
+
+
+def _final(competition: Competition) -> Any:
+    if not competition.status().final:
+        raise Problem(404, "no_final", "the final standings are not made yet")
+    return competition.final_standings()

@@ -1,0 +1,316 @@
+"""What the API and the pages share: competitions, who is asking, and submissions that all take equally long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
+
+import anyio.to_thread
+
+from reusable_holdout.errors import (
+    BudgetError,
+    Halted,
+    HoldoutError,
+    InputError,
+    LedgerError,
+    PlanError,
+)
+from reusable_holdout_leaderboard.competition import Competition, tokens
+from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, StoreError
+from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Hashable
+
+    from starlette.requests import Request
+
+    from reusable_holdout_leaderboard.settings import Settings
+    from reusable_holdout_leaderboard.store.records import Submission, Team
+
+__all__ = ["Boards", "problem_of", "until_next"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_UPLOADS, _UPLOADS_OF_TEAM = 16, 4  # bodies in memory, each of at most max_body_bytes
+_AT_ONCE = 8  # of them, how many are parsed and scored at a time
+_KEPT = 64  # answers to readers, until the board changes
+_LIST_SECONDS = 5.0  # how long a list of competitions is good for
+_SETTLE_SECONDS = 60.0
+
+
+class Boards:
+    """Opened competitions of one worker process.
+
+    Attributes
+    ----------
+    settings : Settings
+    sessions : Sessions
+        Of browsers.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.sessions = Sessions(settings)
+        self._requests = Rates(settings.requests_per_minute)
+        self._submissions = Rates(settings.submissions_per_minute)
+        self._lock = threading.Lock()
+        self._open: dict[str, Competition] = {}
+        self._slugs: list[str] = []
+        self._listed_at = -math.inf
+        self._kept: dict[Hashable, tuple[int, Any]] = {}
+        self._scoring = anyio.CapacityLimiter(_AT_ONCE)
+        self._uploads = asyncio.Semaphore(_UPLOADS)
+        self._uploads_of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
+
+    # ---- competitions
+
+    def slugs(self) -> list[str]:
+        """All competitions, the oldest first; perhaps those of some seconds ago."""
+        if time.monotonic() - self._listed_at > _LIST_SECONDS:
+            self._slugs = Competition.slugs(self.settings.folder, database=self.settings.database)
+            self._listed_at = time.monotonic()
+        return self._slugs
+
+    def competition(self, slug: str | None = None) -> Competition:
+        """An opened competition: call it in a thread, for the first call opens it; see :meth:`run`.
+
+        Parameters
+        ----------
+        slug : str, optional
+            By default the server's own, or the only one.
+
+        Raises
+        ------
+        Problem
+            404.
+        """
+        if slug is None:
+            slug = self.settings.slug or (self.slugs()[0] if len(self.slugs()) == 1 else "")
+        known = self._open.get(slug)
+        if known is not None:
+            return known
+        with self._lock:
+            if slug not in self._open:
+                if slug not in self.slugs():
+                    raise Problem(
+                        404, "no_competition", "there is no such competition here; look at its address"
+                    )
+                self._open[slug] = Competition.open(
+                    self.settings.folder,
+                    slug,
+                    database=self.settings.database,
+                    key_file=self.settings.key_file,
+                )
+            return self._open[slug]
+
+    def at_revision(self, competition: Competition, name: Hashable, call: Callable[[], _R]) -> _R:
+        """What a call gives, or gave before at the same revision: call it in a thread.
+
+        Parameters
+        ----------
+        competition : Competition
+        name : hashable
+            Of the call with its arguments, for this competition.
+        call : callable
+            Whose result is changed by events alone, and by nobody who gets it.
+        """
+        revision, key = competition.revision, (competition.slug, name)  # before the call: it may be newer
+        with self._lock:
+            known = self._kept.pop(key, None)
+            if known is not None and known[0] == revision:
+                self._kept[key] = known  # as the one asked for last
+                found: _R = known[1]
+                return found
+        made = call()
+        with self._lock:
+            self._kept[key] = (revision, made)
+            while len(self._kept) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+        return made
+
+    def opened(self) -> list[Competition]:
+        """Competitions that this worker has opened."""
+        return list(self._open.values())
+
+    def close(self) -> None:
+        """Close all competitions."""
+        with self._lock:
+            for competition in self._open.values():
+                competition.close()
+            self._open.clear()
+
+    # ---- calls that wait for a database
+
+    async def run(self, call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        """Call in a thread; what the library raises becomes a :class:`Problem`.
+
+        Raises
+        ------
+        Problem
+        """
+        return await anyio.to_thread.run_sync(partial(_answered, call, *args, **kwargs))
+
+    async def submit(
+        self,
+        competition: Competition,
+        team: Team,
+        content: bytes,
+        *,
+        filename: str,
+        claimed: float | None = None,
+    ) -> Submission:
+        """Have a file scored; it takes equally long whatever the guard finds.
+
+        Raises
+        ------
+        Problem
+            429 for a rate or a limit, 422 for a file that does not fit, 409 if closed, halted or over; of all of them
+            nothing was charged.
+        """
+        self.take_submission(team)
+        call = partial(competition.submit, team.id, content, filename=filename, claimed=claimed)
+        return await self.padded(call)
+
+    @contextlib.asynccontextmanager
+    async def uploading(self, team: Team) -> AsyncIterator[None]:
+        """Turn of a team to send a body and have it scored: so many bodies are in memory at a time, and no more.
+
+        A team that sends slowly holds up itself first.
+        """
+        own = self._uploads_of.setdefault(team.id, asyncio.Semaphore(_UPLOADS_OF_TEAM))
+        async with own, self._uploads:
+            yield
+
+    def take_submission(self, team: Team, amount: int = 1) -> None:
+        """Count submissions to a team's rate.
+
+        Raises
+        ------
+        Problem
+            429.
+        """
+        self._submissions.take(f"{team.id} {team.created_at}", amount)
+
+    async def padded(self, call: Callable[[], _R]) -> _R:
+        """Call in a thread and answer at the next multiple of the quantum, also if it raises a :class:`Problem`."""
+        began = time.monotonic()
+        try:
+            return await anyio.to_thread.run_sync(partial(_answered, call), limiter=self._scoring)
+        finally:
+            await asyncio.sleep(until_next(self.settings.answer_seconds, time.monotonic() - began))
+
+    async def settle_for_ever(self) -> None:
+        """Finish, now and then, what workers that died have left."""
+        while True:
+            await asyncio.sleep(_SETTLE_SECONDS)
+            for competition in self.opened():
+                with contextlib.suppress(Problem):
+                    await self.run(competition.settle)
+
+    # ---- who is asking
+
+    def take_request(self, request: Request) -> None:
+        """Count a request to its client's rate.
+
+        Raises
+        ------
+        Problem
+            429.
+        """
+        self._requests.take(address_of(request))
+
+    def team(self, request: Request, competition: Competition) -> Team | None:
+        """Team of a request, by its bearer token or its session; None if it has none. Call it in a thread."""
+        token = bearer_token(request) or self.sessions.token(request, competition.slug)
+        return None if token is None else competition.authenticate(token)
+
+    def bearer_team(self, request: Request, competition: Competition) -> Team:
+        """Team of a request by its bearer token alone: a browser sends none by itself. Call it in a thread.
+
+        Raises
+        ------
+        Problem
+            401.
+        """
+        token = bearer_token(request)
+        team = None if token is None else competition.authenticate(token)
+        if team is None:
+            raise _unknown("a team's token is needed: 'Authorization: Bearer rh_...'; nothing was asked")
+        return team
+
+    def check_admin(self, request: Request) -> None:
+        """Refuse all but the administrator.
+
+        Raises
+        ------
+        Problem
+            401.
+        """
+        token, digest = bearer_token(request) or "", self.settings.admin_digest
+        if not digest or not tokens.is_token(token, bytes.fromhex(digest)):
+            raise _unknown(
+                "the administrator's token is needed: 'Authorization: Bearer rh_...'; nothing was done"
+            )
+
+
+def problem_of(error: BaseException) -> Problem:
+    """Answer to what the library raises; nothing in it depends on the labels."""
+    if isinstance(error, Problem):
+        return error
+    found = ((status, code) for kind, status, code in _ERRORS if isinstance(error, kind))
+    status, code = next(found, (500, "internal"))
+    details: dict[str, object] = {}
+    if isinstance(error, Halted):
+        details = {"reason": error.reason}
+    elif isinstance(error, SubmissionError):
+        details = {"problems": list(error.problems)}
+    elif isinstance(error, PlanError):
+        details = {"nearest": dict(error.nearest)}
+    message = str(error) if status < 500 else _FAILED  # its own words name files and servers
+    return Problem(status, code, message, details=details)
+
+
+_FAILED = (
+    "the server or its database failed; perhaps this was answered; sent again, it is charged once at most"
+)
+_ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
+    (Halted, 409, "halted"),
+    (SubmissionError, 422, "bad_submission"),
+    (InputError, 422, "bad_input"),
+    (PlanError, 422, "plan"),
+    (LimitError, 429, "limit"),
+    (ClosedError, 409, "closed"),
+    (BudgetError, 409, "budget"),
+    (StoreError, 503, "unavailable"),
+    (LedgerError, 503, "unavailable"),
+)
+
+
+def _answered(call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    try:
+        return call(*args, **kwargs)
+    except (HoldoutError, Halted) as error:  # a halt is no Exception, and must not end the server
+        problem = problem_of(error)
+    raise problem
+
+
+def until_next(quantum: float, seconds: float) -> float:
+    """Time from `seconds` until the next multiple of a quantum, of which one always passes; 0 without a quantum.
+
+    Examples
+    --------
+    >>> until_next(0.5, 0.375), until_next(0.5, 0.625), until_next(0.0, 0.625)
+    (0.125, 0.375, 0.0)
+    """
+    return max(1, math.ceil(seconds / quantum)) * quantum - seconds if quantum > 0 else 0.0
+
+
+def _unknown(message: str) -> Problem:
+    return Problem(401, "unauthorized", message, headers={"WWW-Authenticate": "Bearer"})

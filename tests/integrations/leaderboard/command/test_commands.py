@@ -1,0 +1,229 @@
+"""The commands that start servers and run competitions."""
+
+import argparse
+import contextlib
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+from board_servers import PATIENCE_SECONDS, free_port
+from reusable_holdout_leaderboard import Competition
+from reusable_holdout_leaderboard.command import add_commands
+from reusable_holdout_leaderboard.competition import tokens
+
+from reusable_holdout.errors import HoldoutError, InputError
+
+pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
+
+
+@pytest.fixture
+def run(capsys):
+    """The command line, in this process: what it prints."""
+
+    def main(line):
+        parser = argparse.ArgumentParser()
+        add_commands(parser.add_subparsers(required=True))
+        options = parser.parse_args(shlex.split(line))
+        assert options.command(options) == 0
+        return capsys.readouterr().out
+
+    return main
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Settings of servers that were to be started."""
+    found = []
+    monkeypatch.setattr(
+        "reusable_holdout_leaderboard.web.server.serve",
+        lambda settings, **options: found.append((settings, options)),
+    )
+    return found
+
+
+def test_the_first_start_makes_a_competition_and_the_next_resumes_it(run, started, folder, labels_file):
+    place = f"--folder {folder}"
+    text = run(
+        f"serve {place} --labels {labels_file} --policy thresholdout --queries 50 --tolerance 0.25 --title T"
+    )
+    run(f"serve {place} --workers 2 --port 9000 --answer-seconds 0.5")
+
+    (first, _), (settings, options) = started
+    assert "T: accuracy, thresholdout, 600 rows" in text
+    assert first.folder == settings.folder == folder
+    assert settings.slug == "board"
+    assert settings.answer_seconds == 0.5
+    assert options == {"host": "127.0.0.1", "port": 9000, "workers": 2}
+    token = (folder / "admin.token").read_text().strip()
+    assert (folder / "admin.token").stat().st_mode & 0o777 == 0o600
+    assert tokens.digest_of(token).hex() == first.admin_digest == settings.admin_digest
+    assert token not in text
+    assert folder.stat().st_mode & 0o777 == 0o700
+    with Competition.open(folder) as competition:
+        assert competition.rules.queries == 50
+
+
+def test_a_competition_is_not_resumed_under_other_rules(run, started, folder, labels_file):
+    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25")
+
+    run(f"serve --folder {folder} --labels {labels_file} --queries 50")
+    with pytest.raises(InputError, match="made with another policy, queries; rules cannot be changed"):
+        run(f"serve --folder {folder} --queries 60 --policy thresholdout")
+
+
+def test_all_rules_can_be_named(run, started, folder, tmp_path):
+    labels = tmp_path / "targets.csv"
+    labels.write_text("row,y\n" + "".join(f"{n},{n % 7}\n" for n in range(500)))
+    (tmp_path / "about.txt").write_text("About.")
+    (tmp_path / "rules.json").write_text(json.dumps({"submissions_per_team": 9, "queries": 7}))
+    run(
+        f"serve --folder {folder} --slug mine --labels {labels} --id row --metric mae --metric-parameter lower=0 "
+        f"--metric-parameter upper=6 --rules {tmp_path}/rules.json --queries 20 --tolerance 2 --vacuous --blind "
+        f"--description {tmp_path}/about.txt --closes 2030-01-01T00:00+00:00 --submissions-per-day 3"
+    )
+
+    with Competition.open(folder, "mine") as competition:
+        rules = competition.rules
+    assert (rules.metric, dict(rules.metric_parameters)) == ("mae", {"lower": 0.0, "upper": 6.0})
+    assert (rules.queries, rules.submissions_per_team, rules.submissions_per_day) == (20, 9, 3)
+    assert (rules.blind, rules.vacuous, rules.description, rules.id_column, rules.closes_at.year) == (
+        True,
+        True,
+        "About.",
+        "row",
+        2030,
+    )
+
+
+def test_labels_without_ids_make_a_competition_of_rows_in_order(run, started, folder, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("label\n" + "0\n1\n" * 300)
+    run(f"serve --folder {folder} --labels {labels} --queries 20 --tolerance 0.25")
+
+    with Competition.open(folder) as competition:
+        assert competition.expected.header() == ["prediction"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("serve --folder {0}", "make it with --labels"),
+        ("serve --folder {0} --labels {0}/nothing.csv", "cannot be read|that can be read"),
+        ("serve --folder {0} --rules {0}/nothing.json", "must be a text file"),
+        ("serve --folder {0} --metric-parameter lower", "NAME=NUMBER"),
+        ("serve --folder {0} --database postgresql+psycopg://me:word@host/name", "no password"),
+        ("serve --folder {0} --database sqlite:///x.db", "postgresql"),
+        ("serve --folder {0} --database postgresql://host/x --database-file {0}/x", "not by both"),
+        ("serve --folder {0} --database-file {0}/nothing", "there is none"),
+        ("board status --folder {0}", "there are none"),
+        ("board submit {0}/x.csv --folder {0}", "--url"),
+        ("board status --folder {0} --url http://127.0.0.1:1", "there is none"),
+    ],
+)
+def test_a_command_that_cannot_be_done_says_what_to_do(run, folder, line, words):
+    with pytest.raises(HoldoutError, match=words) as refused:
+        run(line.format(folder))
+    assert "word@" not in str(refused.value)
+
+
+def test_what_is_not_installed_is_named(run, folder, monkeypatch):
+    monkeypatch.setattr("reusable_holdout_leaderboard.command.commands._EXTRA", ("json", "no_such_module"))
+
+    for line in (f"serve --folder {folder}", f"board status --folder {folder}"):
+        with pytest.raises(InputError, match=r"needs no_such_module, .*reusable-holdout\[leaderboard\]"):
+            run(line)
+
+
+def test_a_database_comes_from_the_environment_or_a_private_file(folder, tmp_path, monkeypatch):
+    from reusable_holdout_leaderboard.command.commands import database_of
+
+    def given(line):
+        parser = argparse.ArgumentParser()
+        add_commands(parser.add_subparsers(required=True))
+        return database_of(parser.parse_args(shlex.split(f"serve {line}")))
+
+    url = "postgresql+psycopg://me:word@host/name"
+    stored = tmp_path / "database"
+    stored.write_text(f"{url}\n")
+    stored.chmod(0o600)
+    assert given("") is None
+    assert given(f"--database-file {stored}") == url
+    assert given("--database postgresql+psycopg://me@host/name") == "postgresql+psycopg://me@host/name"
+    monkeypatch.setenv("REUSABLE_HOLDOUT_DATABASE", url)
+    assert given("") == url
+
+
+def test_a_competition_is_run_from_its_folder(
+    run, make_competition, folder, fresh_labels_file, sheet, monkeypatch
+):
+    competition = make_competition(fresh=fresh_labels_file, blind=True)
+    monkeypatch.chdir(folder.parent)
+    place, key = f"--folder {folder}", f"--key {folder.parent / 'fixed.key'}"
+
+    token = json.loads(run(f"board add-team Blue {place} {key}"))["token"]
+    blue = competition.authenticate(token)
+    competition.submit(blue.id, sheet(0.9, rows=900), filename="x.csv")
+    renewed = json.loads(run(f"board renew-token Blue {place} {key}"))["token"]
+
+    assert competition.authenticate(token) is None
+    assert competition.authenticate(renewed) == blue
+    assert json.loads(run(f"board unblind {place} {key}"))["blind"] is False
+    assert json.loads(run(f"board freeze {place} {key}"))["frozen"] is True
+    assert json.loads(run(f"board freeze --off {place} {key}"))["frozen"] is False
+    run(f"board freeze {place} {key}")
+    assert json.loads(run(f"board final {place} {key}"))[0]["team"] == "Blue"
+    assert json.loads(run(f"board status {place} {key}"))["status"]["final"] is True
+    with pytest.raises(InputError, match="there is none"):
+        run(f"board renew-token Red {place} {key}")
+
+
+def test_two_commands_make_a_board_with_a_submission(tmp_path, run):
+    folder, port = tmp_path / "data", free_port()
+    command = f"serve --example --folder {folder} --port {port} --workers 2"
+    script = (
+        "import argparse, sys; from reusable_holdout_leaderboard.command.commands import add_commands; "
+        "p = argparse.ArgumentParser(); add_commands(p.add_subparsers(required=True)); "
+        "o = p.parse_args(); sys.exit(o.command(o))"
+    )
+    output = (tmp_path / "out").open("w")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *shlex.split(command)], stdout=output, stderr=subprocess.DEVNULL
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{url}/api/v1/status", timeout=PATIENCE_SECONDS).is_success:
+                    break
+            time.sleep(0.1)
+        made = folder / "example"
+        sent = json.loads(run(f"board submit {made}/first.csv --url {url} --token-file {made}/team.token"))
+        admin = f"--url {url} --token-file {folder}/admin.token"
+        team = json.loads(run(f"board add-team Second {admin}"))
+        status = json.loads(run(f"board status {admin}"))
+        renewed = json.loads(run(f"board renew-token Second {admin}"))
+        frozen = json.loads(run(f"board freeze {admin}"))
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE_SECONDS)
+        output.close()
+
+    assert sent["state"] == "scored"
+    assert status["board"][0]["value"] == sent["value"]
+    assert [one["name"] for one in status["teams"]] == ["First", "Second"]
+    assert team["token"].startswith("rh_")
+    assert renewed["token"] != team["token"]
+    assert frozen["frozen"] is True
+    told = (tmp_path / "out").read_text()
+    assert f"{url}/api/v1/submissions" in told
+    assert not list(folder.glob("server-*"))
+    assert not (made / "labels.csv").exists()
+    for path in folder.rglob("*"):
+        if path.suffix in {".token", ".key", ".parquet"}:
+            assert path.stat().st_mode & 0o777 == 0o600

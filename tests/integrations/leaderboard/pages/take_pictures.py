@@ -1,0 +1,95 @@
+"""Pictures of a board for the README: ``python tests/integrations/leaderboard/pages/take_pictures.py FOLDER``.
+
+Nine teams on 40,000 made-up labels, always the same.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+from reusable_holdout_leaderboard import Competition, Rules
+from reusable_holdout_leaderboard.settings import Settings
+
+from reusable_holdout.ledger import create_key_file
+from reusable_holdout.mechanisms import key_from_seed
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+from board_servers import served
+
+CHROMIUM = "/usr/bin/chromium"
+ROWS, SUBMISSIONS, START = 40_000, 60, 1_772_366_400.0
+SKILLS = {
+    "Quiet Forest": 0.873,
+    "Tidewater": 0.830,
+    "Harbour Lights": 0.838,
+    "La Boîte Grise": 0.815,
+    "Nearest Neighbours": 0.784,
+    "Ensemble 9": 0.746,
+    "Blue": 0.734,
+    "Okapi": 0.711,
+    "Gradient Descent": 0.702,
+}
+RULES = Rules(
+    slug="census",
+    title="Who earns more than 50,000?",
+    description="Predict from a census form whether a person earns more than 50,000 a year. "
+    "40,000 people are held out; their answers stay on the server.",
+    policy="thresholdout",
+    queries=2_000,
+    tolerance=0.03,
+)
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        make(Path(home))
+        settings = Settings(folder=Path(home) / "data", key_file=Path(home) / "fixed.key")
+        with served(settings) as server, sync_playwright() as started:
+            browser = started.chromium.launch(
+                executable_path=CHROMIUM,
+                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            )
+            for name, width, scheme in (
+                ("board", 1280, "light"),
+                ("board-dark", 1280, "dark"),
+                ("board-phone", 390, "light"),
+            ):
+                page = browser.new_page(
+                    viewport={"width": width, "height": 860}, color_scheme=scheme, device_scale_factor=2
+                )
+                page.goto(f"{server.url}/c/census")
+                page.locator(".chart .team").first.wait_for()
+                page.screenshot(path=folder / f"{name}.png", full_page=width > 400)
+            browser.close()
+
+
+def make(home: Path) -> None:
+    """Nine teams that get better; one of them claims too much, twice."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, ROWS)
+    (home / "labels.csv").write_text("id,label\n" + "".join(f"r{row},{y}\n" for row, y in enumerate(labels)))
+    create_key_file(home / "fixed.key", key=key_from_seed(1))
+    now = [START]
+    with Competition.create(
+        home / "data", RULES, home / "labels.csv", key_file=home / "fixed.key", clock=lambda: now[0]
+    ) as competition:
+        teams = {name: competition.authenticate(competition.add_team(name)).id for name in SKILLS}
+        missing = dict.fromkeys(SKILLS, 0.12)
+        names = list(SKILLS)
+        for number in range(SUBMISSIONS):
+            now[0] += rng.exponential(4 * 3600)
+            name = names[number] if number < len(names) else names[rng.integers(len(names))]
+            missing[name] *= rng.uniform(0.3, 1)
+            accuracy = SKILLS[name] - missing[name]
+            wrong = rng.random(ROWS) > accuracy
+            claimed = accuracy + rng.normal(0, 0.004) + (0.08 if number in {30, 52} else 0.0)
+            competition.submit_predictions(
+                teams[name], np.where(wrong, 1 - labels, labels), claimed=claimed, name=f"run {number}"
+            )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

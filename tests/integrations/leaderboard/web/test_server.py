@@ -1,0 +1,138 @@
+"""Servers of several processes: under kills, when stopped, and how they send."""
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from board_servers import PATIENCE_SECONDS, served_by_processes
+from reusable_holdout_leaderboard import RemoteHoldout
+from reusable_holdout_leaderboard.settings import Settings
+
+from reusable_holdout.guard import verify
+
+pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
+
+CLIENTS = 3
+long = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
+
+
+def ask_all(url, token, questions, answers):
+    with RemoteHoldout(url, token) as holdout:
+        for number, (predictions, prior) in questions:
+            answers[number] = holdout.evaluate_predictions(predictions, prior=prior)
+
+
+@pytest.mark.parametrize(
+    ("database", "number", "kills"),
+    [
+        ("sqlite", 24, 1),
+        pytest.param("sqlite", 60, 3, marks=long),
+        pytest.param("postgresql", 60, 3, marks=long),
+    ],
+    indirect=["database"],
+)
+def test_workers_that_are_killed_under_load_lose_and_double_nothing(
+    make_competition, folder, key_file, database, predictions, tmp_path, number, kills
+):
+    competition = make_competition(database=database, queries=300, tolerance=0.9)
+    token = competition.add_team("Blue")
+    settings = Settings(
+        folder=folder,
+        database=database,
+        key_file=key_file,
+        answer_seconds=0.03,
+        submissions_per_minute=0,
+        requests_per_minute=0,
+    )
+    # every other prior is far off, and charged; all clients ask all questions, in orders of their own
+    questions = [(n, (predictions(0.9, n), 0.9 if n % 2 else 0.0)) for n in range(number)]
+    told = [{} for _ in range(CLIENTS)]
+    killed = 0
+    with served_by_processes(settings, tmp_path / "server", workers=2) as (url, watcher):
+        shifts = [k * number // CLIENTS for k in range(CLIENTS)]
+        turned = [questions[shift:] + questions[:shift] for shift in shifts]
+        threads = [
+            threading.Thread(target=ask_all, args=(url, token, own, answers))
+            for own, answers in zip(turned, told, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(0.01)
+            due = (
+                (killed + 1) * number * CLIENTS // (kills + 1)
+            )  # spread over the answers, not over the clock
+            workers = [one for one in psutil.Process(watcher).children() if is_worker(one)]
+            if killed < kills and workers and sum(map(len, told)) >= due:
+                os.kill(workers[killed % len(workers)].pid, signal.SIGKILL)
+                killed += 1
+        for thread in threads:
+            thread.join()
+    competition.settle(older_seconds=-1e9)
+    history = competition.history()
+    charged = int(history["charged"].sum())
+
+    assert killed == kills
+    for answers in told:  # each client got the one answer of each question
+        assert sorted(answers) == list(range(number))
+        assert {n: one.query for n, one in answers.items()} == {n: one.query for n, one in told[0].items()}
+    assert sorted(one.query for one in told[0].values()) == list(range(1, number + 1))
+    assert sum(one.charged for one in told[0].values()) == charged == number // 2
+    assert competition.status().queries_asked == len(history) == number
+    assert competition.board()[0].charges == charged
+    assert competition.board()[0].submissions == number
+    assert {one.state for one in competition.submissions(limit=1_000)} == {"scored"}
+    if database is None:
+        assert verify(folder / "demo" / "ledger.db").sound
+
+
+def is_worker(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return "spawn_main" in " ".join(process.cmdline())
+    return False
+
+
+@pytest.mark.parametrize(
+    ("stop", "workers"),
+    [
+        (signal.SIGTERM, 1),
+        (signal.SIGTERM, 2),
+        pytest.param(signal.SIGINT, 1, marks=long),
+        pytest.param(signal.SIGINT, 2, marks=long),
+    ],
+)
+def test_a_server_that_is_stopped_leaves_no_settings_behind(
+    make_competition, folder, key_file, tmp_path, stop, workers
+):
+    make_competition()
+    settings = Settings(folder=folder, key_file=key_file)
+    with served_by_processes(settings, tmp_path / "server", workers=workers) as (_, number):
+        assert len(list(folder.glob("server-*.json"))) == 1
+        process = psutil.Process(number)
+        process.send_signal(stop)
+        process.wait(PATIENCE_SECONDS)
+
+    assert not list(folder.glob("server-*.json"))
+
+
+def test_no_connection_waits_with_the_rest_of_an_answer(monkeypatch):
+    from reusable_holdout_leaderboard.web.protocol import PromptProtocol
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    begun = []
+    monkeypatch.setattr(H11Protocol, "connection_made", lambda self, transport: begun.append(transport))
+    protocol = PromptProtocol.__new__(PromptProtocol)
+    kinds = [(socket.AF_INET, socket.IPPROTO_TCP), (socket.AF_UNIX, 0)]
+    for family, level in kinds:
+        with socket.socket(family) as connection:
+            transport = SimpleNamespace(get_extra_info={"socket": connection}.get)
+            protocol.connection_made(transport)
+            assert begun[-1] is transport
+            if level:
+                assert connection.getsockopt(level, socket.TCP_NODELAY)

@@ -1,0 +1,121 @@
+"""The server as a witness of a ledger that lies elsewhere."""
+
+import shutil
+import sqlite3
+
+import httpx
+import numpy as np
+import pytest
+from board_servers import free_port, served
+from reusable_holdout_leaderboard.settings import Settings
+from reusable_holdout_leaderboard.web import witnesses
+from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.wire import HeadBody
+
+from reusable_holdout import LedgerError, ReusableHoldout, RolledBackError, verify
+from reusable_holdout.witness import Head
+
+LABELS = np.random.default_rng(0).integers(0, 2, 2_000)
+PLAN = {"queries": 50, "tolerance": 0.1, "estimate": 0.9}
+
+
+@pytest.fixture
+def server(make_competition, folder, key_file):
+    make_competition()
+    with served(Settings(folder=folder, key_file=key_file, answer_seconds=0.0)) as running:
+        yield running
+
+
+@pytest.fixture
+def address(server):
+    return f"{server.url}/api/v1/witness/my-guard"
+
+
+def head(query, letter="a"):
+    return Head(1, query, letter.encode() * 32).record().decode()
+
+
+def put(address, head, after="", token="one"):
+    return httpx.put(
+        address, json={"head": head, "after": after}, headers={"Authorization": f"Bearer {token}"}
+    )
+
+
+def test_a_restored_ledger_is_refused(address, tmp_path):
+    path, copy = tmp_path / "guard.db", tmp_path / "copy.db"
+    with ReusableHoldout(None, LABELS, ledger=path, witness=address, **PLAN) as guard:
+        guard.evaluate_predictions(LABELS, prior=1.0)
+        source, target = sqlite3.connect(path), sqlite3.connect(copy)
+        source.backup(target)
+        source.close()
+        target.close()
+        guard.evaluate_predictions(1 - LABELS, prior=0.0)
+    assert verify(path).sound
+    assert verify(path).witnessed
+    with ReusableHoldout.open(path, None, LABELS) as guard:
+        assert guard.queries_asked == 2
+    shutil.copy(copy, path)
+    with pytest.raises(RolledBackError, match="an older copy was restored"):
+        ReusableHoldout.open(path, None, LABELS)
+    assert not verify(path).sound
+
+
+def test_a_head_gives_way_to_one_that_knew_of_it(address):
+    assert httpx.get(address).json() == {"head": ""}
+    assert put(address, head(1)).json() == {"head": head(1)}
+    assert put(address, head(2), after=head(1)).json() == {"head": head(2)}
+    assert put(address, head(2, "b"), after=head(1)).json() == {"head": head(2)}
+    assert httpx.get(address).json() == {"head": head(2)}
+
+
+def test_a_name_belongs_to_who_came_first(address):
+    assert httpx.put(address, json={"head": head(1)}).status_code == 401
+    assert put(address, head(1)).status_code == 200
+    assert put(address, head(2), after=head(1), token="another").status_code == 401
+    assert httpx.get(address).json() == {"head": head(1)}
+
+
+def test_of_two_who_come_first_at_once_one_owns_the_name(tmp_path, monkeypatch):
+    body, told = HeadBody(head=head(1)).model_dump_json().encode(), []
+    write = witnesses.write_private
+
+    def late(*arguments):
+        if not told:
+            told.append("other")
+            told.append(witnesses._advanced(tmp_path, "guard", "other", body))
+        write(*arguments)
+
+    monkeypatch.setattr(witnesses, "write_private", late)
+    with pytest.raises(Problem, match="another ledger's"):
+        witnesses._advanced(tmp_path, "guard", "one", body)
+    later = HeadBody(head=head(2), after=head(1)).model_dump_json().encode()
+    assert witnesses._advanced(tmp_path, "guard", "other", later) == {"head": head(2)}
+
+
+def test_not_even_its_owner_can_take_a_head_back(address):
+    put(address, head(2))
+    for older in (head(1), head(2, "b")):
+        assert put(address, older, after=head(2)).json() == {"head": head(2)}
+
+
+@pytest.mark.parametrize("words", ["", "nonsense", head(1)[:-2] + "z\n", head(1) * 2])
+def test_what_is_no_head_is_refused(address, words):
+    assert put(address, words).status_code == 422
+    assert httpx.get(address).json() == {"head": ""}
+
+
+@pytest.mark.parametrize("name", ["../x", "A", "-a", "a" * 65, "a.b"])
+def test_a_name_is_a_plain_word(server, name):
+    assert put(f"{server.url}/api/v1/witness/{name}", head(1)).status_code in {404, 422}
+
+
+def test_a_name_that_is_anothers_lets_no_guard_be_made(address, tmp_path):
+    put(address, head(1))
+    with pytest.raises(LedgerError):
+        ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", witness=address, **PLAN)
+
+
+def test_without_the_server_nothing_is_asked(tmp_path):
+    address = f"http://127.0.0.1:{free_port()}/api/v1/witness/my-guard"
+    with pytest.raises(LedgerError, match="a server that can be reached"):
+        ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", witness=address, **PLAN)
