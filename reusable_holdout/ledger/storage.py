@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
@@ -54,7 +55,7 @@ class SqlLedger:
 
     _lock: threading.RLock
     _active: SqlTransaction | None
-    _connection: Any
+    _connection: Any = None
     user: int  # thread that uses the connection now; 0 for none
 
     def __init__(self, location: str | Path, *, must_exist: bool = False) -> None:
@@ -289,6 +290,10 @@ class SqlLedger:
             raise gone(self.place)
         if self._connection is None:
             self._connection = self._engine.raw_connection()
+            self._at_the_end = weakref.finalize(
+                self, self._connection.close
+            )  # collected in a cycle, it would stay open
+            self._at_the_end.atexit = False  # a forked child's end must not close what is its parent's
         return self._connection
 
     def _identity(self) -> tuple[int, int] | None:
@@ -298,15 +303,21 @@ class SqlLedger:
         """Hold no lock and no connection: of a new ledger, and in a child after a fork."""
         self._lock = threading.RLock()
         self._active = None  # one that was open at a fork is the parent's
-        self._connection = None
+        self._forget_connection()
         self.user = 0
 
     def drop(self) -> None:
         """Forget a connection that failed, with all it has not committed; the next use makes another."""
-        connection, self._connection = self._connection, None
+        connection = self._forget_connection()
         if connection is not None:
             with contextlib.suppress(Exception):  # the failure that led here is the one to report
                 connection.close()
+
+    def _forget_connection(self) -> Any:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._at_the_end.detach()
+        return connection
 
     # ---- schema and rows
 

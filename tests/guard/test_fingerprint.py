@@ -101,6 +101,7 @@ def test_a_process_whose_folder_is_gone_knows_the_same_models(tmp_path):
     path.write_bytes(pickle.dumps(model))
     code = f"""
 import os, pickle, tempfile
+import sklearn.ensemble  # while there is a folder: Python 3.13.0 cannot import sockets in one that is gone
 from reusable_holdout.guard.fingerprint import fingerprint
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)

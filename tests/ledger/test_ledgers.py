@@ -1,6 +1,7 @@
 """The contract on both backends, and what only a durable ledger can do."""
 
 import contextlib
+import gc
 import sqlite3
 import subprocess
 import sys
@@ -392,7 +393,8 @@ def test_an_older_schema_is_brought_to_the_present_one_once(tmp_path, next_schem
     assert chain_problems("{}", second.rows(), second.seals()) == []
     first.close()
     second.close()
-    found = sqlite3.connect(path).execute("SELECT schema_version, library FROM configuration").fetchall()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT schema_version, library FROM configuration").fetchall()
     assert found == [(SCHEMA + 1, "0.2.0")]
 
 
@@ -447,3 +449,14 @@ def test_nothing_is_written_to_a_file_that_was_deleted_or_replaced_under_an_open
         append(ledger, make_row(1))
         assert len(ledger.rows()) == 1
     ledger.close()
+
+
+def test_a_ledger_that_nobody_closed_closes_its_connection(tmp_path):
+    """Collected in a cycle, SQLite's connection would stay open, and Python 3.13 warns of it."""
+    ledger = SqlLedger(tmp_path / "guard.db")
+    ledger.create("{}")
+    driver, ledger.itself = ledger._connection.driver_connection, ledger
+    del ledger
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        driver.execute("SELECT 1")
