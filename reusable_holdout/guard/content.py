@@ -144,5 +144,11 @@ class ContentKey:
         """Digests of several questions."""
         return [self.question(one, unit) for one, unit in zip(prepared, prior_units, strict=True)]
 
+    def claim(self, question: bytes, series: str, prior_unit: int) -> bytes:
+        """Digest of one series' own claim about what a question is about."""
+        digest = self._new(b"claim")
+        digest.update(question + prior_unit.to_bytes(8, "big", signed=True) + series.encode())
+        return digest.digest()
+
     def _new(self, person: bytes) -> hashlib.blake2b:
         return hashlib.blake2b(key=self._key, digest_size=_DIGEST_BYTES, person=person)

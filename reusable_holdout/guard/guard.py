@@ -59,12 +59,14 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
         Questions K that will be asked at most.
     tolerance : float, optional
         How far an answer may be from the population value; the budget follows from it.
-    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"}
         What a question is compared with, and what is told. Thresholdout: the analyst's prior, corrected when the
         holdout deviates from it. Ladder: the best score so far, raised when the score improves on it by the threshold.
         Guess-and-check: Thresholdout with a tolerance for each question. Gate: whether the score is at least the prior,
         and nothing else; "yes" is a charge. Parameter-free ladder: the published Ladder whose step is a standard error,
-        for plain means and in memory only; it warns, for pair flips spend its charges fast.
+        for plain means and in memory only; it warns, for pair flips spend its charges fast. Claims: a board of many
+        series, such as teams; what stands is agreed, what would lead is measured, and what is wrong is a charge of its
+        series' own allowance of `charges`, 2 if left out. It takes no tolerance: intervals grow with what is told.
     charges : int, optional
         Deviations to pay for, in place of `tolerance`.
     threshold, noise_scale, confidence, estimate, prior_error, reveals, choices, final_noise, delta, mechanism
@@ -344,6 +346,11 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
             state = self._state()
         except HoldoutError:
             return f"<ReusableHoldout: {about}, closed>"
+        if self.policy == "claims":
+            return (
+                f"<ReusableHoldout: {about}, {state.asked:,} of {self.plan.queries:,} claims asked, "
+                f"{state.charges:,} charged>"
+            )
         left = self._transcript.charges_left(state.charges)
         return (
             f"<ReusableHoldout: {about}, {state.asked:,} of {self.plan.queries:,} queries asked, "

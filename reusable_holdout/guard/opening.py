@@ -84,6 +84,11 @@ class Opening(NamedTuple):
                 "a parameter-free ladder keeps its best in memory, and shares its rows with no other metric or policy; "
                 'nothing was made; use policy="ladder"'
             )
+        if "claims" in {self.policy, self.root.policy} and self.policy != self.root.policy:
+            raise InputError(
+                "what claims cost is counted in another way, so all metrics of their rows are asked by claims or none; "
+                f"got policy={self.policy!r} on one of {self.root.policy!r}; nothing was made; leave policy out"
+            )
         self._check_targets(rows.bound.metric)
         known = None if self.metric.response == "values" else rows.bound.classes
         data = PrivateData(

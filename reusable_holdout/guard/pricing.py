@@ -14,7 +14,7 @@ from reusable_holdout.queries import (
     numbers_at,
     rests_on_counts,
 )
-from reusable_holdout.validity import LADDERS, THEORY, edition
+from reusable_holdout.validity import BY_DISTANCE, THEORY, edition
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.exam import BoundRows
@@ -44,7 +44,7 @@ def decided_as_ratio(
     InputError
         If nothing else is known of the metric, and they cannot.
     """
-    decided = bound.is_ratio and policy not in LADDERS and mechanism in {"numeric-sparse", "noiseless"}
+    decided = bound.is_ratio and policy not in BY_DISTANCE and mechanism in {"numeric-sparse", "noiseless"}
     decided = decided and not (threshold or noise_scale or final_noise)
     if bound.statistic.only_as_ratio and not decided:
         raise InputError(

@@ -11,6 +11,7 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
 from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds import Claims
 from reusable_holdout.guard.models import check_model, fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
@@ -129,6 +130,7 @@ class Questions(Guarding):
         tolerance: float | None = None,
         name: str = "",
         series: str = "",
+        anew: bool = False,
         guardrails: Mapping[Any, Any] | None = None,
     ) -> Answer:
         """Ask about predictions for the holdout's rows, in their order.
@@ -145,7 +147,10 @@ class Questions(Guarding):
         name : str
             What history calls the question.
         series : str
-            For a ladder: whose best it is compared with, such as a team's. All series share the budget.
+            For a ladder: whose best it is compared with, such as a team's. All series share the budget. For claims:
+            whose claim it is, and whose allowance a charge spends.
+        anew : bool
+            For claims: ask though these predictions were answered before, at this series' own expense.
         guardrails : dict of guard to float or (predictions, float), optional
             As for :meth:`evaluate`; with predictions of its own, where the metric needs others.
 
@@ -165,7 +170,7 @@ class Questions(Guarding):
         asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, asked.unit + self._ways.policy.series_unit(series))
-        return self._ask(self._ways.policy, lambda: prepared[None], asked, question, name, series)
+        return self._ask(self._ways.policy, lambda: prepared[None], asked, question, name, series, anew=anew)
 
     @sealed
     def evaluate_many(
@@ -213,6 +218,9 @@ class Questions(Guarding):
         )
         labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
         questions = self._content.questions(prepared, [unit + own for unit in units])
+        if isinstance(self._ways.policy, Claims):
+            queries = [Query(one, label, series) for one, label in zip(questions, labels, strict=True)]
+            return self._claim_each(self._ways.policy, prepared, stated, queries)
         needed = self._transcript.needs_rows_of_batch(self._ways.policy, questions, stated, limits)
         scores = self._scored(self._ways.policy, prepared, stated, limits) if needed else None
         failure = self._content.several(b"failed", questions) if needed and scores is None else None
@@ -370,6 +378,8 @@ class Questions(Guarding):
         question: bytes,
         name: str,
         series: str = "",
+        *,
+        anew: bool = False,
     ) -> Answer:
         """Ask about what is predicted, if it comes to that: not for what is refused or replayed, nor after a halt."""
 
@@ -378,7 +388,11 @@ class Questions(Guarding):
             kind.check_room(np.array([asked.prior]), tolerances, state)
 
         (label,) = checked_names([name], 1)
+        query = Query(question, label, series, asked.tolerance)
+        if isinstance(kind, Claims):
+            return self._claim(kind, predicted, asked, query, anew=anew)
+        if anew:
+            self._refuse_anew()
         needed = self._transcript.needs_rows(kind, question, refuse)
         score = self._measured(kind, predicted(), asked) if needed else None
-        query = Query(question, label, series, asked.tolerance)
         return self._told(self._transcript.ask(kind, score, asked.prior, query))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.frozen import freeze
+from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds import Claims
 from reusable_holdout.guard.released import released_by
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
@@ -170,8 +172,22 @@ class Record:
 
     @property
     def charges_left(self) -> int:
-        """Charges that are left, whatever was told; at 0 the guard has halted."""
-        return self._transcript.charges_left(self._state().charges)
+        """Charges that are left, whatever was told; at 0 the guard has halted. Of claims: of the nameless series."""
+        return self.charges_left_of("")
+
+    @sealed
+    def charges_left_of(self, series: str) -> int:
+        """Charges that a series, such as a team, has left; of other policies than claims all have them together.
+
+        Raises
+        ------
+        InputError
+            If the name is no text.
+        """
+        (name,) = checked_names([series], 1)
+        if isinstance(self._ways.policy, Claims):
+            return self._transcript.charges_left_of(self._ways.policy, name)
+        return self._transcript.charges_left(self._transcript.state.charges)
 
     @property
     def final_width(self) -> float:

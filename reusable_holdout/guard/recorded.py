@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.allowance import Allowance
     from reusable_holdout.guard.kinds import Check, HaltReason, Kind
     from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
 
@@ -36,7 +37,9 @@ class Recorded:
     ----------
     ledger : Ledger
         Keeps what was released.
-    charges, queries : int
+    allowance : Allowance
+        Charges of the plan.
+    queries : int
         The plan's.
     metric : str
         Name of the guard's own.
@@ -45,12 +48,12 @@ class Recorded:
     """
 
     def __init__(
-        self, ledger: Ledger, *, charges: int, queries: int, metric: str, another_budget: bool = False
+        self, ledger: Ledger, *, allowance: Allowance, queries: int, metric: str, another_budget: bool = False
     ) -> None:
         self._ledger = ledger
         self.another_budget = another_budget
         self._metric = metric
-        self._charges = charges
+        self._allowance = allowance
         self._queries = queries
 
     @property
@@ -60,7 +63,7 @@ class Recorded:
 
     def charges_left(self, charges: int) -> int:
         """Charges that are left after so many; a promise, whatever was told."""
-        return max(0, min(self._charges, self._queries) - charges)
+        return self._allowance.left(charges)
 
     def length_of(self, kind: Kind, query: int) -> float:
         """Description length of an answered question."""
@@ -142,7 +145,7 @@ class Recorded:
 
     def history(self) -> pd.DataFrame:
         """Everything released, in order."""
-        return history_frame(self._ledger.rows(), self.charges_left, self._metric)
+        return history_frame(self._ledger.rows(), self._allowance, self._metric)
 
     def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
@@ -163,17 +166,19 @@ class Recorded:
             )
 
     def _answer(self, row: Row, charges: int, *, replayed: bool) -> Answer:
+        return self._answer_with(row, self.charges_left(charges), replayed=replayed)
+
+    def _answer_with(self, row: Row, left: int, *, replayed: bool) -> Answer:
+        """Answer of a row, to whom so many charges are left."""
         if failed(row):
             took = "one charge" if row.charged else f"{row.nats:.1f} nats"
             raise ModelError(
                 "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
                 "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
-                f"fact about the holdout and took {took} (query {row.query}), {self.charges_left(charges)} charges are "
+                f"fact about the holdout and took {took} (query {row.query}), {left} charges are "
                 "left; try the model on training rows with the same columns, and see whence X_train came"
             )
-        return answer_of(
-            row, self.charges_left(charges), replayed=replayed, another_budget=self.another_budget
-        )
+        return answer_of(row, left, replayed=replayed, another_budget=self.another_budget)
 
 
 def _state(tail: Tail) -> State:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerError
+from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import FAILED
 from reusable_holdout.guard.views import VIEW
@@ -14,7 +15,7 @@ from reusable_holdout.ledger import Row
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -104,11 +105,9 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
     if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
         raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")
     configuration = Configuration.parse(configurations[epoch - 1])
-    charges, queries = configuration.plan["charges"], configuration.plan["queries"]
-    most = min(charges, queries)
     metric = configuration.metric["name"]
-    history = history_frame(ledger.rows(epoch=epoch), lambda made: max(0, most - made), metric)
-    return Released(history, charges, metric)
+    history = history_frame(ledger.rows(epoch=epoch), Allowance.of(configuration.plan), metric)
+    return Released(history, configuration.plan["charges"], metric)
 
 
 def failed(row: Row) -> bool:
@@ -116,15 +115,14 @@ def failed(row: Row) -> bool:
     return row.told.startswith(FAILED) or row.told.endswith(FAILED)
 
 
-def history_frame(rows: Sequence[Row], charges_left: Callable[[int], int], metric: str) -> pd.DataFrame:
+def history_frame(rows: Sequence[Row], allowance: Allowance, metric: str) -> pd.DataFrame:
     """Frame of released answers.
 
     Parameters
     ----------
     rows : sequence of Row
         In order.
-    charges_left : callable
-        Of charges made.
+    allowance : Allowance
     metric : str
         Name of the guard's own; what others are called, they were opened with.
     """
@@ -135,6 +133,6 @@ def history_frame(rows: Sequence[Row], charges_left: Callable[[int], int], metri
     frame["metric"] = [names[int(row.value) if row.kind == VIEW else row.view] for row in rows]
     frame["charged"] = frame["charged"].astype(bool)
     frame["paired"] = frame["kind"].str.endswith("compare").astype(bool)
-    frame["charges_left"] = np.array([charges_left(row.charges) for row in rows], dtype=np.int64)
+    frame["charges_left"] = np.array(allowance.left_after(rows), dtype=np.int64)
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
     return frame[_COLUMNS]

@@ -22,10 +22,14 @@ def guard_table(guard: Record) -> str:
         asked, left, reason = guard.queries_asked, guard.charges_left, guard.halt_reason
     except HoldoutError:
         return facts_table("ReusableHoldout", [*facts, ("state", "closed")])
+    of_each = plan.policy == "claims"
+    about = "about " if of_each else ""
     facts += [
-        ("charges left", f"{left:,} of {plan.charges:,}"),
+        ("charges of each series", f"{plan.charges:,}")
+        if of_each
+        else ("charges left", f"{left:,} of {plan.charges:,}"),
         ("queries asked", f"{asked:,} of {plan.queries:,}"),
-        ("agreed answers", f"within {plan.tolerance:g}, up to estimate {plan.estimate:g}"),
+        ("agreed answers", f"within {about}{plan.tolerance:g}, up to estimate {plan.estimate:g}"),
         ("intervals", f"hold all at once with probability {plan.confidence:g}"),
         ("state", "answers" if reason is None else f"halted: {reason}"),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Self
 
+from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
@@ -73,7 +74,7 @@ class Standing(Asking):
         self.digest = configuration.holdout
         self._transcript = Transcript(
             ledger,
-            charges=plan.charges,
+            allowance=Allowance.of(plan.record()),
             queries=plan.queries,
             metric=holdout.bound.metric.name,
             another_budget=stored.another_budget,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.guard.recorded import Recorded, answer_of
+from reusable_holdout.guard.claiming import Claiming
+from reusable_holdout.guard.recorded import answer_of
 from reusable_holdout.guard.released import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Transcript"]
 
 
-class Transcript(Recorded):
+class Transcript(Claiming):
     """Questions of a set of rows, each looked up, decided, certified and committed in one transaction."""
 
     # ---- views

@@ -271,10 +271,10 @@ def _content_problems(
     own = [states.own[place] for place in places.tolist()]
     finals = sum(row.kind == Final.name for row in rows)
     yield from different("threshold", _thresholds(kind, mine, own, finals), "threshold")
-    outcomes = []
-    for row in mine:
+    outcomes, terms = [], kind.recalled(mine)
+    for row, one in zip(mine, terms, strict=True):
         try:
-            outcomes.append(kind.outcome(row.told, Terms(row.prior, row.threshold)))
+            outcomes.append(kind.outcome(row.told, one))
         except HoldoutError as error:
             yield f"query {row.query}: {error}"
             return
@@ -283,7 +283,7 @@ def _content_problems(
     yield from different("value", np.array([one.value for one in outcomes]), "value")
     yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
     yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
-    low, high = _intervals(kind, mine, outcomes, began, finals)
+    low, high = _intervals(kind, mine, terms, outcomes, began, finals)
     yield from different("lower end", low, "low")
     yield from different("upper end", high, "high")
 
@@ -320,7 +320,12 @@ def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals
 
 
 def _intervals(
-    kind: Kind, rows: Sequence[Row], outcomes: Sequence[Outcome], began: Sequence[State], finals: int
+    kind: Kind,
+    rows: Sequence[Row],
+    terms: Sequence[Terms],
+    outcomes: Sequence[Outcome],
+    began: Sequence[State],
+    finals: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Interval of each answer; those that agree at once."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
@@ -336,8 +341,7 @@ def _intervals(
             )
             low[chosen], high[chosen] = kind.agreed(priors, thresholds, length)
         for place in here[~agreed].tolist():
-            row = rows[place]
-            low[place], high[place] = kind.interval(outcomes[place], Terms(row.prior, row.threshold), length)
+            low[place], high[place] = kind.interval(outcomes[place], terms[place], length)
     return low, high
 
 

@@ -30,6 +30,10 @@ class Transaction(Protocol):
         """Last value that was released of a view's series, asked in this way; None if there is none."""
         ...
 
+    def rows(self, after: int) -> list[Row]:
+        """Rows with query numbers above `after`, in order; without those of this transaction."""
+        ...
+
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, sealed as one commit; once at most.
 

@@ -196,6 +196,10 @@ class _MemoryTransaction:
         """Last value that was released of a view's series, asked in this way; None if there is none."""
         return self._open().values.get((kind, view, series))
 
+    def rows(self, after: int) -> list[Row]:
+        """Rows with query numbers above `after`, in order."""
+        return self._open().rows[after:]
+
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
         here = self._open()

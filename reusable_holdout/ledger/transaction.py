@@ -102,6 +102,10 @@ class SqlTransaction:
         """Last value that was released of a view's series, asked in this way; None if there is none."""
         return self._run(self._last_value, kind, view, series)
 
+    def rows(self, after: int) -> list[Row]:
+        """Rows with query numbers above `after`, in order."""
+        return [] if after >= self.tail.query else self._run(self._rows, after)
+
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
         if self._appended or self._rotated:
@@ -208,6 +212,10 @@ class SqlTransaction:
             cursor.execute(self._sql.chunk, chunk)
             found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
         return found
+
+    def _rows(self, after: int) -> list[Row]:
+        self._cursor.execute(self._sql.rows, (after,))
+        return [as_row(values) for values in self._cursor.fetchall()]
 
     def _last_value(self, kind: str, view: int, series: str) -> float | None:
         if series:

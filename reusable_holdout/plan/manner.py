@@ -7,7 +7,7 @@ from typing import get_args
 from reusable_holdout.errors import InputError
 from reusable_holdout.plan.numbers import checked_exam, choice
 from reusable_holdout.plan.wish import BY_ROWS, Family, MechanismChoice
-from reusable_holdout.validity import LADDERS, Policy
+from reusable_holdout.validity import BY_DISTANCE, Policy
 
 __all__ = ["checked_exam_of", "checked_manner"]
 
@@ -51,14 +51,16 @@ def checked_manner(
     choice("policy", policy, get_args(Policy))
     if policy == "parameter-free-ladder":
         mechanism = _without_noise(mechanism, family, threshold)
+    if policy == "claims":
+        mechanism = _of_claims(mechanism, threshold)
     if mechanism == "noiseless" and (noise_scale or comparison_noise):
         stated = noise_scale or comparison_noise
         raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
     if policy == "gate" and threshold is not None:
         raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
-    if family == "ratio" and (policy in LADDERS or threshold or noise_scale or mechanism in _FOR_NOISE):
+    if family == "ratio" and (policy in BY_DISTANCE or threshold or noise_scale or mechanism in _FOR_NOISE):
         raise InputError(
-            "a ratio is decided by its rows' evidence, without noise or a threshold, and not by a ladder; got "
+            "a ratio is decided by its rows' evidence, without noise or a threshold, not by a ladder or claims; got "
             f"policy={policy!r}, threshold={threshold!r}, noise_scale={noise_scale!r}, mechanism={mechanism!r}; leave "
             "them out, or use family 'bounded-difference'"
         )
@@ -68,6 +70,18 @@ def checked_manner(
             f"the estimate, and other metrics have none; got spread={spread!r}; leave it out"
         )
     return mechanism
+
+
+def _of_claims(mechanism: MechanismChoice, threshold: float | None) -> MechanismChoice:
+    """Mechanism of claims, whose threshold follows from how far honest ones are off."""
+    if threshold is not None:
+        raise InputError(
+            f"claims may be off by four standard deviations of an honest one; got threshold={threshold!r}; leave it "
+            "out, and name prior_error="
+        )
+    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
+        raise InputError(f"claims are decided without noise; got mechanism {mechanism!r}; leave it out")
+    return "noiseless"
 
 
 def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float | None) -> MechanismChoice:

@@ -11,7 +11,7 @@ from reusable_holdout.mechanisms import expected_charges_of_stages
 from reusable_holdout.plan.numbers import real, whole_or_none
 from reusable_holdout.plan.otherwise import FRESH_SHARE, other_half_widths
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import LADDERS, fixed_queries_half_width
+from reusable_holdout.validity import BY_DISTANCE, fixed_queries_half_width
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,9 +164,9 @@ class Outlook:
     def honest_search(self) -> float:
         """Probability that a search whose priors are off by `prior_error` is answered to its last question.
 
-        Not a number for ladders and gates, whose charges are no deviations of priors.
+        Not a number for ladders, claims and gates, whose charges are no deviations of priors.
         """
-        if self.policy in LADDERS or self.policy == "gate":
+        if self.policy in BY_DISTANCE or self.policy == "gate":
             return math.nan
         return self._wish.honest(**self._numbers())
 

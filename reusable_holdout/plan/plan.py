@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import PlanError
+from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.plan.claims import ALLOWANCE
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
 from reusable_holdout.plan.outlook import Outlook
@@ -66,8 +67,10 @@ class Plan(Vacuity, Outlook, Privacy):
         differential privacy does.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"}
         What the guard runs on. "tightest" stands for the one with the smallest epsilon.
-    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder"}
-        What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold. A parameter-free ladder
+    policy : {"thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"}
+        What a question is compared with; see :class:`ReusableHoldout`. A gate has no threshold. Claims need rows and
+        queries, and no tolerance, for their intervals grow: it says what an honest board keeps; `charges`, 2 if left
+        out, are those of each series. A parameter-free ladder
         has no noise and a threshold of 1/sqrt(rows), in units of the range; it is for plain means.
     prior_error : float, optional
         Standard deviation of an honest prior's own error, in the metric's unit; by default one public standard error of
@@ -222,6 +225,12 @@ class Plan(Vacuity, Outlook, Privacy):
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
         stated_rows = whole_or_none("rows", rows, MOST_ROWS)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
+        if policy == "claims":
+            charges = ALLOWANCE if charges is None else charges
+            said, stated_tolerance = (
+                stated_tolerance,
+                self._tolerance_of_claims(rows, queries, stated_tolerance),
+            )
         self._wish = Wish(
             rows=stated_rows,
             queries=whole_or_none("queries", queries, MOST_QUERIES),
@@ -246,6 +255,20 @@ class Plan(Vacuity, Outlook, Privacy):
             self._set_a_choice_aside()
         self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
         self._settle_comparisons(comparison_tolerance, comparison_noise, stated=noise_scale is not None)
+        if policy == "claims" and said not in {None, self.tolerance}:
+            raise InputError(
+                f"claims have no tolerance, for their intervals grow with what is told; got tolerance={said!r}, and "
+                f"{self.tolerance:g} is what a board of honest claims keeps; leave it out"
+            )
+
+    def _tolerance_of_claims(self, rows: object, queries: object, stated: float | None) -> float | None:
+        """What a kept plan or a record of one says; else it follows."""
+        if self._is_kept:
+            return stated
+        if rows is None or queries is None:
+            missing = "rows" if rows is None else "queries"
+            raise InputError(f"a board of claims needs rows and queries; {missing} is missing; name it")
+        return None
 
     def _settle(
         self, mechanism: MechanismChoice, stated_tolerance: float | None, stated_delta: float | None

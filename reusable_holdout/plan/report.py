@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from reusable_holdout.markup import facts_table
-from reusable_holdout.validity import LADDERS, majority_attack_gain
+from reusable_holdout.validity import BY_DISTANCE, LADDERS, majority_attack_gain
 
 if TYPE_CHECKING:
     from reusable_holdout.plan.plan import Plan
@@ -36,6 +36,41 @@ def _title(plan: Plan) -> str:
 
 
 def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
+    rows = _promises_of_claims(plan) if plan.policy == "claims" else _promises(plan)
+    if plan.exam_rows:
+        rows.append(
+            (
+                "kept for the final",
+                f"{plan.exam_rows:,} rows, which nothing else reads: within {plan.exam_half_width:.4f}, whatever was "
+                "told",
+            )
+        )
+    if plan.vacuous:
+        rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
+    return "What holds", rows
+
+
+def _promises_of_claims(plan: Plan) -> list[tuple[str, str]]:
+    many = f"{plan.charges:,} charge" + "s" * (plan.charges != 1)
+    return [
+        (
+            "every interval holds",
+            f"with probability {plan.confidence:g}, all claims at once (adaptive code)",
+        ),
+        (
+            "a claim stands",
+            f"if it is within {plan.threshold:.4f} of the holdout's value, and is agreed then",
+        ),
+        (
+            "claims that stand",
+            f"are within about {plan.tolerance:g} at the last, up to estimate {plan.estimate:g}, if all are honest "
+            f"(off by {plan.prior_error:.2g}); what is told of others widens all intervals",
+        ),
+        ("each series has", f"{many}; then its claims are not certified, and nobody else is halted"),
+    ]
+
+
+def _promises(plan: Plan) -> list[tuple[str, str]]:
     rows = [
         (
             "every interval holds",
@@ -59,17 +94,7 @@ def _promise(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
         )
         for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)})
     ]
-    if plan.exam_rows:
-        rows.append(
-            (
-                "kept for the final",
-                f"{plan.exam_rows:,} rows, which nothing else reads: within {plan.exam_half_width:.4f}, whatever was "
-                "told",
-            )
-        )
-    if plan.vacuous:
-        rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
-    return "What holds", rows
+    return rows
 
 
 def _honest(plan: Plan) -> str:
@@ -91,6 +116,12 @@ def _honest(plan: Plan) -> str:
 
 
 def _means(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
+    if plan.policy == "claims":
+        width = plan.half_width(query=plan.queries, charges=0)
+        return "How", [
+            ("threshold", f"{plan.threshold:.4f}, four standard deviations of an honest claim's deviation"),
+            ("half-width, nothing told", f"{width:.4f} (confidence bound alone)"),
+        ]
     last = plan.charges - 1
     first, end = plan.threshold_at(charges=0), plan.threshold_at(charges=last)
     threshold = f"{first:.4f}" if first == end else f"{first:.4f}, falling to {end:.4f} at the last charge"
@@ -113,7 +144,7 @@ def _half_width(plan: Plan, charges: int) -> str:
 
 
 def _privacy(plan: Plan) -> tuple[str, list[tuple[str, str]]]:
-    compared = plan.family in {"binomial", "mean"} and plan.policy not in LADDERS
+    compared = plan.family in {"binomial", "mean"} and plan.policy not in BY_DISTANCE
     less_noise = compared and plan.comparison_noise < 2.0 * plan.noise_scale
     end = "without the final" + (" and comparisons" if less_noise else "")
     if plan.final_noise:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from reusable_holdout.plan.claims import honest_nats
 from reusable_holdout.plan.honest_search import charges_of_a_search
 from reusable_holdout.plan.numbers import exam_count, largest, round_up
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.validity import (
-    LADDERS,
+    BY_DISTANCE,
     Certificate,
     ConfidenceBound,
     Evidence,
@@ -147,6 +148,8 @@ class Wish:
 
     def fixed_threshold(self, rows: int) -> float | None:
         """Threshold that does not follow from the tolerance: a stated one, or that of a policy which has its own."""
+        if self.policy == "claims":
+            return self.theory.claims.reach * self.deviation_sd(rows)
         return (
             parameter_free_step(self.asked(rows))
             if self.policy == "parameter-free-ladder"
@@ -209,6 +212,7 @@ class Wish:
             by_evidence=self.by_evidence,
             noisy=self.shared.noisy,
             of_ratio=self.family == "ratio",
+            adaptive=self.policy == "claims",
             theory=self.theory,
         )
 
@@ -217,11 +221,12 @@ class Wish:
         return self._policy_code(rows).charge_nats
 
     def _policy_code(self, rows: int) -> PolicyCode:
-        places = (
-            float(self.asked(rows))
-            if self.policy == "parameter-free-ladder"
-            else 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
-        )
+        if self.policy == "claims":
+            places = float(self.queries or 1)
+        elif self.policy == "parameter-free-ladder":
+            places = float(self.asked(rows))
+        else:
+            places = 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
         return policy_code(self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory)
 
     def _bound(self, rows: int) -> ConfidenceBound:
@@ -234,10 +239,13 @@ class Wish:
         certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
         # both ends, also of a policy that leaves one open: which one depends on the metric
         reach = (certificate.fixed_threshold or 0.0) + certificate.comparison_tail
+        length = certificate.affordable_length
+        if certificate.adaptive:
+            length = certificate.length(charges=0, nats=honest_nats(queries, self.theory))
         low, high = certificate.around(
             self.estimate - reach,
             self.estimate + reach,
-            length=certificate.affordable_length,
+            length=length,
             share=certificate.shares.agreed,
         )
         return float(max(self.estimate - low, high - self.estimate))
@@ -248,6 +256,8 @@ class Wish:
 
     def spare_nats(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
         """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
+        if self.policy == "claims":
+            return 0.0  # whose intervals grow with all that is told
         kept, refused = 0.0, _MOST_SPARE
         while refused - kept > _SPARE_ACCURACY:
             middle = (kept + refused) / 2.0
@@ -263,7 +273,7 @@ class Wish:
         numbers = {"rows": rows, "queries": queries, "charges": charges, "tolerance": tolerance}
         if not self.holds(**numbers):  # type: ignore[arg-type]
             return False
-        if self.policy in LADDERS or self.policy == "gate" or self.fixed_threshold(rows) is not None:
+        if self.policy in BY_DISTANCE or self.policy == "gate" or self.fixed_threshold(rows) is not None:
             return True  # whose charges are not deviations of priors, or whose threshold is the user's choice
         return self.honest(**numbers) >= _HONEST  # type: ignore[arg-type]
 

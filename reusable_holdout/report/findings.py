@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.epochs import read_epochs
 from reusable_holdout.guard.kinds import POLICIES, State
@@ -97,9 +98,8 @@ def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Fi
     views = [configuration.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
     plan = Plan.kept(configuration.plan)
     budget = _budget(plan, configuration.kinds(), rows)
-    most = min(plan.charges, plan.queries)
     metric = configuration.metric["name"]
-    history = history_frame(rows, lambda made: max(0, most - made), metric)
+    history = history_frame(rows, Allowance.of(configuration.plan), metric)
     history["failed"] = [failed(row) for row in rows]
     plans = [plan if view.plan is None else Plan.kept(view.plan) for view in views]
     spans = [Span(one.lower, one.upper) for one in plans]

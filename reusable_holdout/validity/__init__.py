@@ -1,5 +1,6 @@
 """What the analyst may believe: confidence bounds, the transcript code, certificates. Numbers only."""
 
+from reusable_holdout.validity.adaptive_code import AdaptiveCode, Estimator, Priced
 from reusable_holdout.validity.alternatives.fixed_queries import (
     fixed_queries_half_width,
     sample_splitting_half_width,
@@ -20,20 +21,31 @@ from reusable_holdout.validity.outcome_code import (
     choice_nats,
     worst_choice_nats,
 )
-from reusable_holdout.validity.policies import LADDERS, Policy, PolicyCode, parameter_free_step, policy_code
+from reusable_holdout.validity.policies import (
+    BY_DISTANCE,
+    LADDERS,
+    Policy,
+    PolicyCode,
+    parameter_free_step,
+    policy_code,
+)
 from reusable_holdout.validity.precision_bands import average_precision_interval
-from reusable_holdout.validity.theory import EDITIONS, THEORY, Theory, edition
+from reusable_holdout.validity.theory import EDITIONS, THEORY, ClaimCode, Theory, edition
 from reusable_holdout.validity.threshold_table import ThresholdTable
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
 __all__ = [
+    "BY_DISTANCE",
     "EDITIONS",
     "LADDERS",
     "THEORY",
+    "AdaptiveCode",
     "Cell",
     "CellCode",
     "Certificate",
+    "ClaimCode",
     "ConfidenceBound",
+    "Estimator",
     "Evidence",
     "EvidenceRows",
     "EvidenceSet",
@@ -42,6 +54,7 @@ __all__ = [
     "NoiseTails",
     "Policy",
     "PolicyCode",
+    "Priced",
     "Shares",
     "SpanCode",
     "StepCode",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 
 from reusable_holdout.mechanisms.calibration import Calibration
+from reusable_holdout.validity.adaptive_code import AdaptiveCode
 from reusable_holdout.validity.evidence import Evidence, likely_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet
 from reusable_holdout.validity.intervals import Interval, Numbers, Shares
@@ -85,6 +86,9 @@ class Certificate:
         Whether the rows' evidence decides if an answer is agreed, not a distance; not without a spread.
     noisy : bool
         Whether other questions about the rows have noise: a share of the failure probability pays for it, also here.
+    adaptive : bool
+        Whether every outcome is priced by what was public before it: then intervals grow, and nothing is promised of
+        how many charges there can be.
     of_ratio : bool
         Whether the value is a ratio, of which `bound` says nothing: intervals come from samples of the rows alone.
 
@@ -133,6 +137,7 @@ class Certificate:
     by_evidence: bool = False
     noisy: bool = False
     of_ratio: bool = False
+    adaptive: bool = False
     theory: Theory = THEORY
 
     @property
@@ -146,8 +151,10 @@ class Certificate:
         return 1 if self.greater_is_better else -1
 
     @cached_property
-    def code(self) -> TranscriptCode:
+    def code(self) -> TranscriptCode | AdaptiveCode:
         """The transcript code of the declared numbers of questions and charges."""
+        if self.adaptive:
+            return AdaptiveCode(self.queries, self.theory)
         return TranscriptCode(queries=self.queries, charges=max(1, self.charges), theory=self.theory)
 
     @cached_property
@@ -210,6 +217,8 @@ class Certificate:
 
     def room(self, *, charges: int, nats: float) -> float:
         """Nats that reveals and choices may still cost, so that every charge and the tolerance remain."""
+        if self.adaptive:
+            return math.inf
         return self.affordable_length - self._dearest(charges=charges, nats=nats) + _AFFORDED
 
     def _dearest(self, *, charges: int, nats: float) -> float:

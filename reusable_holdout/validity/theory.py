@@ -14,7 +14,7 @@ from reusable_holdout.errors import LedgerMismatchError
 from reusable_holdout.validity.intervals import Shares
 from reusable_holdout.validity.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 
-__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "Theory", "edition"]
+__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "ClaimCode", "Theory", "edition"]
 
 
 class BetSizes(NamedTuple):
@@ -56,6 +56,32 @@ class BandShares(NamedTuple):
     ratio: float
 
 
+class ClaimCode(NamedTuple):
+    """A claim: how far it may be off, when it is measured, and what its outcomes' counts begin with.
+
+    Attributes
+    ----------
+    reach : int
+        Standard deviations of an honest claim's deviation by which it may be off and stand.
+    lead : int
+        Those by which it must be above the lead, less one cell of the lead's, to be measured.
+    stands, stands_again : float
+        Count that a claim's standing begins with, of an asker who has not been charged and of one who has.
+    charge, failed : float
+        That of each cell of a charge, and of a failure.
+    measured : tuple of float
+        Those of the cells of a measured claim, each a standard deviation wide, from its own cell outwards.
+    """
+
+    reach: int
+    lead: int
+    stands: float
+    stands_again: float
+    charge: float
+    failed: float
+    measured: tuple[float, ...]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Theory:
     """Constants of one edition.
@@ -89,6 +115,8 @@ class Theory:
         Those standard deviations to a unit.
     steps_failed : float
         Weight of a ladder's failure.
+    claims : ClaimCode
+        Of a board of claims.
     widths : FactorCode
         How many times the guessed half-width the rows' own set has.
     counts : FactorCode
@@ -124,6 +152,7 @@ class Theory:
     reveal: CellCode
     reveal_unit: float
     steps_failed: float
+    claims: ClaimCode
     widths: FactorCode
     counts: FactorCode
     check_bets: BetSizes
@@ -186,6 +215,15 @@ _SECOND = Theory(
     ),
     reveal_unit=1.1 / math.sqrt(2.0),  # 1.1 standard errors, where priors are off by one
     steps_failed=0.03,
+    claims=ClaimCode(
+        reach=4,
+        lead=2,
+        stands=2.0,
+        stands_again=0.3,
+        charge=0.1,
+        failed=0.02,
+        measured=(0.62, 0.384, 0.1012, 0.0267, 0.0202),
+    ),
     widths=FactorCode(below=15, above=8, first=0.04, growth=0.012),  # no cell costs more than 3.9 nats
     counts=FactorCode(below=48, above=15, first=0.04, growth=0.012),  # no cell costs more than 4.9 nats
     check_bets=BetSizes(ratio=1.6, smallest=0.35, largest=0.95),

@@ -109,6 +109,49 @@ def ladder(made: Making) -> None:
     )
 
 
+def claims(made: Making) -> None:
+    """A board: claims that stand, lead, fall short or are wrong, a failure, one asked anew, one not certified."""
+    draws = Draws(14, 2_000, 0.5)
+    made.guard(
+        draws.features(),
+        draws.y,
+        policy="claims",
+        queries=60,
+        prior_error=0.01,
+        estimate=0.75,
+        overlap="allow",
+    )
+    for rate, claim, series in (
+        (0.6, 0.6, "first"),
+        (0.8, 0.79, "second"),
+        (0.62, 0.63, "first"),
+        (0.78, 0.83, "first"),
+        (0.7, 0.95, "third"),
+        (0.7, 0.9, "third"),
+        (0.7, 0.7, "third"),
+        (0.9, 0.7, "fourth"),
+        (0.71, 0.72, "fourth"),
+        (0.75, 0.75, ""),
+        (0.84, 0.8525, "first"),
+    ):
+        made.ask("evaluate_predictions", predictions=draws.right(rate), prior=claim, series=series)
+    same = draws.right(0.72)
+    made.ask("evaluate_predictions", predictions=same, prior=0.5, series="fifth")
+    made.ask("evaluate_predictions", predictions=same, prior=0.72, series="fifth", anew=True)
+    made.ask(
+        "evaluate_many", predictions=[draws.right(0.7) for _ in range(2)], priors=[0.7, 0.7], series="sixth"
+    )
+    made.ask_model(NoModel(), 0.7)
+    made.ask("reveal_predictions", predictions=draws.right(0.85), prior=0.84)
+    made.close(
+        [
+            ("evaluate_predictions", {"predictions": draws.right(0.7), "prior": 0.7, "series": "fifth"}),
+            ("evaluate_predictions", {"predictions": draws.right(0.9), "prior": 0.9, "series": "fourth"}),
+            ("evaluate_predictions", {"predictions": draws.right(0.9), "prior": 0.8, "series": "third"}),
+        ]
+    )
+
+
 def guesses(made: Making) -> None:
     """Guess and check with tolerances of its own, by a distance, by evidence and by ratios; in a batch, too."""
     draws = Draws(3, 2_000, 0.4)
@@ -349,13 +392,14 @@ def rotated(made: Making) -> None:
         made.ask("evaluate_predictions", predictions=draws.right(0.5), prior=0.9)
         made.rotate(None, fresh.y, ids=names[600:], vacuous=True)
         made.ask("evaluate_predictions", predictions=fresh.right(0.8), prior=0.8)
-        shutil.copyfile(heads, made.folder / "guard.db.heads")
+        shutil.move(heads, made.folder / "guard.db.heads")
         made.close([("evaluate_predictions", {"predictions": fresh.right(0.5), "prior": 0.8})])
 
 
 LEDGERS = [
     accuracy,
     ladder,
+    claims,
     guesses,
     outcomes,
     gates,

@@ -300,7 +300,8 @@ def _one_by_one(kind, scores, stated, questions, state, tolerances=None):
         outcome = kind.decide(score, terms[-1], question, state)
         outcomes.append(outcome if outcome.charged else None)
         state = state._replace(charges=state.charges + outcome.charged, nats=state.nats + outcome.nats)
-    return Batch(*map(np.array, zip(*terms, strict=True)), outcomes)
+    columns = (np.array([getattr(one, name) for one in terms]) for name in ("prior", "threshold"))
+    return Batch(*columns, outcomes)
 
 
 def spend_three(guard, scoring):

@@ -182,6 +182,10 @@ def test_an_impossible_wish_names_the_nearest_possible_ones(wish, nearest):
         assert (f"{value:,.0f}" if name != "tolerance" else f"{value:g}") in str(caught.value)
 
 
+SOLVED = [
+    policy for policy in get_args(Policy) if policy != "claims"
+]  # whose fourth number follows from three
+
 NUMBERS = [
     {"rows": rows, "queries": queries, "charges": charges, "tolerance": tolerance}
     for rows in (None, 100, 20_000)
@@ -202,7 +206,7 @@ MANNERS = [
     {"family": "bounded-difference", "variation": 4.0, "influence": 2.5},
     {"family": "paired", "bounds": (-1.0, 1.0), "spread": 0.3, "estimate": 0.0},
     {"family": "mean", "bounds": (0.0, 2.0), "spread": 0.3},
-    *({"policy": policy} for policy in get_args(Policy)),
+    *({"policy": policy} for policy in SOLVED),
 ]
 
 
@@ -366,10 +370,7 @@ def test_a_gate_has_no_threshold():
 # ---- inverse questions under every policy
 
 
-POLICIES = get_args(Policy)
-
-
-@for_each("policy", POLICIES)
+@for_each("policy", SOLVED)
 @for_each("wish", [{}, {"estimate": 0.9}, {"mechanism": "noiseless", "confidence": 0.99}])
 def test_a_derived_tolerance_is_accepted_under_every_policy_and_a_smaller_one_serves_nobody(policy, wish):
     stated = {"rows": 10_000, "queries": 100, "charges": 3, "policy": policy, **wish}
@@ -386,7 +387,7 @@ def test_a_derived_tolerance_is_accepted_under_every_policy_and_a_smaller_one_se
         assert caught.value.nearest["tolerance"] == pytest.approx(plan.tolerance)
 
 
-@for_each("policy", POLICIES)
+@for_each("policy", SOLVED)
 def test_all_four_numbers_are_derived_consistently_under_every_policy(policy):
     stated = {"rows": 5_000, "queries": 200, "charges": 2, "policy": policy, "estimate": 0.8, "reveals": 0}
     tolerance = Plan(**stated).tolerance
@@ -565,3 +566,28 @@ def test_comparisons_draw_the_noise_of_scores_or_none():
         Plan(rows=2_000, queries=50, charges=3, noise_scale=1e-4, comparison_noise=1e-4)
     for plan in (stated, mean):
         assert Plan.from_record(plan.record()) == plan
+
+
+# ---- claims
+
+
+def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():
+    stated = {"rows": 100_000, "queries": 10_000, "policy": "claims", "prior_error": 0.003}
+    plan = Plan(**stated, estimate=0.75)
+    assert (plan.charges, plan.mechanism, plan.spare_nats) == (2, "noiseless", 0.0)
+    assert plan.threshold == pytest.approx(4.0 * math.hypot(0.003, math.sqrt(0.75 * 0.25 / 100_000)))
+    assert Plan(**stated, estimate=0.75, tolerance=plan.tolerance) == plan == Plan.from_record(plan.record())
+    assert Plan.kept(plan.record()) == plan
+    assert plan.tolerance < Plan(**stated).tolerance < Plan(**{**stated, "prior_error": 0.006}).tolerance
+    assert "each series has" in str(plan)
+    assert "halts" not in str(plan)
+    for refused, words in [
+        ({"tolerance": 0.01}, "claims have no tolerance"),
+        ({"threshold": 0.01}, "name prior_error="),
+        ({"mechanism": "standard-svt"}, "without noise"),
+        ({"family": "ratio"}, "not by a ladder or claims"),
+        ({"rows": None}, "rows is missing"),
+        ({"queries": None}, "queries is missing"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            Plan(**{**stated, **refused})

@@ -2,6 +2,8 @@
 
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.choose import Choose, EvidenceChoose, Winner
+from reusable_holdout.guard.kinds.claimed import NOT_CERTIFIED, Board
+from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
 from reusable_holdout.guard.kinds.evidence import (
     EvidenceCheck,
@@ -32,9 +34,12 @@ from reusable_holdout.guard.kinds.table import POLICIES, Ways, kinds_of, rail_of
 __all__ = [
     "AGREED",
     "FAILED",
+    "NOT_CERTIFIED",
     "POLICIES",
+    "Board",
     "Check",
     "Choose",
+    "Claims",
     "Compare",
     "EvidenceCheck",
     "EvidenceChoose",

@@ -288,7 +288,7 @@ class Check(Stated):
         return int(measured)
 
     def _deviates(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> bool:
-        prior, threshold = posed.terms
+        prior, threshold = posed.terms.prior, posed.terms.threshold
         limit = math.floor(threshold / self.certificate.span * GRID)
         return mechanism.deviates(self._score(measured), self.grid_unit(prior), limit, posed.question)
 

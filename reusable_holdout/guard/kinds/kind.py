@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout.guard.kinds.claimed import Claim
+    from reusable_holdout.ledger import Row
     from reusable_holdout.validity import Certificate, Interval
 
 __all__ = ["AGREED", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
@@ -64,10 +68,13 @@ class Terms(NamedTuple):
         What it is compared with.
     threshold : float
         Unit of its outcomes, in the metric's unit: the deviation that is charged, or the width of a cell.
+    claim : Claim or None
+        Of a claim: where it stands on its board.
     """
 
     prior: float
     threshold: float
+    claim: Claim | None = None
 
 
 class Posed(NamedTuple):
@@ -146,6 +153,10 @@ class Kind(ABC):
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval of the population value after an outcome, at a question of the given description length."""
 
+    def recalled(self, rows: Sequence[Row]) -> list[Terms]:
+        """Public numbers of all questions of this kind that were answered, in their order."""
+        return [Terms(row.prior, row.threshold) for row in rows]
+
     def length(self, state: State, answers: int = 1) -> float:
         """Description length of a question in a state."""
         return self.certificate.length(charges=state.charges, nats=state.nats)
@@ -158,7 +169,7 @@ class Kind(ABC):
         """Why nothing new of this kind is answered any more, if so."""
         if state.closed:
             return "final"
-        if state.charges >= self.certificate.charges:
+        if not self.certificate.adaptive and state.charges >= self.certificate.charges:
             return "charges"
         return "queries" if state.asked >= self.certificate.queries else None
 

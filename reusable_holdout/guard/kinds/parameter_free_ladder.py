@@ -181,7 +181,9 @@ class ParameterFreeLadder(Ladder):
                 nats=state.nats + outcome.nats,
                 value=outcome.value,
             )
-        priors, thresholds = (np.array(column) for column in zip(*terms, strict=True))
+        priors, thresholds = (
+            np.array([getattr(one, name) for one in terms]) for name in ("prior", "threshold")
+        )
         return Batch(priors, thresholds, outcomes)
 
     def fail(self, terms: Terms, state: State) -> Outcome:

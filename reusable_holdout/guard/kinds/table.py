@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.choose import Choose, EvidenceChoose
+from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
 from reusable_holdout.guard.kinds.evidence import (
     EvidenceCheck,
@@ -42,6 +43,7 @@ POLICIES: dict[Policy, type[Check]] = {
     "guess-and-check": GuessAndCheck,
     "gate": Gate,
     "parameter-free-ladder": ParameterFreeLadder,
+    "claims": Claims,
 }
 
 COMPARISONS: dict[Policy, type[Check]] = {

@@ -1,0 +1,68 @@
+"""Ask a board of claims, and who has how much left on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from reusable_holdout.errors import Halted, InputError
+from reusable_holdout.guard.asking import Asking
+from reusable_holdout.guard.claiming import Claimed
+from reusable_holdout.guard.kinds.stated import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.kinds import Claims, HaltReason
+    from reusable_holdout.guard.rows import Query
+
+__all__ = ["OnBoard"]
+
+
+class OnBoard(Asking):
+    """Claims of many series."""
+
+    def _claim(
+        self,
+        kind: Claims,
+        predicted: Callable[[], NDArray[Any] | None],
+        asked: Asked,
+        query: Query,
+        *,
+        anew: bool,
+    ) -> Answer:
+        """Ask about what is predicted, if it comes to that."""
+        claimed = self._claimed(kind, query, asked, anew=anew)
+        needed = self._transcript.claim_needs_rows(kind, claimed)
+        score = self._measured(kind, predicted(), asked) if needed else None
+        return self._told(self._transcript.claim(kind, score, asked.prior, claimed))
+
+    def _claimed(self, kind: Claims, query: Query, asked: Asked, *, anew: bool = False) -> Claimed:
+        own = self._content.claim(query.digest, query.series, kind.grid_unit(asked.prior))
+        return Claimed(query, own, anew)
+
+    def _claim_each(
+        self,
+        kind: Claims,
+        prepared: NDArray[Any],
+        priors: NDArray[np.float64],
+        queries: Sequence[Query],
+    ) -> list[Answer]:
+        """Ask one after the other, for what is told of one decides what the next can cost."""
+        answers: list[Answer] = []
+        for one, prior, query in zip(prepared, priors.tolist(), queries, strict=True):
+            asked = Asked(prior, None, 0)
+            try:
+                answers.append(self._claim(kind, one[None].copy, asked, query, anew=False))
+            except Halted as halt:
+                raise self._transcript.halt(cast("HaltReason", halt.reason), answers) from None
+        return answers
+
+    def _refuse_anew(self) -> None:
+        raise InputError(
+            "anew= is for a board of claims, where the same predictions are one question, whoever claims what of them; "
+            "leave it out; nothing was asked"
+        )

@@ -1,0 +1,144 @@
+"""Claims in, durable certified answers out: a board is a fold of what all of it were told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from reusable_holdout.guard.kinds import NOT_CERTIFIED
+from reusable_holdout.guard.recorded import Recorded
+from reusable_holdout.guard.rows import Query, row_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from reusable_holdout.guard.allowance import Allowance
+    from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.kinds import Board, Claims
+    from reusable_holdout.ledger import Ledger, Row, Transaction
+
+__all__ = ["Claimed", "Claiming"]
+
+
+class Claimed(NamedTuple):
+    """A claim as it is asked.
+
+    Attributes
+    ----------
+    question : Query
+        About the predictions, whoever claims what of them.
+    own : bytes
+        Digest of this series' own claim about them.
+    anew : bool
+        Whether to ask though the question was answered to somebody.
+    """
+
+    question: Query
+    own: bytes
+    anew: bool = False
+
+    def found_in(self, known: dict[bytes, Row]) -> Row | None:
+        """Answer that it has, if it has one."""
+        shared = None if self.anew else known.get(self.question.digest)
+        return shared or known.get(self.own)
+
+
+@dataclass(slots=True)
+class _Seen:
+    board: Board
+    last: int = 0
+
+
+class Claiming(Recorded):
+    """The claims about a set of rows, each looked up, decided, certified and committed in one transaction."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        allowance: Allowance,
+        queries: int,
+        metric: str,
+        another_budget: bool = False,
+    ) -> None:
+        super().__init__(
+            ledger, allowance=allowance, queries=queries, metric=metric, another_budget=another_budget
+        )
+        self._boards: dict[int, _Seen] = {}
+
+    def claim(
+        self, kind: Claims, score: int | NDArray[np.int64] | None, prior: float, claimed: Claimed
+    ) -> Answer:
+        """Answer one claim, durably.
+
+        Parameters
+        ----------
+        score : int, numpy.ndarray of int64 or None
+            On the grid; None if the analyst's code failed on the holdout.
+
+        Raises
+        ------
+        Halted
+            If all declared queries are asked and the claim is new, or a final was given.
+        ModelError
+            If it failed, now or when it was first asked.
+        """
+        question = claimed.question
+        with self._ledger.transaction() as transaction:
+            row = claimed.found_in(transaction.find([question.digest, claimed.own]))
+            state = self._state(transaction, kind)
+            replayed = row is not None
+            reason = None if replayed else kind.halt_reason(state)
+            board = self._board(transaction, kind)
+            left = board.charges_left(question.series)
+            if row is None and reason is None:
+                terms = kind.claimed(prior, question.series, board)
+                outcome = (
+                    kind.fail(terms, state)
+                    if score is None
+                    else kind.decide(score, terms, question.digest, state)
+                )
+                certified = outcome.told != NOT_CERTIFIED
+                digest = question.digest if certified and not claimed.anew else claimed.own
+                interval = kind.interval(outcome, terms, kind.length(state))
+                row = row_of(
+                    kind,
+                    state,
+                    question._replace(digest=digest),
+                    terms,
+                    outcome,
+                    interval,
+                    takes=kind.takes(outcome.told),
+                )
+                transaction.append([row])
+                left -= row.charged
+        if row is None:
+            raise self.halt(reason or "queries", [])
+        return self._answer_with(row, left, replayed=replayed)
+
+    def claim_needs_rows(self, kind: Claims, claimed: Claimed) -> bool:
+        """Whether the answer needs the rows: not one that was given before, none after a halt, and none uncertified."""
+        with self._ledger.transaction() as transaction:
+            known = transaction.find([claimed.question.digest, claimed.own])
+            if claimed.found_in(known) is not None or kind.halt_reason(self._state(transaction, kind)):
+                return False
+            return self._board(transaction, kind).charges_left(claimed.question.series) > 0
+
+    def charges_left_of(self, kind: Claims, series: str) -> int:
+        """Charges that a series has left."""
+        with self._ledger.transaction() as transaction:
+            return self._board(transaction, kind).charges_left(series)
+
+    def _board(self, transaction: Transaction, kind: Claims) -> Board:
+        """Board after all that is committed: of what other processes were told, too."""
+        view, end = kind.certificate.view, transaction.tail.query
+        seen = self._boards.get(view)
+        if seen is None or seen.last > end:  # the ledger was replaced by one that has less
+            seen = self._boards[view] = _Seen(kind.board())
+        if seen.last < end:
+            for row in transaction.rows(seen.last):
+                if (row.view, row.kind) == (view, kind.name):
+                    seen.board.follow(row)
+            seen.last = end
+        return seen.board

@@ -1,0 +1,170 @@
+"""Claims: what stands is agreed, what would lead is measured, and who is wrong spends an allowance of his own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.claimed import MEASURED, NOT_CERTIFIED, Board, Claim
+from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Posed, State, Terms
+from reusable_holdout.validity import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from reusable_holdout.guard.kinds.stated import Asked
+    from reusable_holdout.ledger import Row
+
+__all__ = ["Claims"]
+
+
+class Claims(Check):
+    """A board of many series, such as teams, each of which says what it believes of each of its submissions.
+
+    With the plan's confidence, every interval contains its population value, whatever the series send.
+
+    Notes
+    -----
+    The rule and its threshold T, four standard deviations of an honest claim's deviation, are public:
+
+    - a claim within T of the holdout's value *stands*, and is the answer: "agreed";
+    - one that is farther off is a charge of its series' own allowance, told as a cell;
+    - one that stands and is above the lead by three standard deviations is *measured*: told as a cell of one. If that
+      is above the lead by a cell or more it is the new lead, else a charge, too;
+    - a series whose allowance is spent is told nothing more: its claims are "not certified", and cost nothing.
+
+    The lead is the best value that was measured: nobody leads on a claim. Nobody is halted by others, but intervals
+    grow with what all have been told. Each outcome is priced by how often it was told in the same public context: would
+    it lead, has its series been charged, has a claim of its stood. So a board whose claims stand pays next to nothing,
+    and one with liars pays for who they are, once each. The unit of information is not the number of submissions.
+
+    The same predictions are one question, whoever sends them and whatever is claimed; asked anew they are another.
+    Differential privacy is not given.
+
+    References
+    ----------
+    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "Generalization in Adaptive Data Analysis and Holdout
+       Reuse", section 3 (description length).
+    .. [2] Krichevsky and Trofimov (1981), "The performance of universal encoding".
+    """
+
+    name: ClassVar[str] = "claim"
+
+    # ---- what is asked
+
+    def series_unit(self, series: object) -> int:
+        """Another series asks the same question."""
+        checked_names([series], 1)  # type: ignore[list-item]
+        return 0
+
+    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+        """Another claim about the same predictions is the same question, too."""
+        return super().asked(prior, tolerance, metric)._replace(unit=0)
+
+    def asked_many(
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
+        """The same of each."""
+        stated, limits, units = super().asked_many(priors, tolerances, count, metric)
+        return stated, limits, [0] * len(units)
+
+    def takes(self, told: str) -> int:
+        """None, of what is not certified: the rows are not asked."""
+        return int(told != NOT_CERTIFIED)
+
+    # ---- terms
+
+    def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
+        """The same for all claims."""
+        return cast("float", self.certificate.fixed_threshold)
+
+    def thresholds(
+        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
+    ) -> NDArray[np.float64]:
+        """The same for all claims."""
+        return np.full(len(priors), self.certificate.fixed_threshold)
+
+    def board(self) -> Board:
+        """A board without a claim."""
+        return Board(self.certificate)
+
+    def claimed(self, prior: float, series: str, board: Board) -> Terms:
+        """Public numbers of a claim."""
+        return Terms(prior, self.threshold(prior, State(), None), board.claim(prior, series))
+
+    def recalled(self, rows: Sequence[Row]) -> list[Terms]:
+        """Public numbers of all claims that were answered."""
+        board, terms = self.board(), []
+        for row in rows:
+            terms.append(self.claimed(row.prior, row.series, board))
+            board.follow(row)
+        return terms
+
+    # ---- code and interval
+
+    def outcome(self, told: str, terms: Terms) -> Outcome:
+        """Outcome by its name: "agreed", "measured" and its cell, "cell" and its place, "failed" or "not certified"."""
+        claim = _claim(terms)
+        if told == NOT_CERTIFIED and not claim.charges_left:
+            return Outcome(NOT_CERTIFIED, terms.prior, False, 0.0)
+        if not claim.charges_left or told not in claim.priced.begun:
+            raise self.unknown(told)
+        nats = claim.priced.nats(told)
+        if not told.startswith(MEASURED):
+            return super().outcome(told, terms)._replace(nats=nats)
+        value = self.certificate.tidy(self._middle(told, terms))
+        better = self.certificate.better
+        return Outcome(told, value, better * (value - claim.least_lead) < 0.0, nats)
+
+    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+        """Interval around the claim, or around the cell that was told."""
+        certificate = self.certificate
+        if outcome.told == NOT_CERTIFIED:
+            return Interval(certificate.lower, certificate.upper)
+        if not outcome.told.startswith(MEASURED):
+            return super().interval(outcome, terms, length)
+        middle, half = self._middle(outcome.told, terms), self._unit(terms) / 2.0 + certificate.answer_tail
+        return certificate.around(
+            middle - half, middle + half, length=length, share=certificate.shares.charged
+        )
+
+    def _unit(self, terms: Terms) -> float:
+        return terms.threshold / self.certificate.theory.claims.reach
+
+    def _middle(self, told: str, terms: Terms) -> float:
+        return terms.prior + int(told.split()[1]) * self._unit(terms)
+
+    # ---- rule
+
+    def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
+        """Decide one claim, by the holdout's value."""
+        claim = _claim(terms)
+        if not claim.charges_left:
+            return self.outcome(NOT_CERTIFIED, terms)
+        mechanism, posed = self._resumed(State()), Posed(terms, question, 0.0)
+        if self._deviates(mechanism, score, posed):
+            return self._charge(mechanism, score, posed)
+        if not claim.leads:
+            return self.outcome(AGREED, terms)
+        value = self._noisy(mechanism, self._score(score), question)
+        most = self.certificate.theory.claims.reach
+        place = min(max(round((value - terms.prior) / self._unit(terms)), -most), most)
+        return self.outcome(f"{MEASURED} {place}", terms)
+
+    def fail(self, terms: Terms, state: State) -> Outcome:
+        """Decide a claim about what failed on the holdout."""
+        return self.outcome(FAILED if _claim(terms).charges_left else NOT_CERTIFIED, terms)
+
+
+def _claim(terms: Terms) -> Claim:
+    if terms.claim is None:
+        raise InputError(
+            "a claim's outcome needs its place on the board; got none; pass the terms of claimed()"
+        )
+    return terms.claim
