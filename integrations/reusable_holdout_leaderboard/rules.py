@@ -14,7 +14,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.plan import round_up
 from reusable_holdout.queries import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
 
-__all__ = ["Class", "Rules"]
+__all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
 
 Class = int | str
 _POLICIES = ("ladder", "thresholdout")
@@ -27,6 +27,15 @@ _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "r2": r2,
     "rmse": rmse,
 }
+WORDS = frozenset({"title", "description"})
+CHANGEABLE = WORDS | {
+    "opens_at",
+    "closes_at",
+    "submissions_per_day",
+    "submissions_per_team",
+    "charges_per_team",
+}
+_ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may name others"}
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 _MOST_TEXT = {"title": 200, "description": 100_000}
 
@@ -172,6 +181,30 @@ class Rules:
             _STEP, 3.0 * math.sqrt(0.5 / rows)
         )  # scores of two submissions differ by chance by sqrt(1/2n)
         return wish | {"threshold": round_up(step, 2) * span, "charges": min(_CHARGES, self.queries)}
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """These rules with others in place of some that the guard does not rest on.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            As :meth:`from_dict` takes them; None lifts a limit.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot be changed, or to this.
+        """
+        known = {one.name for one in fields(self)}
+        fixed = [name for name in changes if name in known and name not in CHANGEABLE]
+        if fixed:
+            ways = [f"for {name}, {_ELSEWHERE[name]}" for name in fixed if name in _ELSEWHERE]
+            raise InputError(
+                f"{', '.join(fixed)} cannot be changed: what the guard has answered rests on it; nothing was changed; "
+                + "; ".join([*ways, "make another competition, with another slug and fresh labels"])
+                + f"; what can be changed is {', '.join(sorted(CHANGEABLE))}"
+            )
+        return type(self).from_dict({**self.as_dict(), **changes}).check()
 
     def closed_reason(self, now: datetime) -> str:
         """Why nothing is taken at this moment by the dates; empty if it is."""

@@ -53,7 +53,7 @@ class Competition(Scoring, Organising):
     Attributes
     ----------
     rules : Rules
-        With classes and columns filled in.
+        As they are now, with classes and columns filled in.
     slug : str
     metric : Metric
     expected : Expected
@@ -73,7 +73,6 @@ class Competition(Scoring, Organising):
     def __init__(
         self, place: Place, store: Store, row: CompetitionRow, epoch: Epoch, clock: Callable[[], float]
     ) -> None:
-        self.rules: Rules = row.rules
         self.slug = row.rules.slug
         self._number = row.id
         self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
@@ -81,7 +80,7 @@ class Competition(Scoring, Organising):
         self._past: list[Epoch] = []
 
     def __repr__(self) -> str:
-        return f"<Competition: {self.slug}, {self.rules.metric}, epoch {self._epoch.number}>"
+        return f"<Competition: {self.slug}, {self.metric.name}, epoch {self._epoch.number}>"
 
     # ---- made and opened
 

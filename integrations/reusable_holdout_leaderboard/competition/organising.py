@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout_leaderboard.competition import tokens
@@ -17,11 +17,11 @@ from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, 
 from reusable_holdout_leaderboard.store.records import ClosedError, FinalStanding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from threading import RLock
 
     from reusable_holdout_leaderboard.competition.epoch import Epoch, Place
-    from reusable_holdout_leaderboard.store.records import Team
+    from reusable_holdout_leaderboard.store.records import Event, Team
 
 __all__ = ["Organising"]
 
@@ -68,6 +68,28 @@ class Organising(Views):
         return found[0] if found is not None and tokens.is_token(token, found[1]) else None
 
     # ---- for organisers
+
+    def change_rules(self, changes: Mapping[str, Any]) -> list[Event]:
+        """Change rules that the guard does not rest on; each change is an event that everyone sees.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            Names of rules and what they are to be; None lifts a limit or a date.
+
+        Returns
+        -------
+        list of Event
+            One for each rule that is another now.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot be changed, or to this; nothing was changed.
+        ClosedError
+            If the final standings are made.
+        """
+        return self._store.change_rules(self._number, changes, at=self._clock())
 
     def freeze(self, on: bool = True) -> None:
         """Take no new submissions; or take them again.

@@ -29,11 +29,15 @@ class Views:
     for its organisers.
     """
 
-    rules: Rules
     _number: int
     _store: Store
     _epoch: Epoch
     _clock: Callable[[], float]
+
+    @property
+    def rules(self) -> Rules:
+        """As they are now, with classes and columns filled in."""
+        return self._row().rules
 
     @property
     def metric(self) -> Metric:
@@ -137,7 +141,7 @@ class Views:
         guard, plan = now.guard, now.guard.plan
         asked, reason = guard.queries_asked, guard.halt_reason
         closed = (
-            "the competition is frozen" if row.frozen else self.rules.closed_reason(as_moment(self._clock()))
+            "the competition is frozen" if row.frozen else row.rules.closed_reason(as_moment(self._clock()))
         )
         if reason is not None:
             closed = closed or "the guard has halted: nothing new is answered on this label set"
@@ -165,6 +169,10 @@ class Views:
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """What happened since a revision, in order."""
         return self._store.events(self._number, after=after, limit=limit)
+
+    def changes(self) -> list[Event]:
+        """What was changed while it ran, in order."""
+        return self._store.changes(self._number)
 
     @property
     def revision(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from reusable_holdout.errors import HoldoutError
 
@@ -212,8 +212,10 @@ class Event(NamedTuple):
         From 1, without gaps, in the order of the commits.
     at : datetime
         UTC.
-    kind : {"created", "team", "submission", "freeze", "unfreeze", "blind", "unblind", "rotate", "final"}
+    kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final"}
     team_id, submission_id : int or None
+    detail : dict or None
+        What was changed: of rules "rule", "from" and "to".
     """
 
     revision: int
@@ -221,6 +223,7 @@ class Event(NamedTuple):
     kind: str
     team_id: int | None
     submission_id: int | None
+    detail: dict[str, Any] | None = None
 
 
 class Status(NamedTuple):

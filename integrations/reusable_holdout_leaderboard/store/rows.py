@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.records import Submission
+from reusable_holdout_leaderboard.store.records import Event, Submission
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SUBMISSIONS, TEAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "Best",
@@ -22,6 +25,7 @@ __all__ = [
     "Reserved",
     "Wish",
     "as_competition",
+    "as_event",
     "as_moment",
     "as_submission",
     "lock_competition",
@@ -181,6 +185,7 @@ def tell(
     *,
     team_id: int | None = None,
     submission_id: int | None = None,
+    detail: Mapping[str, Any] | None = None,
 ) -> int:
     """Add an event, of a competition that is locked; return its revision."""
     here = COMPETITIONS.c.id == number
@@ -194,9 +199,16 @@ def tell(
             kind=kind,
             team_id=team_id,
             submission_id=submission_id,
+            detail=None if detail is None else json.dumps(detail, allow_nan=False),
         )
     )
     return int(revision)
+
+
+def as_event(row: Any) -> Event:
+    """Event of its row."""
+    detail = None if row.detail is None else json.loads(row.detail)
+    return Event(row.revision, as_moment(row.at), row.kind, row.team_id, row.submission_id, detail)
 
 
 def select_submissions(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:

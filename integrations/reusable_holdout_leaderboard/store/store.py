@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.rules import WORDS
 from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.entries import Entries
 from reusable_holdout_leaderboard.store.records import ClosedError, Event, Team
-from reusable_holdout_leaderboard.store.rows import as_competition, as_moment, lock_competition, tell
-from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SCHEMA, TEAMS
+from reusable_holdout_leaderboard.store.rows import (
+    as_competition,
+    as_event,
+    as_moment,
+    lock_competition,
+    tell,
+)
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, TEAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from reusable_holdout_leaderboard.rules import Rules
@@ -59,7 +66,7 @@ class Store(Entries):
             If there is one of this slug.
         """
         values = {"slug": rules.slug, "rules": rules.to_json(), "created_at": at, "blind": rules.blind}
-        state = {"schema_version": SCHEMA, "epoch": 1, "frozen": False, "revision": 0}
+        state = {"epoch": 1, "frozen": False, "revision": 0}
         with self.database.writing() as connection:
             same = sa.select(COMPETITIONS.c.id).where(COMPETITIONS.c.slug == rules.slug)
             if connection.execute(same).first() is not None:
@@ -80,6 +87,34 @@ class Store(Entries):
         with self.database.reading() as connection:
             row = connection.execute(sa.select(COMPETITIONS).where(COMPETITIONS.c.slug == slug)).first()
         return None if row is None else as_competition(row)
+
+    def change_rules(self, number: int, changes: Mapping[str, Any], *, at: float) -> list[Event]:
+        """Change rules, each with an event of its own; return these.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot be changed, or to this; nothing was changed.
+        ClosedError
+            If the final standings are made, which limits and dates have led to.
+        """
+        with self.database.writing() as connection:
+            row = lock_competition(connection, number)
+            before, after = row.rules, row.rules.changed(changes)
+            names = [name for name in changes if getattr(before, name) != getattr(after, name)]
+            if row.final is not None and set(names) - WORDS:
+                raise ClosedError(
+                    f"the final standings are made, so only {' and '.join(sorted(WORDS))} can be changed; nothing was "
+                    "changed"
+                )
+            _update(connection, number, rules=after.to_json())
+            was, now = before.as_dict(), after.as_dict()
+            told = [{"rule": name, "from": was[name], "to": now[name]} for name in names]
+            revisions = [tell(connection, number, "rules", at, detail=one) for one in told]
+        return [
+            Event(revision, as_moment(at), "rules", None, None, one)
+            for revision, one in zip(revisions, told, strict=True)
+        ]
 
     def freeze(self, number: int, on: bool, *, at: float) -> None:
         """Freeze or unfreeze; nothing happens if it is so already.
@@ -201,9 +236,14 @@ class Store(Entries):
         asked = sa.select(EVENTS).where(here).order_by(EVENTS.c.revision).limit(limit)
         with self.database.reading() as connection:
             found = connection.execute(asked).all()
-        return [
-            Event(row.revision, as_moment(row.at), row.kind, row.team_id, row.submission_id) for row in found
-        ]
+        return [as_event(row) for row in found]
+
+    def changes(self, number: int) -> list[Event]:
+        """Events in which something was changed from one thing to another, in order."""
+        here = (EVENTS.c.competition_id == number) & EVENTS.c.detail.is_not(None)
+        with self.database.reading() as connection:
+            found = connection.execute(sa.select(EVENTS).where(here).order_by(EVENTS.c.revision)).all()
+        return [as_event(row) for row in found]
 
 
 def _added(result: sa.CursorResult[Any]) -> int:

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-__all__ = ["COMPETITIONS", "EVENTS", "METADATA", "PREDICTIONS", "SCHEMA", "STANDINGS", "SUBMISSIONS", "TEAMS"]
+__all__ = [
+    "COMPETITIONS",
+    "EVENTS",
+    "METADATA",
+    "PREDICTIONS",
+    "SCHEMA",
+    "SCHEMAS",
+    "STANDINGS",
+    "SUBMISSIONS",
+    "TEAMS",
+]
 
-SCHEMA = 1
+SCHEMA = 2
 _DIGEST = sa.LargeBinary(32)
 
 METADATA = sa.MetaData()
+
+SCHEMAS = sa.Table(  # one row
+    "board_schema",
+    METADATA,
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+)
 
 COMPETITIONS = sa.Table(
     "board_competitions",
     METADATA,
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("slug", sa.String(48), nullable=False, unique=True),
     sa.Column("rules", sa.Text, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
@@ -116,4 +131,5 @@ EVENTS = sa.Table(
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("team_id", sa.Integer),
     sa.Column("submission_id", sa.Integer),
+    sa.Column("detail", sa.Text),  # JSON
 )

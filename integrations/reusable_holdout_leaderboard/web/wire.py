@@ -23,6 +23,7 @@ __all__ = [
     "FreezeBody",
     "HeadBody",
     "RankAnswer",
+    "RulesBody",
     "StandingAnswer",
     "StatusAnswer",
     "SubmissionAnswer",
@@ -99,6 +100,12 @@ class TeamBody(_Body):
     """A new team."""
 
     name: str
+
+
+class RulesBody(_Body):
+    """Rules to be changed, by their names; null lifts a limit or a date."""
+
+    changes: Annotated[dict[str, Any], Field(min_length=1, max_length=50)]
 
 
 class FreezeBody(_Body):

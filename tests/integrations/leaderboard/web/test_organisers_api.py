@@ -1,0 +1,42 @@
+"""What organisers change over HTTP while a competition runs."""
+
+
+def problem(response, status, code):
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert error["code"] == code
+    return error["message"]
+
+
+def test_an_organiser_changes_rules_and_everyone_sees_what_from_and_to(organised):
+    _, admin, client = organised(submissions_per_day=1)
+    everyone = client()
+
+    told = admin.post(
+        "/admin/rules", json={"changes": {"submissions_per_day": 3, "closes_at": "2030-01-01T00:00:00+00:00"}}
+    ).json()
+
+    assert [one["detail"]["rule"] for one in told] == ["submissions_per_day", "closes_at"]
+    assert everyone.get("/competition").json()["rules"]["submissions_per_day"] == 3
+    events = [one for one in everyone.get("/events").json() if one["kind"] == "rules"]
+    assert events == told
+    assert events[0]["detail"] == {"rule": "submissions_per_day", "from": 1, "to": 3}
+
+
+def test_what_the_guard_rests_on_is_refused_over_http_too(organised):
+    competition, admin, _ = organised()
+
+    message = problem(
+        admin.post("/admin/rules", json={"changes": {"metric": "f1", "title": "X"}}), 422, "bad_input"
+    )
+
+    assert "metric cannot be changed" in message
+    assert "another competition" in message
+    assert competition.rules.title == "Demo"
+    problem(admin.post("/admin/rules", json={"changes": {}}), 422, "bad_input")
+
+
+def test_nobody_but_the_organiser_changes_rules(organised):
+    competition, _, client = organised()
+    for one in (client(), client(competition.add_team("Blue"))):
+        problem(one.post("/admin/rules", json={"changes": {"title": "X"}}), 401, "unauthorized")
