@@ -245,6 +245,11 @@ class Boards:
             raise _unknown("a team's token is needed: 'Authorization: Bearer rh_...'; nothing was asked")
         return team
 
+    def is_admin(self, token: str) -> bool:
+        """Whether a token is the administrator's."""
+        digest = self.settings.admin_digest
+        return bool(digest) and tokens.is_token(token, bytes.fromhex(digest))
+
     def check_admin(self, request: Request) -> None:
         """Refuse all but the administrator.
 
@@ -253,8 +258,7 @@ class Boards:
         Problem
             401.
         """
-        token, digest = bearer_token(request) or "", self.settings.admin_digest
-        if not digest or not tokens.is_token(token, bytes.fromhex(digest)):
+        if not self.is_admin(bearer_token(request) or ""):
             raise _unknown(
                 "the administrator's token is needed: 'Authorization: Bearer rh_...'; nothing was done"
             )
