@@ -18,6 +18,7 @@ __all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
 
 Class = int | str
 _POLICIES = ("ladder", "thresholdout")
+_SIGN_UPS = ("closed", "code", "open")
 _TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
 _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "log_loss": log_loss,
@@ -34,6 +35,8 @@ CHANGEABLE = WORDS | {
     "submissions_per_day",
     "submissions_per_team",
     "charges_per_team",
+    "sign_up",
+    "most_teams",
 }
 _ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may name others"}
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
@@ -79,6 +82,10 @@ class Rules:
         Of each team, from midnight to midnight UTC.
     submissions_per_team, charges_per_team : int or None
         Of each team, in each epoch. When a team's charges are spent it can send nothing new.
+    sign_up : {"closed", "code", "open"}
+        Who makes teams: the organiser alone; who has the organiser's newest invitation code; or everyone.
+    most_teams : int or None
+        There are no more after these have signed up; an open sign-up needs it.
     blind : bool
         Whether scores are hidden until the competition is unblinded.
     vacuous : bool
@@ -111,6 +118,8 @@ class Rules:
     submissions_per_day: int | None = None
     submissions_per_team: int | None = None
     charges_per_team: int | None = None
+    sign_up: Literal["closed", "code", "open"] = "closed"
+    most_teams: int | None = None
     blind: bool = False
     vacuous: bool = False
     opens_at: datetime | None = None
@@ -280,9 +289,19 @@ class Rules:
                 raise InputError(f"{name} must be text of at most {most:,} characters, a title not empty")
         if self.policy not in _POLICIES:
             raise InputError(f"policy must be one of {', '.join(_POLICIES)}; got {self.policy!r}")
+        if self.sign_up not in _SIGN_UPS:
+            raise InputError(f"sign_up must be one of {', '.join(_SIGN_UPS)}; got {self.sign_up!r}")
+        if self.sign_up == "open" and self.most_teams is None:
+            raise InputError("an open sign_up needs most_teams, for anyone can make any number; name it")
 
     def _check_numbers(self) -> None:
-        optional = ("submissions_per_day", "submissions_per_team", "charges_per_team", "charges")
+        optional = (
+            "submissions_per_day",
+            "submissions_per_team",
+            "charges_per_team",
+            "charges",
+            "most_teams",
+        )
         for name in ("queries", *optional):
             value = getattr(self, name)
             if value is None and name in optional:

@@ -43,6 +43,10 @@ class InFolder:
         team = self._competition.authenticate(token)
         return {"team": name if team is None else team.name, "token": token}
 
+    def invite(self) -> dict[str, Any]:
+        """Make an invitation code; the one before is void."""
+        return {"code": self._competition.invite()}
+
     def renew_token(self, name: str) -> dict[str, Any]:
         """Give a team another token; the old one is void."""
         team_id = _number(as_rows(self._competition.teams()), name)
@@ -99,6 +103,10 @@ class OverHttp:
     def add_team(self, name: str) -> dict[str, Any]:
         """Add a team and get its token."""
         return self._post("teams", json={"name": name})
+
+    def invite(self) -> dict[str, Any]:
+        """Make an invitation code; the one before is void."""
+        return self._post("invitation")
 
     def renew_token(self, name: str) -> dict[str, Any]:
         """Give a team another token; the old one is void."""

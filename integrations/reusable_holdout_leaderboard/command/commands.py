@@ -29,7 +29,10 @@ _WHOLE = {
     "submissions-per-day": "of each team",
     "submissions-per-team": "of each team, for each label set",
     "charges-per-team": "of each team, for each label set",
+    "most-teams": "that sign up",
 }
+_SIGN_UPS = ("closed", "code", "open")
+_SIGN_UP = "who makes teams: the organiser, who has the newest invitation code, or everyone (default closed)"
 _UNNAMED: dict[str, Any] = {"default": argparse.SUPPRESS}  # what is not named stays as it is
 _REAL = {
     "tolerance": "how far an answer may be from the population value (default 0.05 for thresholdout)",
@@ -108,6 +111,7 @@ def _add_rules(group: Any) -> None:
     group.add_argument("--id", help='column of ids (default "id"; "" for rows in order)')
     group.add_argument("--opens", help="date and time with a time zone, as 2026-03-01T12:00+00:00")
     group.add_argument("--closes", help="the same")
+    group.add_argument("--sign-up", choices=_SIGN_UPS, help=_SIGN_UP)
     group.add_argument("--blind", action="store_true", default=None, help="hide scores until 'board unblind'")
     group.add_argument(
         "--vacuous",
@@ -169,6 +173,9 @@ def _add_board(commands: Any) -> None:
     _add_action(
         actions, "final", lambda board, _: board.final(), "Final standings on the fresh labels, once frozen"
     )
+    _add_action(
+        actions, "invite", lambda board, _: board.invite(), "Make an invitation code; the one before is void"
+    )
     for name, about in (
         ("add-team", "Add a team and print its token, which is shown this once"),
         ("renew-token", "Give a team another token; the old one is void"),
@@ -199,7 +206,8 @@ def _add_change(actions: Any) -> None:
     for name in ("opens", "closes"):
         text = "date and time with a time zone, as 2026-03-01T12:00+00:00, or none"
         change.add_argument(f"--{name}", dest=f"{name}_at", type=_date_or_none, help=text, **_UNNAMED)
-    for name in ("submissions-per-day", "submissions-per-team", "charges-per-team"):
+    change.add_argument("--sign-up", choices=_SIGN_UPS, help=_SIGN_UP, **_UNNAMED)
+    for name in ("submissions-per-day", "submissions-per-team", "charges-per-team", "most-teams"):
         change.add_argument(f"--{name}", type=_whole_or_none, help=f"{_WHOLE[name]}, or none", **_UNNAMED)
 
 

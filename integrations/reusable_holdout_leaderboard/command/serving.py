@@ -39,6 +39,8 @@ _SAME_NAME = (
     "submissions_per_day",
     "submissions_per_team",
     "charges_per_team",
+    "sign_up",
+    "most_teams",
     "blind",
     "vacuous",
 )

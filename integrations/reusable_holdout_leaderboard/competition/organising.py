@@ -50,6 +50,37 @@ class Organising(Views):
         )
         return token
 
+    def invite(self) -> str:
+        """Make an invitation code, by which teams sign up while the rules say so; the one before is void."""
+        code = tokens.new_code()
+        self._store.invite(self._number, tokens.digest_of(code).hex())
+        return code
+
+    def sign_up(self, name: str, code: str = "") -> str:
+        """Add a team that signs up by itself; return its token, which is kept nowhere.
+
+        Raises
+        ------
+        InputError
+            If the name is empty, too long, unprintable or taken.
+        ClosedError
+            If teams do not sign up, or not any more.
+        InvitationError
+            If the rules ask for a code, and this is not the newest.
+        LimitError
+            If there are as many teams as the rules allow.
+        """
+        checked, token = checked_team(name), tokens.new_token()
+        self._store.add_team(
+            self._number,
+            checked,
+            key_of(checked),
+            tokens.digest_of(token),
+            at=self._clock(),
+            invitation=tokens.digest_of(code.strip()).hex(),
+        )
+        return token
+
     def renew_token(self, team_id: int) -> str:
         """Give a team another token and return it; the old one is void.
 

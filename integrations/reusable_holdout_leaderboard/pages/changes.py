@@ -22,6 +22,8 @@ RULES = {
     "submissions_per_day": "Submissions of a team a day (UTC)",
     "submissions_per_team": "Submissions of a team",
     "charges_per_team": "Charges of a team",
+    "sign_up": "Sign-up",
+    "most_teams": "Teams at most",
 }
 _DATES = {"opens_at", "closes_at"}
 

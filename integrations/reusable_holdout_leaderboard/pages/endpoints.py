@@ -41,12 +41,14 @@ _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
 _MOST_SUBMISSIONS = 200
 _MOST_SUMMARY = 280
+_MOST_CODE = 200
 _SHOWN_COLUMNS = 6
 _TITLES = {
     "bad_submission": "This submission does not fit",
     "closed": "Closed",
     "form": "Load the page again",
     "halted": "Halted",
+    "invitation": "Not the newest invitation",
     "limit": "No submission left",
     "no_competition": "No such competition",
     "rate": "Too many requests",
@@ -73,6 +75,8 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
         ("/c/{slug}", pages.board, "GET"),
         ("/c/{slug}/rules", pages.rules, "GET"),
         ("/c/{slug}/team", pages.team, "GET"),
+        ("/c/{slug}/join", pages.join_form, "GET"),
+        ("/c/{slug}/join", pages.join, "POST"),
         ("/c/{slug}/login", pages.login_form, "GET"),
         ("/c/{slug}/login", pages.login, "POST"),
         ("/c/{slug}/logout", pages.logout, "POST"),
@@ -161,7 +165,27 @@ class _Pages:
             self.rendering.page, request, "login.html", await self.visit(request), page="login"
         )
 
+    async def join_form(self, request: Request) -> Response:
+        """Form by which a team signs up; its code may stand in the address."""
+        visit, code = await self.visit(request), request.query_params.get("code", "")
+        return await self._boards.run(
+            self.rendering.page, request, "join.html", visit, code=code[:_MOST_CODE], token=""
+        )
+
     # ---- what forms do
+
+    async def join(self, request: Request) -> Response:
+        """Make a team that signs up, log it in, and show its token this once."""
+        visit = await self.visit(request)
+        slug, fields = visit.competition.slug, (await self.form(request)).fields
+        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
+        name, code = fields.get("name", ""), fields.get("code", "")
+        token = await self._boards.run(visit.competition.sign_up, name, code)
+        response = await self._boards.run(
+            self.rendering.page, request, "join.html", visit, code="", token=token, status_code=201
+        )
+        self._boards.sessions.begin(response, slug, token)
+        return response
 
     async def login(self, request: Request) -> Response:
         """Begin a session of a team that shows its token."""

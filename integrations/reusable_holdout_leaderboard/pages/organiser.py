@@ -53,6 +53,7 @@ class OrganisersPages:
             ("/c/{slug}/organise", self.page, "GET"),
             ("/c/{slug}/organise/login", self.login, "POST"),
             ("/c/{slug}/organise/logout", self.logout, "POST"),
+            ("/c/{slug}/organise/invitation", self.invite, "POST"),
             ("/c/{slug}/organise/rules", self.change_rules, "POST"),
         )
 
@@ -99,14 +100,20 @@ class OrganisersPages:
         await self._boards.run(competition.change_rules, changes)
         return self._back(request, visit)
 
+    async def invite(self, request: Request) -> Response:
+        """Make an invitation code, and show it this once."""
+        visit, _ = await self._entered(request)
+        code = await self._boards.run(visit.competition.invite)
+        return await self._organising(request, visit, code=code)
+
     # ---- inside
 
-    async def _organising(self, request: Request, visit: Visit) -> Response:
+    async def _organising(self, request: Request, visit: Visit, *, code: str = "") -> Response:
         competition = visit.competition
 
         def found() -> dict[str, Any]:
             rules = competition.rules
-            return {"shown": _digest(rules), "fields": _fields_of(rules), "names": RULES}
+            return {"shown": _digest(rules), "fields": _fields_of(rules), "names": RULES, "code": code}
 
         return await self._answer(request, "organise.html", visit, **await self._boards.run(found))
 
@@ -142,12 +149,13 @@ def _digest(rules: Rules) -> str:
 
 def _fields_of(rules: Rules) -> dict[str, str]:
     """What the form's fields are filled with."""
-    limits = ("submissions_per_day", "submissions_per_team", "charges_per_team")
+    limits = ("submissions_per_day", "submissions_per_team", "charges_per_team", "most_teams")
     return {
         "title": rules.title,
         "description": rules.description,
         "opens_at": shown_in_form(rules.opens_at),
         "closes_at": shown_in_form(rules.closes_at),
+        "sign_up": rules.sign_up,
         **{name: "" if getattr(rules, name) is None else str(getattr(rules, name)) for name in limits},
     }
 
@@ -158,7 +166,7 @@ def _plain(text: str) -> str:
 
 
 def _value(name: str, text: str) -> Any:
-    if name in {"title", "description"}:
+    if name in {"title", "description", "sign_up"}:
         return text
     if name.endswith("_at"):
         return moment_of_form(text)

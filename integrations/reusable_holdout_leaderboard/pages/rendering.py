@@ -119,7 +119,7 @@ def addresses_of(request: Request, slug: str, *, default: str | None) -> dict[st
     """Where things are, seen from the browser."""
     root = request.scope.get("root_path", "").rstrip("/")
     here = f"{root}/c/{quote(slug)}"
-    within = ("rules", "team", "login", "logout", "submit", "organise", "sample.csv")
+    within = ("rules", "team", "login", "logout", "submit", "organise", "join", "sample.csv")
     return {
         "home": here if slug else f"{root}/",
         "board": here,

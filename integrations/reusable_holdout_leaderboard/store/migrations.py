@@ -12,6 +12,7 @@ __all__ = ["MIGRATIONS", "prepare_tables"]
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE board_competitions DROP COLUMN schema_version",  # so that 0.1 refuses what it would misread
+        "ALTER TABLE board_competitions ADD COLUMN invitation VARCHAR(64)",
         "ALTER TABLE board_events ADD COLUMN detail TEXT",
     )
 }

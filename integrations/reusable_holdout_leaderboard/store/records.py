@@ -13,6 +13,7 @@ __all__ = [
     "ClosedError",
     "Event",
     "FinalStanding",
+    "InvitationError",
     "LimitError",
     "RankPoint",
     "Standing",
@@ -29,6 +30,10 @@ class LimitError(HoldoutError):
 
 class ClosedError(HoldoutError):
     """The competition takes no submissions now, or not any more; nothing was asked and nothing was charged."""
+
+
+class InvitationError(HoldoutError):
+    """The invitation code is not the organiser's newest; no team was made."""
 
 
 class StoreError(HoldoutError):

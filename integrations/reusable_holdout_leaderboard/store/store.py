@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.rules import WORDS
 from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.entries import Entries
-from reusable_holdout_leaderboard.store.records import ClosedError, Event, Team
+from reusable_holdout_leaderboard.store.records import ClosedError, Event, InvitationError, LimitError, Team
 from reusable_holdout_leaderboard.store.rows import (
     as_competition,
     as_event,
@@ -166,7 +167,14 @@ class Store(Entries):
 
     # ---- teams
 
-    def add_team(self, number: int, name: str, key: str, digest: bytes, *, at: float) -> Team:
+    def invite(self, number: int, invitation: str) -> None:
+        """Keep the digest of a new invitation code; the old one is void."""
+        with self.database.writing() as connection:
+            _update(connection, number, invitation=invitation)
+
+    def add_team(
+        self, number: int, name: str, key: str, digest: bytes, *, at: float, invitation: str | None = None
+    ) -> Team:
         """Add a team.
 
         Parameters
@@ -179,15 +187,21 @@ class Store(Entries):
             Of its token.
         at : float
             Seconds since 1970, UTC.
+        invitation : str, optional
+            Digest of the code it signs up with; None if the organiser adds it.
 
         Raises
         ------
         InputError
             If there is a team of this key.
+        ClosedError, InvitationError, LimitError
+            If it may not sign up.
         """
         values = {"competition_id": number, "name": name, "name_key": key, "token_digest": digest}
         with self.database.writing() as connection:
-            lock_competition(connection, number)
+            row = lock_competition(connection, number)
+            if invitation is not None:
+                _check_sign_up(connection, row, invitation, at=at)
             same = (TEAMS.c.competition_id == number) & (TEAMS.c.name_key == key)
             if connection.execute(sa.select(TEAMS.c.id).where(same)).first() is not None:
                 raise InputError(
@@ -244,6 +258,27 @@ class Store(Entries):
         with self.database.reading() as connection:
             found = connection.execute(sa.select(EVENTS).where(here).order_by(EVENTS.c.revision)).all()
         return [as_event(row) for row in found]
+
+
+def _check_sign_up(connection: sa.Connection, row: CompetitionRow, invitation: str, *, at: float) -> None:
+    """Refuse a team that may not sign up; the competition is locked."""
+    rules = row.rules
+    if rules.sign_up == "closed":
+        raise ClosedError("teams are made by the organisers alone; no team was made; ask them for a token")
+    if row.frozen or (rules.closes_at is not None and as_moment(at) >= rules.closes_at):
+        raise ClosedError("the competition is over, so nobody can sign up any more; no team was made")
+    kept = connection.execute(
+        sa.select(COMPETITIONS.c.invitation).where(COMPETITIONS.c.id == row.id)
+    ).scalar()
+    if rules.sign_up == "code" and not hmac.compare_digest(kept or "", invitation):
+        raise InvitationError(
+            "an invitation code must be the organisers' newest; this one is not; no team was made; ask them for it"
+        )
+    counted = sa.select(sa.func.count()).select_from(TEAMS).where(TEAMS.c.competition_id == row.id)
+    if rules.most_teams is not None and connection.execute(counted).scalar_one() >= rules.most_teams:
+        raise LimitError(
+            f"there are {rules.most_teams} teams at most, and as many have signed up; no team was made"
+        )
 
 
 def _added(result: sa.CursorResult[Any]) -> int:

@@ -21,6 +21,7 @@ from reusable_holdout_leaderboard.web.wire import (
     StatusAnswer,
     TeamAnswer,
     TeamBody,
+    TokenAnswer,
     as_rows,
     several,
 )
@@ -39,11 +40,10 @@ _SENT = (*_ASKED, 408, 409, 413, 415)
 _FORM = form_body(early={"type": "string", "enum": ["true", "false"]}, queries={"type": "string"})
 
 
-class TokenAnswer(BaseModel):
-    """A team's token; it is shown this once."""
+class InvitationAnswer(BaseModel):
+    """An invitation code; it is shown this once."""
 
-    team: str
-    token: str
+    code: str
 
 
 class OrganisersAnswer(BaseModel):
@@ -82,6 +82,12 @@ async def add_team(request: Request, competition: Here) -> Any:
 async def renew_token(request: Request, competition: Here, team_id: int) -> Any:
     """Give a team another token; the old one is void."""
     return await boards_of(request).run(_renewed, competition, team_id)
+
+
+@ADMIN.post("/invitation", status_code=201, responses=refusals(*_ASKED), response_model=InvitationAnswer)
+async def invite(request: Request, competition: Here) -> Any:
+    """Make an invitation code; the one before is void."""
+    return InvitationAnswer(code=await boards_of(request).run(competition.invite))
 
 
 @ADMIN.post(

@@ -23,7 +23,7 @@ from reusable_holdout.errors import (
 )
 from reusable_holdout_leaderboard.competition import Competition, tokens
 from reusable_holdout_leaderboard.files.expected import SubmissionError
-from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, StoreError
+from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
 from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
 
 if TYPE_CHECKING:
@@ -290,6 +290,7 @@ _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
     (InputError, 422, "bad_input"),
     (PlanError, 422, "plan"),
     (LimitError, 429, "limit"),
+    (InvitationError, 401, "invitation"),
     (ClosedError, 409, "closed"),
     (BudgetError, 409, "budget"),
     (StoreError, 503, "unavailable"),

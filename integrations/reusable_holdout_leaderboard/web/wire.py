@@ -24,11 +24,13 @@ __all__ = [
     "HeadBody",
     "RankAnswer",
     "RulesBody",
+    "SignUpBody",
     "StandingAnswer",
     "StatusAnswer",
     "SubmissionAnswer",
     "TeamAnswer",
     "TeamBody",
+    "TokenAnswer",
     "as_rows",
     "history_rows",
     "several",
@@ -100,6 +102,20 @@ class TeamBody(_Body):
     """A new team."""
 
     name: str
+
+
+class SignUpBody(_Body):
+    """A team that signs up, with the invitation code if one is asked for."""
+
+    name: str
+    code: Annotated[str, Field(max_length=200)] = ""
+
+
+class TokenAnswer(BaseModel):
+    """A team's token; it is shown this once."""
+
+    team: str
+    token: str
 
 
 class RulesBody(_Body):

@@ -161,3 +161,36 @@ def test_times_are_elements_that_name_their_zone(organiser):
     element = '<time datetime="2030-01-01T12:30:00+00:00">2030-01-01 12:30 UTC</time>'
     assert element in browser.get().page.text
     assert element in browser.get("/rules").page.text
+
+
+# ---- sign-up
+
+
+def test_a_link_of_the_organisers_lets_a_team_in_and_shows_its_token_once(organiser):
+    competition, ours = organiser()
+    ours.send("/organise/rules", sign_up="code")
+    ours.send("/organise/invitation#invitation")
+    (path,) = re.findall(r"/c/demo(/join\?code=[\w-]+)<", ours.page.text)
+    theirs = Browser(str(ours.client.base_url))
+    with theirs.client:
+        assert "Sign up" in theirs.get().text
+        theirs.get(path).send("/join", name="Blue")
+        assert theirs.page.status_code == 201
+        (token,) = re.findall(r"<code>(rh_[\w-]+)</code>", theirs.page.text)
+        assert competition.authenticate(token).name == "Blue"
+        assert "As Blue" in theirs.get().text
+        assert token not in theirs.page.text
+
+
+def test_a_wrong_code_or_a_closed_sign_up_is_explained(organiser):
+    competition, browser = organiser(sign_up="code")
+    competition.invite()
+    browser.get("/join").send("/join", name="Blue", code="wrong")
+    assert browser.page.status_code == 401
+    assert "ask them for it" in browser.text
+    form = browser.get("/join").form("/join")
+    competition.change_rules({"sign_up": "closed"})
+    assert "made by the organisers" in browser.get("/join").text
+    answer = browser.client.post("/c/demo/join", data=form | {"name": "Blue"})
+    assert answer.status_code == 409
+    assert competition.teams() == []

@@ -40,3 +40,28 @@ def test_nobody_but_the_organiser_changes_rules(organised):
     competition, _, client = organised()
     for one in (client(), client(competition.add_team("Blue"))):
         problem(one.post("/admin/rules", json={"changes": {"title": "X"}}), 401, "unauthorized")
+
+
+def test_a_team_signs_up_with_a_code_and_submits_with_its_token(organised, sheet):
+    _, admin, client = organised(sign_up="code")
+    everyone = client()
+    code = admin.post("/admin/invitation").json()["code"]
+
+    problem(everyone.post("/teams", json={"name": "Blue", "code": "x"}), 401, "invitation")
+    made = everyone.post("/teams", json={"name": "Blue", "code": code})
+
+    assert made.status_code == 201
+    assert made.json()["team"] == "Blue"
+    sent = client(made.json()["token"]).post("/submissions", files={"file": ("x.csv", sheet(0.9))})
+    assert sent.status_code == 201
+    problem(everyone.post("/teams", json={"name": "blue", "code": code}), 422, "bad_input")
+    problem(everyone.post("/teams", data={"name": "Red", "code": code}), 415, "media_type")
+    problem(everyone.post("/admin/invitation"), 401, "unauthorized")
+
+
+def test_sign_up_is_closed_or_full_in_words_of_its_own(organised):
+    _, admin, client = organised()
+    problem(client().post("/teams", json={"name": "Blue"}), 409, "closed")
+    admin.post("/admin/rules", json={"changes": {"sign_up": "open", "most_teams": 1}})
+    assert client().post("/teams", json={"name": "Blue"}).status_code == 201
+    problem(client().post("/teams", json={"name": "Red"}), 429, "limit")
