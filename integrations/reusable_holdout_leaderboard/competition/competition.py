@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.competition.agreement import check_agreement, head_of
 from reusable_holdout_leaderboard.competition.epoch import (
     Epoch,
     Place,
@@ -144,12 +145,13 @@ class Competition(Scoring, Organising):
                 with store.database.writing() as connection:
                     connection.execute(sa.schema.CreateSchema(schema_of(rules.slug), if_not_exists=True))
             epoch = make_epoch(place, rules, labels, fresh)
-            undone.enter_context(epoch.guard)
+            undone.callback(epoch.close)
             save_labels(place.labels(1), labels)
             place.fresh_labels.unlink(missing_ok=True)  # of somebody who died here before
             if fresh is not None:
                 save_labels(place.fresh_labels, fresh)
-            store.create_competition(rules, at=clock())  # last: before this, there is no competition
+            number = store.create_competition(rules, at=clock())  # last: before this, there is no competition
+            store.keep_head(number, head_of(epoch.ledger))
             row = store.competition(rules.slug)
             assert row is not None  # noqa: S101 - it was written above
             undone.pop_all()
@@ -178,6 +180,8 @@ class Competition(Scoring, Organising):
         ------
         InputError
             If there is none, or several and none is named.
+        RolledBackError, StoreError
+            If ledger or board is an older copy than the other.
         """
         known = cls.slugs(folder, database=database)
         if slug is None and len(known) == 1:
@@ -191,8 +195,10 @@ class Competition(Scoring, Organising):
             row = store.competition(slug)
             assert row is not None  # noqa: S101 - it is known, and none is ever removed
             place = Place.of(Path(folder), row.rules.slug, database=database, key_file=key_file)
+            check_agreement(store, row.id, place.ledger)
             epoch = open_epoch(place, row.rules)
-            undone.enter_context(epoch.guard)
+            undone.callback(epoch.close)
+            store.keep_head(row.id, head_of(epoch.ledger))
             store.go_on_to(row.id, epoch.number, at=clock())  # who rotated may have died before noting so
             competition = cls(place, store, row, epoch, clock)
             competition.settle()
@@ -213,7 +219,7 @@ class Competition(Scoring, Organising):
     def close(self) -> None:
         """Close ledger and database; it can be opened again."""
         for epoch in (*self._past, self._epoch):
-            epoch.guard.close()
+            epoch.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -254,7 +260,7 @@ class Competition(Scoring, Organising):
                     self._epoch = latest
                     self._store.go_on_to(self._number, latest.number, at=self._clock())
                 else:
-                    latest.guard.close()
+                    latest.close()
             return self._epoch
 
 

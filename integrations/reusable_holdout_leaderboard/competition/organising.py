@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.epoch import check_ids, of_guard
 from reusable_holdout_leaderboard.competition.final import final_of
 from reusable_holdout_leaderboard.competition.names import checked_team, key_of
@@ -183,8 +184,9 @@ class Organising(Views):
                 self._place.labels(before + 1).unlink()
                 raise
             self._past.append(epoch)
-            self._epoch = of_guard(rotation.guard, self.rules, labels, fresh)
+            self._epoch = of_guard(self._place, rotation.guard, self.rules, labels, fresh)
             self._store.go_on_to(self._number, before + 1, at=self._clock())
+            self._store.keep_head(self._number, head_of(self._epoch.ledger))
 
     def final_standings(self) -> list[FinalStanding]:
         """Score each team's best submission on the fresh labels: once, and only when the competition is frozen.

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, InputError, RotatedError
+from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.names import checked_title
 from reusable_holdout_leaderboard.competition.views import Views
@@ -170,7 +171,13 @@ class Scoring(Views):
         )
         better = 1 if self.metric.greater_is_better else -1
         return self._store.record(
-            self._number, submission.id, outcome, better=better, at=self._clock(), wish=wish
+            self._number,
+            submission.id,
+            outcome,
+            better=better,
+            at=self._clock(),
+            wish=wish,
+            head=head_of(self._epoch.ledger),
         )
 
     def _checked_claim(self, claimed: float | None) -> float | None:

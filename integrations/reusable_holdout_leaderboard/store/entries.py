@@ -20,6 +20,7 @@ from reusable_holdout_leaderboard.store.rows import (
     Wish,
     as_moment,
     as_submission,
+    keep_head,
     lock_competition,
     select_submissions,
     tell,
@@ -29,6 +30,7 @@ from reusable_holdout_leaderboard.store.tables import PREDICTIONS, STANDINGS, SU
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from reusable_holdout.witness import Head
     from reusable_holdout_leaderboard.store.database import Database
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
 
@@ -87,6 +89,7 @@ class Entries:
         better: int,
         at: float,
         wish: Wish | None = None,
+        head: Head | None = None,
     ) -> Submission:
         """Keep what the guard said; of two that record the same submission, the first one's stays.
 
@@ -100,6 +103,8 @@ class Entries:
             Seconds since 1970, UTC.
         wish : Wish, optional
             To write the submission again if it was released meanwhile.
+        head : Head, optional
+            The ledger's, after this answer.
         """
         with self.database.writing() as connection:
             lock_competition(connection, number)
@@ -118,6 +123,8 @@ class Entries:
                 .where(_ENTRY.id == submission_id)
                 .values(**outcome._asdict(), improved=improved)
             )
+            if head is not None:
+                keep_head(connection, number, head)
             tell(connection, number, "submission", at, team_id=known.team_id, submission_id=submission_id)
             recorded = self._one(connection, _ENTRY.id == submission_id)
         assert recorded is not None  # noqa: S101 - it was written above

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.records import Event, Submission
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SUBMISSIONS, TEAMS
@@ -28,6 +29,7 @@ __all__ = [
     "as_event",
     "as_moment",
     "as_submission",
+    "keep_head",
     "lock_competition",
     "select_submissions",
     "tell",
@@ -209,6 +211,15 @@ def as_event(row: Any) -> Event:
     """Event of its row."""
     detail = None if row.detail is None else json.loads(row.detail)
     return Event(row.revision, as_moment(row.at), row.kind, row.team_id, row.submission_id, detail)
+
+
+def keep_head(connection: sa.Connection, number: int, head: Head) -> None:
+    """Keep the ledger's head if it is later than the one that is kept, of a competition that is locked."""
+    here = COMPETITIONS.c.id == number
+    kept = connection.execute(sa.select(COMPETITIONS.c.ledger_head).where(here)).scalar()
+    before = None if kept is None else Head.parse(kept.encode())
+    if before is None or head.is_later_than(before):
+        connection.execute(sa.update(COMPETITIONS).where(here).values(ledger_head=head.record().decode()))
 
 
 def select_submissions(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:

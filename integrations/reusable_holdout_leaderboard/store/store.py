@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import WORDS
 from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.entries import Entries
@@ -17,6 +18,7 @@ from reusable_holdout_leaderboard.store.rows import (
     as_competition,
     as_event,
     as_moment,
+    keep_head,
     lock_competition,
     tell,
 )
@@ -164,6 +166,31 @@ class Store(Entries):
             _update(connection, number, final=json.dumps(list(final), allow_nan=False))
             tell(connection, number, "final", at)
         return list(final)
+
+    # ---- the ledger
+
+    def ledger_head(self, number: int) -> Head | None:
+        """Head of the ledger as it was last seen; None if it never was."""
+        asked = sa.select(COMPETITIONS.c.ledger_head).where(COMPETITIONS.c.id == number)
+        with self.database.reading() as connection:
+            text = connection.execute(asked).scalar()
+        return None if text is None else Head.parse(text.encode())
+
+    def keep_head(self, number: int, head: Head) -> None:
+        """Keep the ledger's head, if it is later than the one that is kept."""
+        with self.database.writing() as connection:
+            lock_competition(connection, number)
+            keep_head(connection, number, head)
+
+    def numbers_given(self) -> int:
+        """Highest number that a submission of any competition was ever given."""
+        asked = (
+            "SELECT last_value FROM board_submissions_id_seq"
+            if self.database.path is None
+            else "SELECT seq FROM sqlite_sequence WHERE name = 'board_submissions'"
+        )
+        with self.database.reading() as connection:
+            return int(connection.exec_driver_sql(asked).scalar() or 0)
 
     # ---- teams
 

@@ -39,6 +39,7 @@ COMPETITIONS = sa.Table(
     sa.Column("blind", sa.Boolean, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("final", sa.Text),  # JSON of the final standings
+    sa.Column("ledger_head", sa.Text),  # of the ledger, after the last answer that was recorded
     sa.Column("invitation", sa.String(64)),  # SHA-256 of the newest code, hex
 )
 
