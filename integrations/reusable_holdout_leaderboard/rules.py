@@ -19,6 +19,7 @@ __all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
 Class = int | str
 _POLICIES = ("ladder", "thresholdout")
 _SIGN_UPS = ("closed", "code", "open")
+_MOST_PICKS = 10
 _TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
 _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "log_loss": log_loss,
@@ -37,6 +38,7 @@ CHANGEABLE = WORDS | {
     "charges_per_team",
     "sign_up",
     "most_teams",
+    "final_picks",
 }
 _ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may name others"}
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
@@ -84,6 +86,8 @@ class Rules:
         Of each team, in each epoch. When a team's charges are spent it can send nothing new.
     sign_up : {"closed", "code", "open"}
         Who makes teams: the organiser alone; who has the organiser's newest invitation code; or everyone.
+    final_picks : int
+        Submissions that a team may pick for the final standings, at most 10; its best ones if it picks none.
     most_teams : int or None
         There are no more after these have signed up; an open sign-up needs it.
     blind : bool
@@ -120,6 +124,7 @@ class Rules:
     charges_per_team: int | None = None
     sign_up: Literal["closed", "code", "open"] = "closed"
     most_teams: int | None = None
+    final_picks: int = 1
     blind: bool = False
     vacuous: bool = False
     opens_at: datetime | None = None
@@ -135,6 +140,7 @@ class Rules:
         """
         self._check_words()
         self._check_numbers()
+        self._check_teams()
         self._check_columns()
         self._check_dates()
         self.made_metric()
@@ -289,10 +295,14 @@ class Rules:
                 raise InputError(f"{name} must be text of at most {most:,} characters, a title not empty")
         if self.policy not in _POLICIES:
             raise InputError(f"policy must be one of {', '.join(_POLICIES)}; got {self.policy!r}")
+
+    def _check_teams(self) -> None:
         if self.sign_up not in _SIGN_UPS:
             raise InputError(f"sign_up must be one of {', '.join(_SIGN_UPS)}; got {self.sign_up!r}")
         if self.sign_up == "open" and self.most_teams is None:
             raise InputError("an open sign_up needs most_teams, for anyone can make any number; name it")
+        if self.final_picks > _MOST_PICKS:
+            raise InputError(f"final_picks must be at most {_MOST_PICKS}; got {self.final_picks}")
 
     def _check_numbers(self) -> None:
         optional = (
@@ -302,7 +312,7 @@ class Rules:
             "charges",
             "most_teams",
         )
-        for name in ("queries", *optional):
+        for name in ("queries", "final_picks", *optional):
             value = getattr(self, name)
             if value is None and name in optional:
                 continue

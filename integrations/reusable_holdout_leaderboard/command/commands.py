@@ -30,6 +30,7 @@ _WHOLE = {
     "submissions-per-team": "of each team, for each label set",
     "charges-per-team": "of each team, for each label set",
     "most-teams": "that sign up",
+    "final-picks": "submissions that a team may pick for the final standings (default 1)",
 }
 _SIGN_UPS = ("closed", "code", "open")
 _SIGN_UP = "who makes teams: the organiser, who has the newest invitation code, or everyone (default closed)"
@@ -207,7 +208,13 @@ def _add_change(actions: Any) -> None:
         text = "date and time with a time zone, as 2026-03-01T12:00+00:00, or none"
         change.add_argument(f"--{name}", dest=f"{name}_at", type=_date_or_none, help=text, **_UNNAMED)
     change.add_argument("--sign-up", choices=_SIGN_UPS, help=_SIGN_UP, **_UNNAMED)
-    for name in ("submissions-per-day", "submissions-per-team", "charges-per-team", "most-teams"):
+    for name in (
+        "submissions-per-day",
+        "submissions-per-team",
+        "charges-per-team",
+        "most-teams",
+        "final-picks",
+    ):
         change.add_argument(f"--{name}", type=_whole_or_none, help=f"{_WHOLE[name]}, or none", **_UNNAMED)
 
 

@@ -41,6 +41,7 @@ _SAME_NAME = (
     "charges_per_team",
     "sign_up",
     "most_teams",
+    "final_picks",
     "blind",
     "vacuous",
 )

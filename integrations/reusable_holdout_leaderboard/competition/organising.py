@@ -189,7 +189,7 @@ class Organising(Views):
             self._store.keep_head(self._number, head_of(self._epoch.ledger))
 
     def final_standings(self) -> list[FinalStanding]:
-        """Score each team's best submission on the fresh labels: once, and only when the competition is frozen.
+        """Score what teams picked, or their best, on the fresh labels: once, and only when the competition is frozen.
 
         The scores are plain: nothing was ever asked of the fresh labels, and nothing will be, for the competition stays
         frozen and later calls repeat the first one's standings. They are of the present epoch.
@@ -209,13 +209,18 @@ class Organising(Views):
         if row.final is None:
             if not row.frozen:
                 raise ClosedError("final standings are made of a frozen competition; freeze it first")
-            bests = self._store.standings(self._number, epoch.number)
+            entered = self._store.finalists(
+                self._number,
+                epoch.number,
+                most=row.rules.final_picks,
+                better=1 if self.metric.greater_is_better else -1,
+            )
             standings = final_of(
-                bests,
-                self._store.contents([one.submission_id for one in bests]),
+                entered,
+                self._store.contents([one.submission_id for one in entered]),
                 fresh=load_labels(self._place.fresh_labels),
                 metric=self.metric,
-                rules=self.rules,
+                rules=row.rules,
                 expected=epoch.expected,
             )
             kept = self._store.finish(self._number, [one._asdict() for one in standings], at=self._clock())

@@ -17,7 +17,7 @@ from reusable_holdout_leaderboard.store.records import ClosedError, StoreError
 from reusable_holdout_leaderboard.store.rows import Outcome, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -78,6 +78,31 @@ class Scoring(Views):
     ) -> Submission:
         """Have predictions scored that are in the order of :attr:`expected`; otherwise as :meth:`submit`."""
         return self._submit(self._current(), team_id, predictions, claimed, name)
+
+    def pick(self, team_id: int, submission_ids: Sequence[int]) -> list[Submission]:
+        """Enter these submissions of a team for the final standings and no others; return them.
+
+        Parameters
+        ----------
+        team_id : int
+        submission_ids : sequence of int
+            As many as the rules allow at most; none to have the team's best ones entered.
+
+        Raises
+        ------
+        InputError
+            If there are no fresh labels, they are too many, or one is not the team's, or not scored on the present
+            label set.
+        ClosedError
+            If the final standings are made.
+        """
+        epoch = self._current()
+        if not len(epoch.fresh):
+            raise InputError(
+                "a final needs fresh labels; this competition was made without; nothing was changed"
+            )
+        self._store.pick(self._number, team_id, epoch.number, submission_ids)
+        return self.picks(team_id)
 
     def _submit(
         self, epoch: Epoch, team_id: int, predictions: Any, claimed: float | None, name: str

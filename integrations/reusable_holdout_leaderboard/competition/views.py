@@ -100,6 +100,13 @@ class Views:
         blind = self._row().blind and not reveal
         return [_hidden(one) for one in found] if blind else found
 
+    def picks(self, team_id: int) -> list[Submission]:
+        """Submissions of the present label set that a team has picked for the final standings."""
+        found = self._store.submissions(
+            self._number, team_id=team_id, epoch=self._current().number, picked=True
+        )
+        return [self._shown(one) for one in found]
+
     def rank_history(self, *, epoch: int | None = None, reveal: bool = False) -> list[RankPoint]:
         """Places of the teams over time: a point for each team whose place or value changed; empty while blind.
 

@@ -24,6 +24,7 @@ RULES = {
     "charges_per_team": "Charges of a team",
     "sign_up": "Sign-up",
     "most_teams": "Teams at most",
+    "final_picks": "Picks of a team for the final",
 }
 _DATES = {"opens_at", "closes_at"}
 

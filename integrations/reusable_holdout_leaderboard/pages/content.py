@@ -198,6 +198,8 @@ def limits_of(rules: Rules, status: Status) -> list[tuple[str, str]]:
         limits.append((RULES["submissions_per_team"], f"{rules.submissions_per_team:,}"))
     if rules.charges_per_team is not None:
         limits.append((RULES["charges_per_team"], f"{rules.charges_per_team:,}"))
+    if status.has_fresh_labels:
+        limits.append((RULES["final_picks"], f"{rules.final_picks:,}"))
     if rules.most_teams is not None:
         limits.append((RULES["most_teams"], f"{rules.most_teams:,}"))
     if rules.opens_at is not None:

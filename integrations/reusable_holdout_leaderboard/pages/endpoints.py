@@ -77,6 +77,7 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
         ("/c/{slug}/team", pages.team, "GET"),
         ("/c/{slug}/join", pages.join_form, "GET"),
         ("/c/{slug}/join", pages.join, "POST"),
+        ("/c/{slug}/team/picks", pages.pick, "POST"),
         ("/c/{slug}/login", pages.login_form, "GET"),
         ("/c/{slug}/login", pages.login, "POST"),
         ("/c/{slug}/logout", pages.logout, "POST"),
@@ -236,6 +237,19 @@ class _Pages:
         shown = f"?done={submission.id}{'&again=1' * submission.replayed}#result"
         return RedirectResponse(_place(request, competition.slug, "team") + shown, 303)
 
+    async def pick(self, request: Request) -> Response:
+        """Enter the submissions whose boxes are checked for the final."""
+        visit = await self.visit(request)
+        competition, _, team = visit
+        fields = (await self.form(request)).fields
+        self._boards.sessions.check_form(request, competition.slug, fields.get("csrf"))
+        if team is None:
+            raise Problem(401, "unauthorized", "Log in first; nothing was changed.")
+        stated = [name.removeprefix("pick-") for name in fields if name.startswith("pick-")]
+        picked = [int(one) for one in stated if one.isascii() and one.isdigit() and len(one) < 10]
+        await self._boards.run(competition.pick, team.id, picked)
+        return RedirectResponse(_place(request, competition.slug, "team"), 303)
+
     # ---- files
 
     async def sample(self, request: Request) -> Response:
@@ -325,6 +339,7 @@ class _Pages:
             page="team",
             submissions=own,
             most=_MOST_SUBMISSIONS,
+            may_pick=status.has_fresh_labels and not status.final,
             **self._submitting(visit, shown, submission),
         )
 

@@ -149,7 +149,7 @@ def _digest(rules: Rules) -> str:
 
 def _fields_of(rules: Rules) -> dict[str, str]:
     """What the form's fields are filled with."""
-    limits = ("submissions_per_day", "submissions_per_team", "charges_per_team", "most_teams")
+    limits = ("submissions_per_day", "submissions_per_team", "charges_per_team", "most_teams", "final_picks")
     return {
         "title": rules.title,
         "description": rules.description,

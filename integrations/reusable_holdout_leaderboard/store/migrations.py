@@ -14,6 +14,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE board_competitions DROP COLUMN schema_version",  # so that 0.1 refuses what it would misread
         "ALTER TABLE board_competitions ADD COLUMN invitation VARCHAR(64)",
         "ALTER TABLE board_competitions ADD COLUMN ledger_head TEXT",
+        "ALTER TABLE board_submissions ADD COLUMN picked BOOLEAN",
         "ALTER TABLE board_events ADD COLUMN detail TEXT",
     )
 }

@@ -87,6 +87,8 @@ class Submission(NamedTuple):
         Number of the guard's question, from 1 in each epoch.
     improved : bool or None
         Whether it became the team's best.
+    picked : bool
+        Whether its team has picked it for the final standings.
     replayed : bool
         Whether this call repeats an answer that was recorded before, free.
     """
@@ -107,6 +109,7 @@ class Submission(NamedTuple):
     claimed: float | None
     query: int | None
     improved: bool | None
+    picked: bool = False
     replayed: bool = False
 
 
@@ -151,7 +154,7 @@ class Standing(NamedTuple):
 
 
 class FinalStanding(NamedTuple):
-    """One row of the final standings: the team's best submission, scored on fresh labels.
+    """One row of the final standings: of what a team picked, or its best, the one that is best on fresh labels.
 
     Attributes
     ----------

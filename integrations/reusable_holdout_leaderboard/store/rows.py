@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Best",
     "CompetitionRow",
+    "Finalist",
     "Improvement",
     "Outcome",
     "Reserved",
@@ -126,6 +127,16 @@ class Best(NamedTuple):
     query: int
     submissions: int
     charges: int
+
+
+class Finalist(NamedTuple):
+    """A submission that a team enters for the final standings."""
+
+    team_id: int
+    team: str
+    submission_id: int
+    value: float
+    at: float
 
 
 class Improvement(NamedTuple):
@@ -247,4 +258,5 @@ def as_submission(row: Any) -> Submission:
         claimed=row.claimed,
         query=row.query,
         improved=row.improved,
+        picked=bool(row.picked),
     )

@@ -81,6 +81,7 @@ SUBMISSIONS = sa.Table(
     ),  # whether this submission, and no other with the same question, took the charge
     sa.Column("query", sa.Integer),
     sa.Column("improved", sa.Boolean),
+    sa.Column("picked", sa.Boolean),  # for the final standings
     sa.UniqueConstraint("competition_id", "epoch", "team_id", "digest"),
     sa.Index("board_submissions_of_team", "team_id", "asked_at"),
     sqlite_autoincrement=True,  # a number names a question in the ledger: it must never come twice
@@ -117,7 +118,7 @@ STANDINGS = sa.Table(  # each team's best, so that a board costs as many rows as
     sa.Column("charges", sa.Integer, nullable=False),
 )
 
-PREDICTIONS = sa.Table(  # for the fresh rows, of submissions that are pending or their team's best
+PREDICTIONS = sa.Table(  # for the fresh rows
     "board_predictions",
     METADATA,
     sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),

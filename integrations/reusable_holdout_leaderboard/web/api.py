@@ -28,6 +28,7 @@ from reusable_holdout_leaderboard.web.wire import (
     EvaluateBody,
     EventAnswer,
     FinalAnswer,
+    PicksBody,
     RankAnswer,
     SignUpBody,
     StandingAnswer,
@@ -176,6 +177,25 @@ async def my_submissions(
     """The team's submissions, the oldest first."""
     call = partial(competition.submissions, team.id, after=after, limit=limit, epoch=epoch)
     return as_rows(await boards_of(request).run(call))
+
+
+@_TEAMS.get("/me/picks", responses=refusals(*_OWN), response_model=several(SubmissionAnswer))
+async def my_picks(request: Request, competition: Here, team: Ours) -> Any:
+    """What the team has picked for the final standings; nothing if its best ones are entered."""
+    return as_rows(await boards_of(request).run(competition.picks, team.id))
+
+
+@_TEAMS.post(
+    "/me/picks",
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(PicksBody),
+    response_model=several(SubmissionAnswer),
+)
+async def pick(request: Request, competition: Here, team: Ours) -> Any:
+    """Enter these submissions for the final standings, and no others."""
+    boards = boards_of(request)
+    body = parsed(await read_body(request, seconds=boards.settings.body_seconds), PicksBody)
+    return as_rows(await boards.run(competition.pick, team.id, body.submissions))
 
 
 @_TEAMS.post(

@@ -22,6 +22,7 @@ __all__ = [
     "FinalAnswer",
     "FreezeBody",
     "HeadBody",
+    "PicksBody",
     "RankAnswer",
     "RulesBody",
     "SignUpBody",
@@ -116,6 +117,12 @@ class TokenAnswer(BaseModel):
 
     team: str
     token: str
+
+
+class PicksBody(_Body):
+    """Numbers of the submissions that a team enters for the final standings; none for its best ones."""
+
+    submissions: Annotated[list[Annotated[int, Field(ge=1, le=2**31 - 1)]], Field(max_length=100)]
 
 
 class RulesBody(_Body):

@@ -194,3 +194,22 @@ def test_a_wrong_code_or_a_closed_sign_up_is_explained(organiser):
     answer = browser.client.post("/c/demo/join", data=form | {"name": "Blue"})
     assert answer.status_code == 409
     assert competition.teams() == []
+
+
+# ---- picks
+
+
+def test_a_team_picks_for_the_final_by_form(browser, fresh_labels_file, sheet):
+    competition, visitor = browser(fresh=fresh_labels_file)
+    token = competition.add_team("Blue")
+    team = competition.authenticate(token)
+    for variant in range(2):
+        competition.submit(team.id, sheet(0.8, variant, rows=900), filename="x.csv", claimed=0.8)
+    visitor.get("/login").send("/login", token=token)
+    visitor.get("/team").send("/team/picks", **{"pick-2": "on"})
+    assert [one.id for one in competition.picks(team.id)] == [2]
+    assert re.search(r'name="pick-2"[^>]* checked', visitor.page.text)
+    assert not re.search(r'name="pick-1"[^>]* checked', visitor.page.text)
+    visitor.send("/team/picks", **{"pick-1": "on", "pick-2": "on"})
+    assert visitor.page.status_code == 422
+    assert "may pick 1" in visitor.text

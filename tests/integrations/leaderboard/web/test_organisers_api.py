@@ -65,3 +65,17 @@ def test_sign_up_is_closed_or_full_in_words_of_its_own(organised):
     admin.post("/admin/rules", json={"changes": {"sign_up": "open", "most_teams": 1}})
     assert client().post("/teams", json={"name": "Blue"}).status_code == 201
     problem(client().post("/teams", json={"name": "Red"}), 429, "limit")
+
+
+def test_a_team_picks_its_submission_for_the_final(organised, fresh_labels_file, sheet):
+    competition, _, client = organised(fresh=fresh_labels_file)
+    team = client(competition.add_team("Blue"))
+    sent = team.post("/submissions", files={"file": ("x.csv", sheet(0.9, rows=900))}).json()
+
+    assert team.get("/me/picks").json() == []
+    (picked,) = team.post("/me/picks", json={"submissions": [sent["id"]]}).json()
+
+    assert picked == sent | {"picked": True, "replayed": False}
+    assert team.get("/me/picks").json() == [picked]
+    problem(team.post("/me/picks", json={"submissions": [sent["id"], 77]}), 422, "bad_input")
+    problem(client().post("/me/picks", json={"submissions": []}), 401, "unauthorized")
