@@ -14,10 +14,12 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.plan import round_up
 from reusable_holdout.queries import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
 
-__all__ = ["Class", "Rules"]
+__all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
 
 Class = int | str
 _POLICIES = ("ladder", "thresholdout")
+_SIGN_UPS = ("closed", "code", "open")
+_MOST_PICKS = 10
 _TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
 _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "log_loss": log_loss,
@@ -27,6 +29,18 @@ _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "r2": r2,
     "rmse": rmse,
 }
+WORDS = frozenset({"title", "description"})
+CHANGEABLE = WORDS | {
+    "opens_at",
+    "closes_at",
+    "submissions_per_day",
+    "submissions_per_team",
+    "charges_per_team",
+    "sign_up",
+    "most_teams",
+    "final_picks",
+}
+_ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may name others"}
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 _MOST_TEXT = {"title": 200, "description": 100_000}
 
@@ -70,6 +84,12 @@ class Rules:
         Of each team, from midnight to midnight UTC.
     submissions_per_team, charges_per_team : int or None
         Of each team, in each epoch. When a team's charges are spent it can send nothing new.
+    sign_up : {"closed", "code", "open"}
+        Who makes teams: the organiser alone; who has the organiser's newest invitation code; or everyone.
+    final_picks : int
+        Submissions that a team may pick for the final standings, at most 10; its best ones if it picks none.
+    most_teams : int or None
+        There are no more after these have signed up; an open sign-up needs it.
     blind : bool
         Whether scores are hidden until the competition is unblinded.
     vacuous : bool
@@ -102,6 +122,9 @@ class Rules:
     submissions_per_day: int | None = None
     submissions_per_team: int | None = None
     charges_per_team: int | None = None
+    sign_up: Literal["closed", "code", "open"] = "closed"
+    most_teams: int | None = None
+    final_picks: int = 1
     blind: bool = False
     vacuous: bool = False
     opens_at: datetime | None = None
@@ -117,6 +140,7 @@ class Rules:
         """
         self._check_words()
         self._check_numbers()
+        self._check_teams()
         self._check_columns()
         self._check_dates()
         self.made_metric()
@@ -172,6 +196,30 @@ class Rules:
             _STEP, 3.0 * math.sqrt(0.5 / rows)
         )  # scores of two submissions differ by chance by sqrt(1/2n)
         return wish | {"threshold": round_up(step, 2) * span, "charges": min(_CHARGES, self.queries)}
+
+    def changed(self, changes: Mapping[str, Any]) -> Self:
+        """These rules with others in place of some that the guard does not rest on.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            As :meth:`from_dict` takes them; None lifts a limit.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot be changed, or to this.
+        """
+        known = {one.name for one in fields(self)}
+        fixed = [name for name in changes if name in known and name not in CHANGEABLE]
+        if fixed:
+            ways = [f"for {name}, {_ELSEWHERE[name]}" for name in fixed if name in _ELSEWHERE]
+            raise InputError(
+                f"{', '.join(fixed)} cannot be changed: what the guard has answered rests on it; nothing was changed; "
+                + "; ".join([*ways, "make another competition, with another slug and fresh labels"])
+                + f"; what can be changed is {', '.join(sorted(CHANGEABLE))}"
+            )
+        return type(self).from_dict({**self.as_dict(), **changes}).check()
 
     def closed_reason(self, now: datetime) -> str:
         """Why nothing is taken at this moment by the dates; empty if it is."""
@@ -248,9 +296,23 @@ class Rules:
         if self.policy not in _POLICIES:
             raise InputError(f"policy must be one of {', '.join(_POLICIES)}; got {self.policy!r}")
 
+    def _check_teams(self) -> None:
+        if self.sign_up not in _SIGN_UPS:
+            raise InputError(f"sign_up must be one of {', '.join(_SIGN_UPS)}; got {self.sign_up!r}")
+        if self.sign_up == "open" and self.most_teams is None:
+            raise InputError("an open sign_up needs most_teams, for anyone can make any number; name it")
+        if self.final_picks > _MOST_PICKS:
+            raise InputError(f"final_picks must be at most {_MOST_PICKS}; got {self.final_picks}")
+
     def _check_numbers(self) -> None:
-        optional = ("submissions_per_day", "submissions_per_team", "charges_per_team", "charges")
-        for name in ("queries", *optional):
+        optional = (
+            "submissions_per_day",
+            "submissions_per_team",
+            "charges_per_team",
+            "charges",
+            "most_teams",
+        )
+        for name in ("queries", "final_picks", *optional):
             value = getattr(self, name)
             if value is None and name in optional:
                 continue

@@ -8,7 +8,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.web.wire import as_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from reusable_holdout_leaderboard.client.connection import Connection
@@ -43,10 +43,18 @@ class InFolder:
         team = self._competition.authenticate(token)
         return {"team": name if team is None else team.name, "token": token}
 
+    def invite(self) -> dict[str, Any]:
+        """Make an invitation code; the one before is void."""
+        return {"code": self._competition.invite()}
+
     def renew_token(self, name: str) -> dict[str, Any]:
         """Give a team another token; the old one is void."""
         team_id = _number(as_rows(self._competition.teams()), name)
         return {"team": name, "token": self._competition.renew_token(team_id)}
+
+    def change(self, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Change rules that the guard does not rest on."""
+        return as_rows(self._competition.change_rules(changes))
 
     def freeze(self, on: bool) -> dict[str, Any]:
         """Take no new submissions, or take them again."""
@@ -96,9 +104,18 @@ class OverHttp:
         """Add a team and get its token."""
         return self._post("teams", json={"name": name})
 
+    def invite(self) -> dict[str, Any]:
+        """Make an invitation code; the one before is void."""
+        return self._post("invitation")
+
     def renew_token(self, name: str) -> dict[str, Any]:
         """Give a team another token; the old one is void."""
         return self._post(f"teams/{_number(self.status()['teams'], name)}/token")
+
+    def change(self, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Change rules that the guard does not rest on."""
+        found: list[dict[str, Any]] = self._connection.post("admin/rules", json={"changes": dict(changes)})
+        return found
 
     def freeze(self, on: bool) -> dict[str, Any]:
         """Take no new submissions, or take them again."""

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415, T201 - a command line prints, and starts fast: each command imports what it needs
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from importlib.util import find_spec
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from reusable_holdout_leaderboard.command.administration import InFolder, OverHttp
@@ -29,7 +29,12 @@ _WHOLE = {
     "submissions-per-day": "of each team",
     "submissions-per-team": "of each team, for each label set",
     "charges-per-team": "of each team, for each label set",
+    "most-teams": "that sign up",
+    "final-picks": "submissions that a team may pick for the final standings (default 1)",
 }
+_SIGN_UPS = ("closed", "code", "open")
+_SIGN_UP = "who makes teams: the organiser, who has the newest invitation code, or everyone (default closed)"
+_UNNAMED: dict[str, Any] = {"default": argparse.SUPPRESS}  # what is not named stays as it is
 _REAL = {
     "tolerance": "how far an answer may be from the population value (default 0.05 for thresholdout)",
     "threshold": "deviation that is always told, or a ladder's step (default for a ladder: 0.02, with 50 charges)",
@@ -107,6 +112,7 @@ def _add_rules(group: Any) -> None:
     group.add_argument("--id", help='column of ids (default "id"; "" for rows in order)')
     group.add_argument("--opens", help="date and time with a time zone, as 2026-03-01T12:00+00:00")
     group.add_argument("--closes", help="the same")
+    group.add_argument("--sign-up", choices=_SIGN_UPS, help=_SIGN_UP)
     group.add_argument("--blind", action="store_true", default=None, help="hide scores until 'board unblind'")
     group.add_argument(
         "--vacuous",
@@ -168,6 +174,9 @@ def _add_board(commands: Any) -> None:
     _add_action(
         actions, "final", lambda board, _: board.final(), "Final standings on the fresh labels, once frozen"
     )
+    _add_action(
+        actions, "invite", lambda board, _: board.invite(), "Make an invitation code; the one before is void"
+    )
     for name, about in (
         ("add-team", "Add a team and print its token, which is shown this once"),
         ("renew-token", "Give a team another token; the old one is void"),
@@ -178,6 +187,7 @@ def _add_board(commands: Any) -> None:
         actions, "freeze", lambda board, given: board.freeze(not given.off), "Take no new submissions"
     )
     freeze.add_argument("--off", action="store_true", help="take them again")
+    _add_change(actions)
     rotate = _add_action(actions, "rotate", _rotate, "Go on with another label set")
     rotate.add_argument("--labels", type=Path, required=True, help="fresh rows of the same population")
     rotate.add_argument("--early", action="store_true", help="though there is budget left, which is lost")
@@ -187,6 +197,25 @@ def _add_board(commands: Any) -> None:
     )
     submit.add_argument("file", type=Path, help="CSV or Parquet")
     submit.add_argument("--claimed", type=float, help="the team's own validation score")
+
+
+def _add_change(actions: Any) -> None:
+    about = "Change rules that the guard does not rest on, while it runs; each change is shown on the page"
+    change = _add_action(actions, "change", _change, about)
+    change.add_argument("--title", help="what people read", **_UNNAMED)
+    change.add_argument("--description", type=Path, help="text file", **_UNNAMED)
+    for name in ("opens", "closes"):
+        text = "date and time with a time zone, as 2026-03-01T12:00+00:00, or none"
+        change.add_argument(f"--{name}", dest=f"{name}_at", type=_date_or_none, help=text, **_UNNAMED)
+    change.add_argument("--sign-up", choices=_SIGN_UPS, help=_SIGN_UP, **_UNNAMED)
+    for name in (
+        "submissions-per-day",
+        "submissions-per-team",
+        "charges-per-team",
+        "most-teams",
+        "final-picks",
+    ):
+        change.add_argument(f"--{name}", type=_whole_or_none, help=f"{_WHOLE[name]}, or none", **_UNNAMED)
 
 
 def _add_action(actions: Any, name: str, run: Callable[[Any, argparse.Namespace], Any], about: str) -> Any:
@@ -233,6 +262,26 @@ def _administration(options: argparse.Namespace) -> InFolder | OverHttp:
 def _team_action(name: str) -> Callable[[Any, argparse.Namespace], Any]:
     method = name.replace("-", "_")
     return lambda board, given: getattr(board, method)(given.team)
+
+
+def _change(board: InFolder | OverHttp, given: argparse.Namespace) -> list[dict[str, Any]]:
+    from reusable_holdout_leaderboard.command.serving import text_of
+    from reusable_holdout_leaderboard.rules import CHANGEABLE
+
+    changes = {name: value for name, value in vars(given).items() if name in CHANGEABLE}
+    if not changes:
+        raise InputError("a change must name at least one rule; got none; nothing was changed")
+    if "description" in changes:
+        changes["description"] = text_of(changes["description"])
+    return board.change(changes)
+
+
+def _date_or_none(text: str) -> str | None:
+    return None if text == "none" else text
+
+
+def _whole_or_none(text: str) -> int | None:
+    return None if text == "none" else int(text)
 
 
 def _rotate(board: InFolder | OverHttp, given: argparse.Namespace) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.command.example import EXAMPLE, example_files, make_example
 from reusable_holdout_leaderboard.competition import Competition, tokens
-from reusable_holdout_leaderboard.rules import Rules
+from reusable_holdout_leaderboard.rules import CHANGEABLE, Rules
 from reusable_holdout_leaderboard.settings import Settings, check_private, read_token, write_private
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "prepare", "text_of"]
 
 _SETTINGS = (
     "answer_seconds",
@@ -39,6 +39,9 @@ _SAME_NAME = (
     "submissions_per_day",
     "submissions_per_team",
     "charges_per_team",
+    "sign_up",
+    "most_teams",
+    "final_picks",
     "blind",
     "vacuous",
 )
@@ -121,7 +124,7 @@ def _stated_rules(options: argparse.Namespace) -> dict[str, Any]:
     """Rules that the command line names, and no others."""
     given: dict[str, Any] = {}
     if options.rules is not None:
-        text = _text(options.rules)
+        text = text_of(options.rules)
         try:
             given = json.loads(text)
         except ValueError:
@@ -130,7 +133,7 @@ def _stated_rules(options: argparse.Namespace) -> dict[str, Any]:
             raise InputError(f"{options.rules} must hold a JSON object; it does not")
     given |= {name: getattr(options, name) for name in _SAME_NAME if getattr(options, name) is not None}
     if options.description is not None:
-        given["description"] = _text(options.description)
+        given["description"] = text_of(options.description)
     if options.metric_parameter:
         given["metric_parameters"] = dict(map(_parameter, options.metric_parameter))
     if options.id is not None:
@@ -153,8 +156,12 @@ def _check_same(stated: dict[str, Any], rules: Rules) -> None:
     ]
     if others:
         raise InputError(
-            f"the competition {rules.slug!r} was made with another {', '.join(others)}; rules cannot be changed: leave "
-            "them out to resume it, or make another with --slug"
+            f"the competition {rules.slug!r} was made with another {', '.join(others)}; leave them out to resume it; "
+            + (
+                "change them with 'reusable-holdout board change'"
+                if CHANGEABLE.issuperset(others)
+                else "what the guard rests on cannot be changed: make another with --slug"
+            )
         )
 
 
@@ -204,7 +211,14 @@ def _parameter(text: str) -> tuple[str, float]:
         raise InputError(f"a metric parameter must be NAME=NUMBER; got {text!r}") from None
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Text of a file.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

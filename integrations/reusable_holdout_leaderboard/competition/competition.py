@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.competition.agreement import check_agreement, head_of
 from reusable_holdout_leaderboard.competition.epoch import (
     Epoch,
     Place,
@@ -53,7 +54,7 @@ class Competition(Scoring, Organising):
     Attributes
     ----------
     rules : Rules
-        With classes and columns filled in.
+        As they are now, with classes and columns filled in.
     slug : str
     metric : Metric
     expected : Expected
@@ -73,7 +74,6 @@ class Competition(Scoring, Organising):
     def __init__(
         self, place: Place, store: Store, row: CompetitionRow, epoch: Epoch, clock: Callable[[], float]
     ) -> None:
-        self.rules: Rules = row.rules
         self.slug = row.rules.slug
         self._number = row.id
         self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
@@ -81,7 +81,7 @@ class Competition(Scoring, Organising):
         self._past: list[Epoch] = []
 
     def __repr__(self) -> str:
-        return f"<Competition: {self.slug}, {self.rules.metric}, epoch {self._epoch.number}>"
+        return f"<Competition: {self.slug}, {self.metric.name}, epoch {self._epoch.number}>"
 
     # ---- made and opened
 
@@ -145,12 +145,13 @@ class Competition(Scoring, Organising):
                 with store.database.writing() as connection:
                     connection.execute(sa.schema.CreateSchema(schema_of(rules.slug), if_not_exists=True))
             epoch = make_epoch(place, rules, labels, fresh)
-            undone.enter_context(epoch.guard)
+            undone.callback(epoch.close)
             save_labels(place.labels(1), labels)
             place.fresh_labels.unlink(missing_ok=True)  # of somebody who died here before
             if fresh is not None:
                 save_labels(place.fresh_labels, fresh)
-            store.create_competition(rules, at=clock())  # last: before this, there is no competition
+            number = store.create_competition(rules, at=clock())  # last: before this, there is no competition
+            store.keep_head(number, head_of(epoch.ledger))
             row = store.competition(rules.slug)
             assert row is not None  # noqa: S101 - it was written above
             undone.pop_all()
@@ -179,6 +180,8 @@ class Competition(Scoring, Organising):
         ------
         InputError
             If there is none, or several and none is named.
+        RolledBackError, StoreError
+            If ledger or board is an older copy than the other.
         """
         known = cls.slugs(folder, database=database)
         if slug is None and len(known) == 1:
@@ -192,8 +195,10 @@ class Competition(Scoring, Organising):
             row = store.competition(slug)
             assert row is not None  # noqa: S101 - it is known, and none is ever removed
             place = Place.of(Path(folder), row.rules.slug, database=database, key_file=key_file)
+            check_agreement(store, row.id, place.ledger)
             epoch = open_epoch(place, row.rules)
-            undone.enter_context(epoch.guard)
+            undone.callback(epoch.close)
+            store.keep_head(row.id, head_of(epoch.ledger))
             store.go_on_to(row.id, epoch.number, at=clock())  # who rotated may have died before noting so
             competition = cls(place, store, row, epoch, clock)
             competition.settle()
@@ -214,7 +219,7 @@ class Competition(Scoring, Organising):
     def close(self) -> None:
         """Close ledger and database; it can be opened again."""
         for epoch in (*self._past, self._epoch):
-            epoch.guard.close()
+            epoch.close()
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -255,7 +260,7 @@ class Competition(Scoring, Organising):
                     self._epoch = latest
                     self._store.go_on_to(self._number, latest.number, at=self._clock())
                 else:
-                    latest.guard.close()
+                    latest.close()
             return self._epoch
 
 

@@ -77,6 +77,8 @@ class Epoch(NamedTuple):
     expected : Expected
     holdout, fresh : numpy.ndarray of int64
         Places of their rows in a submission.
+    ledger : SqlLedger
+        To be read beside the guard.
     """
 
     number: int
@@ -84,6 +86,12 @@ class Epoch(NamedTuple):
     expected: Expected
     holdout: NDArray[np.int64]
     fresh: NDArray[np.int64]
+    ledger: SqlLedger
+
+    def close(self) -> None:
+        """Close guard and ledger."""
+        self.guard.close()
+        self.ledger.close()
 
 
 def check_database(database: str | None) -> None:
@@ -160,7 +168,7 @@ def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None)
         key=place.key_file,
         **rules.plan_wish(len(labels.y)),
     )
-    return of_guard(guard, rules, labels, fresh)
+    return of_guard(place, guard, rules, labels, fresh)
 
 
 def open_epoch(place: Place, rules: Rules) -> Epoch:
@@ -186,10 +194,12 @@ def open_epoch(place: Place, rules: Rules) -> Epoch:
         key=place.key_file,
     )
     fresh = load_labels(place.fresh_labels) if place.fresh_labels.exists() else None
-    return of_guard(guard, rules, labels, fresh)
+    return of_guard(place, guard, rules, labels, fresh)
 
 
-def of_guard(guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels | None) -> Epoch:
+def of_guard(
+    place: Place, guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels | None
+) -> Epoch:
     """Label set of a guard.
 
     Raises
@@ -207,7 +217,8 @@ def of_guard(guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels
         response=guard.metric.response,
         classes=rules.classes,
     )
-    return Epoch(guard.epoch, guard, expected, places[:held], places[held:])
+    ledger = SqlLedger(place.ledger, must_exist=True)
+    return Epoch(guard.epoch, guard, expected, places[:held], places[held:], ledger)
 
 
 def check_ids(labels: Labels, fresh: Labels | None, rules: Rules) -> None:

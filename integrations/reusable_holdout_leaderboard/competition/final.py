@@ -1,4 +1,4 @@
-"""Final standings: each team's best submission on fresh labels, which nothing was asked of before."""
+"""Final standings: what teams picked, or their best, on fresh labels, which nothing was asked of before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.files.expected import Expected
     from reusable_holdout_leaderboard.files.labels import Labels
     from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.store.rows import Best
+    from reusable_holdout_leaderboard.store.rows import Finalist
 
 __all__ = ["final_of", "packed"]
 
@@ -46,7 +46,7 @@ def unpacked(content: bytes) -> NDArray[Any]:
 
 @sealed
 def final_of(
-    bests: Sequence[Best],
+    entered: Sequence[Finalist],
     contents: Mapping[int, bytes],
     *,
     fresh: Labels,
@@ -56,35 +56,37 @@ def final_of(
 ) -> list[FinalStanding]:
     """Final standings.
 
-    With the rules' confidence all intervals contain the population values together: which submission is a team's best
-    was decided without the fresh labels, so there are as many questions as teams, all fixed before.
+    With the rules' confidence all intervals contain the population values together: what is entered was decided without
+    the fresh labels, so there are as many questions as submissions, all fixed before. Of a team's the best is shown,
+    with the interval that it has among all.
 
     Parameters
     ----------
-    bests : sequence of Best
+    entered : sequence of Finalist
     contents : mapping of int to bytes
-        Of their submissions: predictions for the fresh rows.
+        Of these submissions: predictions for the fresh rows.
     fresh : Labels
     metric : Metric
     rules : Rules
     expected : Expected
     """
-    ranked = [one for one in bests if one.submission_id in contents]
     bound = metric.bind(fresh.y, classes=rules.classes)
     values = [
         metric.measure(
             fresh.y, expected.decoded(unpacked(contents[one.submission_id])), classes=rules.classes
         )
-        for one in ranked
+        for one in entered
     ]
-    level = math.log((1 - rules.confidence) / (2 * max(1, len(ranked))))
+    level = math.log((1 - rules.confidence) / (2 * max(1, len(entered))))
     intervals = [_interval(bound, value, level) for value in values]
-    places = places_of(intervals, greater_is_better=metric.greater_is_better)
     better = -1 if metric.greater_is_better else 1
-    rows = sorted(
-        zip(ranked, values, intervals, places, strict=True),
-        key=lambda row: (better * row[1], row[0].best_at, row[0].submission_id),
+    scored = sorted(
+        zip(entered, values, intervals, strict=True),
+        key=lambda row: (better * row[1], row[0].at, row[0].submission_id),
     )
+    first = {one.team_id: place for place, (one, _, _) in reversed(list(enumerate(scored)))}
+    rows = [scored[place] for place in sorted(first.values())]
+    places = places_of([interval for _, _, interval in rows], greater_is_better=metric.greater_is_better)
     return [
         FinalStanding(
             rank=place.rank,
@@ -97,7 +99,7 @@ def final_of(
             public_value=one.value,
             submission_id=one.submission_id,
         )
-        for one, value, (low, high), place in rows
+        for (one, value, (low, high)), place in zip(rows, places, strict=True)
     ]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.epoch import check_ids, of_guard
 from reusable_holdout_leaderboard.competition.final import final_of
 from reusable_holdout_leaderboard.competition.names import checked_team, key_of
@@ -17,11 +18,11 @@ from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, 
 from reusable_holdout_leaderboard.store.records import ClosedError, FinalStanding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from threading import RLock
 
     from reusable_holdout_leaderboard.competition.epoch import Epoch, Place
-    from reusable_holdout_leaderboard.store.records import Team
+    from reusable_holdout_leaderboard.store.records import Event, Team
 
 __all__ = ["Organising"]
 
@@ -50,6 +51,37 @@ class Organising(Views):
         )
         return token
 
+    def invite(self) -> str:
+        """Make an invitation code, by which teams sign up while the rules say so; the one before is void."""
+        code = tokens.new_code()
+        self._store.invite(self._number, tokens.digest_of(code).hex())
+        return code
+
+    def sign_up(self, name: str, code: str = "") -> str:
+        """Add a team that signs up by itself; return its token, which is kept nowhere.
+
+        Raises
+        ------
+        InputError
+            If the name is empty, too long, unprintable or taken.
+        ClosedError
+            If teams do not sign up, or not any more.
+        InvitationError
+            If the rules ask for a code, and this is not the newest.
+        LimitError
+            If there are as many teams as the rules allow.
+        """
+        checked, token = checked_team(name), tokens.new_token()
+        self._store.add_team(
+            self._number,
+            checked,
+            key_of(checked),
+            tokens.digest_of(token),
+            at=self._clock(),
+            invitation=tokens.digest_of(code.strip()).hex(),
+        )
+        return token
+
     def renew_token(self, team_id: int) -> str:
         """Give a team another token and return it; the old one is void.
 
@@ -68,6 +100,28 @@ class Organising(Views):
         return found[0] if found is not None and tokens.is_token(token, found[1]) else None
 
     # ---- for organisers
+
+    def change_rules(self, changes: Mapping[str, Any]) -> list[Event]:
+        """Change rules that the guard does not rest on; each change is an event that everyone sees.
+
+        Parameters
+        ----------
+        changes : mapping of str to object
+            Names of rules and what they are to be; None lifts a limit or a date.
+
+        Returns
+        -------
+        list of Event
+            One for each rule that is another now.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot be changed, or to this; nothing was changed.
+        ClosedError
+            If the final standings are made.
+        """
+        return self._store.change_rules(self._number, changes, at=self._clock())
 
     def freeze(self, on: bool = True) -> None:
         """Take no new submissions; or take them again.
@@ -130,11 +184,12 @@ class Organising(Views):
                 self._place.labels(before + 1).unlink()
                 raise
             self._past.append(epoch)
-            self._epoch = of_guard(rotation.guard, self.rules, labels, fresh)
+            self._epoch = of_guard(self._place, rotation.guard, self.rules, labels, fresh)
             self._store.go_on_to(self._number, before + 1, at=self._clock())
+            self._store.keep_head(self._number, head_of(self._epoch.ledger))
 
     def final_standings(self) -> list[FinalStanding]:
-        """Score each team's best submission on the fresh labels: once, and only when the competition is frozen.
+        """Score what teams picked, or their best, on the fresh labels: once, and only when the competition is frozen.
 
         The scores are plain: nothing was ever asked of the fresh labels, and nothing will be, for the competition stays
         frozen and later calls repeat the first one's standings. They are of the present epoch.
@@ -154,13 +209,18 @@ class Organising(Views):
         if row.final is None:
             if not row.frozen:
                 raise ClosedError("final standings are made of a frozen competition; freeze it first")
-            bests = self._store.standings(self._number, epoch.number)
+            entered = self._store.finalists(
+                self._number,
+                epoch.number,
+                most=row.rules.final_picks,
+                better=1 if self.metric.greater_is_better else -1,
+            )
             standings = final_of(
-                bests,
-                self._store.contents([one.submission_id for one in bests]),
+                entered,
+                self._store.contents([one.submission_id for one in entered]),
                 fresh=load_labels(self._place.fresh_labels),
                 metric=self.metric,
-                rules=self.rules,
+                rules=row.rules,
                 expected=epoch.expected,
             )
             kept = self._store.finish(self._number, [one._asdict() for one in standings], at=self._clock())

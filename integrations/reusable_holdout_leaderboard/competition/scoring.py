@@ -7,6 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, InputError, RotatedError
+from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.names import checked_title
 from reusable_holdout_leaderboard.competition.views import Views
@@ -16,7 +17,7 @@ from reusable_holdout_leaderboard.store.records import ClosedError, StoreError
 from reusable_holdout_leaderboard.store.rows import Outcome, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -77,6 +78,31 @@ class Scoring(Views):
     ) -> Submission:
         """Have predictions scored that are in the order of :attr:`expected`; otherwise as :meth:`submit`."""
         return self._submit(self._current(), team_id, predictions, claimed, name)
+
+    def pick(self, team_id: int, submission_ids: Sequence[int]) -> list[Submission]:
+        """Enter these submissions of a team for the final standings and no others; return them.
+
+        Parameters
+        ----------
+        team_id : int
+        submission_ids : sequence of int
+            As many as the rules allow at most; none to have the team's best ones entered.
+
+        Raises
+        ------
+        InputError
+            If there are no fresh labels, they are too many, or one is not the team's, or not scored on the present
+            label set.
+        ClosedError
+            If the final standings are made.
+        """
+        epoch = self._current()
+        if not len(epoch.fresh):
+            raise InputError(
+                "a final needs fresh labels; this competition was made without; nothing was changed"
+            )
+        self._store.pick(self._number, team_id, epoch.number, submission_ids)
+        return self.picks(team_id)
 
     def _submit(
         self, epoch: Epoch, team_id: int, predictions: Any, claimed: float | None, name: str
@@ -170,7 +196,13 @@ class Scoring(Views):
         )
         better = 1 if self.metric.greater_is_better else -1
         return self._store.record(
-            self._number, submission.id, outcome, better=better, at=self._clock(), wish=wish
+            self._number,
+            submission.id,
+            outcome,
+            better=better,
+            at=self._clock(),
+            wish=wish,
+            head=head_of(self._epoch.ledger),
         )
 
     def _checked_claim(self, claimed: float | None) -> float | None:

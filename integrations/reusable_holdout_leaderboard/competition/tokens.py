@@ -9,9 +9,9 @@ import hashlib
 import hmac
 import secrets
 
-__all__ = ["digest_of", "is_token", "new_token"]
+__all__ = ["digest_of", "is_token", "new_code", "new_token"]
 
-_BYTES = 32
+_BYTES, _CODE_BYTES = 32, 16
 _PREFIX = "rh_"  # so that scanners for leaked secrets can know one
 _LENGTH = len(_PREFIX) + 43  # 32 bytes in base64
 
@@ -19,6 +19,11 @@ _LENGTH = len(_PREFIX) + 43  # 32 bytes in base64
 def new_token() -> str:
     """A new token, safe in URLs; it is shown once and kept by nobody but its owner."""
     return _PREFIX + secrets.token_urlsafe(_BYTES)
+
+
+def new_code() -> str:
+    """A new invitation code, safe in URLs: 128 random bits, for it is read out and typed."""
+    return secrets.token_urlsafe(_CODE_BYTES)
 
 
 def digest_of(token: str) -> bytes:

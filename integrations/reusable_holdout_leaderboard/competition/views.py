@@ -29,11 +29,15 @@ class Views:
     for its organisers.
     """
 
-    rules: Rules
     _number: int
     _store: Store
     _epoch: Epoch
     _clock: Callable[[], float]
+
+    @property
+    def rules(self) -> Rules:
+        """As they are now, with classes and columns filled in."""
+        return self._row().rules
 
     @property
     def metric(self) -> Metric:
@@ -96,6 +100,13 @@ class Views:
         blind = self._row().blind and not reveal
         return [_hidden(one) for one in found] if blind else found
 
+    def picks(self, team_id: int) -> list[Submission]:
+        """Submissions of the present label set that a team has picked for the final standings."""
+        found = self._store.submissions(
+            self._number, team_id=team_id, epoch=self._current().number, picked=True
+        )
+        return [self._shown(one) for one in found]
+
     def rank_history(self, *, epoch: int | None = None, reveal: bool = False) -> list[RankPoint]:
         """Places of the teams over time: a point for each team whose place or value changed; empty while blind.
 
@@ -137,7 +148,7 @@ class Views:
         guard, plan = now.guard, now.guard.plan
         asked, reason = guard.queries_asked, guard.halt_reason
         closed = (
-            "the competition is frozen" if row.frozen else self.rules.closed_reason(as_moment(self._clock()))
+            "the competition is frozen" if row.frozen else row.rules.closed_reason(as_moment(self._clock()))
         )
         if reason is not None:
             closed = closed or "the guard has halted: nothing new is answered on this label set"
@@ -165,6 +176,10 @@ class Views:
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """What happened since a revision, in order."""
         return self._store.events(self._number, after=after, limit=limit)
+
+    def changes(self) -> list[Event]:
+        """What was changed while it ran, in order."""
+        return self._store.changes(self._number)
 
     @property
     def revision(self) -> int:

@@ -7,12 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.scales import decimals_of, scale_of
+from reusable_holdout_leaderboard.pages.changes import RULES, changes_of
 from reusable_holdout_leaderboard.pages.charts import burn_down_of
+from reusable_holdout_leaderboard.pages.times import moment
 
 if TYPE_CHECKING:
     from reusable_holdout.scales import Bar, Scale
     from reusable_holdout_leaderboard.competition import Competition
     from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.pages.changes import Change
     from reusable_holdout_leaderboard.pages.charts import BurnDown
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.store.records import FinalStanding, RankPoint, Standing, Status, Team
@@ -80,6 +83,7 @@ class _Board(NamedTuple):
     moves_left_out: bool
     final: list[Row]
     final_scale: Scale | None
+    change: Change | None
 
 
 class Contents:
@@ -135,6 +139,7 @@ def _board_of(competition: Competition, *, final: bool) -> _Board:
         moves_left_out=len(moves) > _MOST_MOVES,
         final=fresh,
         final_scale=final_scale,
+        change=next(iter(changes_of(competition.changes())), None),
     )
 
 
@@ -188,15 +193,19 @@ def limits_of(rules: Rules, status: Status) -> list[tuple[str, str]]:
         ("Charges of all teams together", f"{status.charges:,}"),
     ]
     if rules.submissions_per_day is not None:
-        limits.append(("Submissions of a team a day (UTC)", f"{rules.submissions_per_day:,}"))
+        limits.append((RULES["submissions_per_day"], f"{rules.submissions_per_day:,}"))
     if rules.submissions_per_team is not None:
-        limits.append(("Submissions of a team", f"{rules.submissions_per_team:,}"))
+        limits.append((RULES["submissions_per_team"], f"{rules.submissions_per_team:,}"))
     if rules.charges_per_team is not None:
-        limits.append(("Charges of a team", f"{rules.charges_per_team:,}"))
+        limits.append((RULES["charges_per_team"], f"{rules.charges_per_team:,}"))
+    if status.has_fresh_labels:
+        limits.append((RULES["final_picks"], f"{rules.final_picks:,}"))
+    if rules.most_teams is not None:
+        limits.append((RULES["most_teams"], f"{rules.most_teams:,}"))
     if rules.opens_at is not None:
-        limits.append(("Opens", f"{rules.opens_at:%Y-%m-%d %H:%M %Z}"))
+        limits.append((RULES["opens_at"], moment(rules.opens_at)))
     if rules.closes_at is not None:
-        limits.append(("Closes", f"{rules.closes_at:%Y-%m-%d %H:%M %Z}"))
+        limits.append((RULES["closes_at"], moment(rules.closes_at)))
     return limits
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from reusable_holdout_leaderboard.pages.changes import changes_of
 from reusable_holdout_leaderboard.pages.content import (
     Contents,
     column_text_of,
@@ -20,6 +21,7 @@ from reusable_holdout_leaderboard.pages.content import (
     metric_text_of,
     own_limits_of,
 )
+from reusable_holdout_leaderboard.pages.organiser import OrganisersPages
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, addresses_of, sentence
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.uploads import read_upload
@@ -39,12 +41,14 @@ _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
 _MOST_SUBMISSIONS = 200
 _MOST_SUMMARY = 280
+_MOST_CODE = 200
 _SHOWN_COLUMNS = 6
 _TITLES = {
     "bad_submission": "This submission does not fit",
     "closed": "Closed",
     "form": "Load the page again",
     "halted": "Halted",
+    "invitation": "Not the newest invitation",
     "limit": "No submission left",
     "no_competition": "No such competition",
     "rate": "Too many requests",
@@ -63,12 +67,17 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
     boards : Boards
     """
     pages = _Pages(boards)
+    organisers = OrganisersPages(boards, pages.rendering, pages.visit, pages.form)
     routes = (
+        *organisers.routes,
         ("/", pages.home, "GET"),
         ("/competitions", pages.all, "GET"),
         ("/c/{slug}", pages.board, "GET"),
         ("/c/{slug}/rules", pages.rules, "GET"),
         ("/c/{slug}/team", pages.team, "GET"),
+        ("/c/{slug}/join", pages.join_form, "GET"),
+        ("/c/{slug}/join", pages.join, "POST"),
+        ("/c/{slug}/team/picks", pages.pick, "POST"),
         ("/c/{slug}/login", pages.login_form, "GET"),
         ("/c/{slug}/login", pages.login, "POST"),
         ("/c/{slug}/logout", pages.logout, "POST"),
@@ -88,7 +97,7 @@ class _Pages:
     def __init__(self, boards: Boards) -> None:
         self._boards = boards
         self._contents = Contents(boards)
-        self._rendering = Rendering(boards)
+        self.rendering = Rendering(boards)
 
     def guarded(
         self, endpoint: Callable[[Request], Awaitable[Response]]
@@ -108,7 +117,7 @@ class _Pages:
 
     async def home(self, request: Request) -> Response:
         """The only competition, or the server's own; otherwise all of them."""
-        slug = await self._boards.run(self._rendering.default)
+        slug = await self._boards.run(self.rendering.default)
         if slug is None:
             return await self.all(request)
         return RedirectResponse(_place(request, slug, "board"), 303)
@@ -132,21 +141,21 @@ class _Pages:
             return found
 
         return await self._boards.run(
-            self._rendering.page, request, "all.html", None, competitions=await self._boards.run(listed)
+            self.rendering.page, request, "all.html", None, competitions=await self._boards.run(listed)
         )
 
     async def board(self, request: Request) -> Response:
         """Board with everything around it."""
-        visit = await self._visit(request)
+        visit = await self.visit(request)
         return await self._boards.run(self._board, request, visit)
 
     async def rules(self, request: Request) -> Response:
         """Rules, and how the guard works."""
-        return await self._boards.run(self._rules, request, await self._visit(request))
+        return await self._boards.run(self._rules, request, await self.visit(request))
 
     async def team(self, request: Request) -> Response:
         """A team's own submissions."""
-        visit = await self._visit(request)
+        visit = await self.visit(request)
         if visit.team is None:
             return await self.login_form(request)
         return await self._boards.run(self._team, request, visit)
@@ -154,24 +163,44 @@ class _Pages:
     async def login_form(self, request: Request) -> Response:
         """Form that asks for a token."""
         return await self._boards.run(
-            self._rendering.page, request, "login.html", await self._visit(request), page="login"
+            self.rendering.page, request, "login.html", await self.visit(request), page="login"
+        )
+
+    async def join_form(self, request: Request) -> Response:
+        """Form by which a team signs up; its code may stand in the address."""
+        visit, code = await self.visit(request), request.query_params.get("code", "")
+        return await self._boards.run(
+            self.rendering.page, request, "join.html", visit, code=code[:_MOST_CODE], token=""
         )
 
     # ---- what forms do
 
+    async def join(self, request: Request) -> Response:
+        """Make a team that signs up, log it in, and show its token this once."""
+        visit = await self.visit(request)
+        slug, fields = visit.competition.slug, (await self.form(request)).fields
+        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
+        name, code = fields.get("name", ""), fields.get("code", "")
+        token = await self._boards.run(visit.competition.sign_up, name, code)
+        response = await self._boards.run(
+            self.rendering.page, request, "join.html", visit, code="", token=token, status_code=201
+        )
+        self._boards.sessions.begin(response, slug, token)
+        return response
+
     async def login(self, request: Request) -> Response:
         """Begin a session of a team that shows its token."""
-        visit = await self._visit(request)
-        slug, fields = visit.competition.slug, (await self._form(request)).fields
+        visit = await self.visit(request)
+        slug, fields = visit.competition.slug, (await self.form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         token = fields.get("token", "").strip()
         if await self._boards.run(visit.competition.authenticate, token) is None:
-            said = {
+            said: dict[str, Any] = {
                 "problem_title": "No team has this token",
                 "problems": ["Look whether all of it was copied."],
             }
             return await self._boards.run(
-                self._rendering.page, request, "login.html", visit, status_code=401, page="login", **said
+                self.rendering.page, request, "login.html", visit, status_code=401, page="login", **said
             )
         response = RedirectResponse(_place(request, slug, "board"), 303)
         self._boards.sessions.begin(response, slug, token)
@@ -179,8 +208,8 @@ class _Pages:
 
     async def logout(self, request: Request) -> Response:
         """End a session."""
-        slug = (await self._visit(request)).competition.slug
-        fields = (await self._form(request)).fields
+        slug = (await self.visit(request)).competition.slug
+        fields = (await self.form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         response = RedirectResponse(_place(request, slug, "board"), 303)
         self._boards.sessions.end(response, slug)
@@ -188,9 +217,9 @@ class _Pages:
 
     async def submit(self, request: Request) -> Response:
         """Have a file scored."""
-        visit = await self._visit(request)
+        visit = await self.visit(request)
         competition, _, team = visit
-        upload = await self._form(request)
+        upload = await self.form(request)
         self._boards.sessions.check_form(request, competition.slug, upload.fields.get("csrf"))
         if team is None:
             raise Problem(401, "unauthorized", "Log in first; nothing was asked.")
@@ -203,16 +232,29 @@ class _Pages:
         )
         if _wants_part(request):
             return await self._boards.run(
-                self._rendering.page, request, "result.html", visit, submission=submission
+                self.rendering.page, request, "result.html", visit, submission=submission
             )
         shown = f"?done={submission.id}{'&again=1' * submission.replayed}#result"
         return RedirectResponse(_place(request, competition.slug, "team") + shown, 303)
+
+    async def pick(self, request: Request) -> Response:
+        """Enter the submissions whose boxes are checked for the final."""
+        visit = await self.visit(request)
+        competition, _, team = visit
+        fields = (await self.form(request)).fields
+        self._boards.sessions.check_form(request, competition.slug, fields.get("csrf"))
+        if team is None:
+            raise Problem(401, "unauthorized", "Log in first; nothing was changed.")
+        stated = [name.removeprefix("pick-") for name in fields if name.startswith("pick-")]
+        picked = [int(one) for one in stated if one.isascii() and one.isdigit() and len(one) < 10]
+        await self._boards.run(competition.pick, team.id, picked)
+        return RedirectResponse(_place(request, competition.slug, "team"), 303)
 
     # ---- files
 
     async def sample(self, request: Request) -> Response:
         """A file that fits."""
-        competition = (await self._visit(request)).competition
+        competition = (await self.visit(request)).competition
 
         def made() -> bytes:
             return competition.expected.sample()
@@ -224,27 +266,32 @@ class _Pages:
     async def static(self, request: Request) -> Response:
         """Styles and scripts."""
         name = request.path_params["name"]
-        if name not in self._rendering.files:
+        if name not in self.rendering.files:
             raise Problem(404, "not_found", "There is nothing at this address.")
         media = _MEDIA.get(name[name.rfind(".") :], "application/octet-stream")
-        return Response(self._rendering.files[name], media_type=media, headers={"Cache-Control": _A_YEAR})
+        return Response(self.rendering.files[name], media_type=media, headers={"Cache-Control": _A_YEAR})
 
-    # ---- inside
+    # ---- what other pages share
 
-    async def _visit(self, request: Request) -> Visit:
+    async def visit(self, request: Request) -> Visit:
+        """Competition that a request is about, and who looks at it."""
+
         def found() -> Visit:
             competition = self._boards.competition(request.path_params["slug"])
             return Visit(competition, competition.status(), self._boards.team(request, competition))
 
         return await self._boards.run(found)
 
-    async def _form(self, request: Request) -> Any:
+    async def form(self, request: Request) -> Any:
+        """What a form holds."""
         settings = self._boards.settings
         return await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
 
+    # ---- inside
+
     def _board(self, request: Request, visit: Visit, **more: Any) -> Response:
         shown = self._contents.of_board(visit.competition, visit.status)
-        return self._rendering.page(
+        return self.rendering.page(
             request,
             "board.html",
             visit,
@@ -260,7 +307,7 @@ class _Pages:
     def _rules(self, request: Request, visit: Visit) -> Response:
         competition = visit.competition
         expected = competition.expected
-        return self._rendering.page(
+        return self.rendering.page(
             request,
             "rules.html",
             visit,
@@ -271,6 +318,7 @@ class _Pages:
             paragraphs=[one.strip() for one in competition.rules.description.split("\n\n") if one.strip()],
             column_says=column_text_of(expected),
             limits=limits_of(competition.rules, visit.status),
+            changes=changes_of(competition.changes()),
             megabytes=f"{expected.max_bytes / (1 << 20):.0f} MiB",
         )
 
@@ -284,13 +332,14 @@ class _Pages:
             submission = next((one for one in own if str(one.id) == done), None)
             if submission is not None and request.query_params.get("again"):
                 submission = submission._replace(replayed=True)
-        return self._rendering.page(
+        return self.rendering.page(
             request,
             "team.html",
             visit,
             page="team",
             submissions=own,
             most=_MOST_SUBMISSIONS,
+            may_pick=status.has_fresh_labels and not status.final,
             **self._submitting(visit, shown, submission),
         )
 
@@ -313,7 +362,7 @@ class _Pages:
     async def _refusal(self, request: Request, problem: Problem) -> Response:
         """Problem as a page, or as the part of one that a script asked for."""
         problems = problem.details.get("problems")
-        said = {
+        said: dict[str, Any] = {
             "problem_title": _TITLES.get(problem.code, "That did not work"),
             "problems": [
                 sentence(one) for one in (problems if isinstance(problems, list) else [problem.message])
@@ -321,12 +370,12 @@ class _Pages:
             "free": problem.code == "bad_submission",
         }
         try:
-            visit = None if problem.code == "no_competition" else await self._visit(request)
+            visit = None if problem.code == "no_competition" else await self.visit(request)
         except (Problem, KeyError):  # then there is no competition to be shown around it
             visit = None
         template = "result.html" if _wants_part(request) else "message.html"
         response = await self._boards.run(
-            self._rendering.page, request, template, visit, status_code=problem.status, **said
+            self.rendering.page, request, template, visit, status_code=problem.status, **said
         )
         response.headers.update(problem.headers)
         return response

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import jinja2
+from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from reusable_holdout_leaderboard.pages.content import metric_text_of
+from reusable_holdout_leaderboard.pages.times import moment
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from starlette.requests import Request
 
     from reusable_holdout_leaderboard.competition import Competition
@@ -57,9 +57,28 @@ class Rendering:
         self._version = hashlib.sha256(content).hexdigest()[:12]
 
     def page(
-        self, request: Request, template: str, visit: Visit | None, *, status_code: int = 200, **more: Any
+        self,
+        request: Request,
+        template: str,
+        visit: Visit | None,
+        *,
+        status_code: int = 200,
+        scope: str | None = None,
+        **more: Any,
     ) -> Response:
-        """Render a page; its forms fit the browser it is sent to. Call it in a thread."""
+        """Render a page; its forms fit the browser it is sent to. Call it in a thread.
+
+        Parameters
+        ----------
+        request : Request
+        template : str
+        visit : Visit or None
+        status_code : int
+        scope : str, optional
+            Whose session its forms fit; the team's of the competition by default.
+        more : dict
+            What the template needs besides.
+        """
         shared: dict[str, Any] = {"rules": None, "status": None, "team": None, "metric": None, "csrf": ""}
         cookies, slug = Response(), ""
         if visit is not None:
@@ -69,7 +88,7 @@ class Rendering:
                 "status": visit.status,
                 "team": visit.team,
                 "metric": metric_text_of(visit.competition),
-                "csrf": self._boards.sessions.form_token(request, cookies, slug),
+                "csrf": self._boards.sessions.form_token(request, cookies, scope or slug),
                 "when": _when(visit),
             }
         shared |= {
@@ -100,7 +119,7 @@ def addresses_of(request: Request, slug: str, *, default: str | None) -> dict[st
     """Where things are, seen from the browser."""
     root = request.scope.get("root_path", "").rstrip("/")
     here = f"{root}/c/{quote(slug)}"
-    within = ("rules", "team", "login", "logout", "submit", "sample.csv")
+    within = ("rules", "team", "login", "logout", "submit", "organise", "join", "sample.csv")
     return {
         "home": here if slug else f"{root}/",
         "board": here,
@@ -117,9 +136,9 @@ def _when(visit: Visit) -> str:
     rules = visit.competition.rules
     if visit.status.halted or visit.status.frozen or rules.closes_at is None:
         return ""
-    return (
-        f"until {_moment(rules.closes_at)} UTC" if visit.status.open else sentence(visit.status.closed_reason)
-    )
+    if not visit.status.open:
+        return sentence(visit.status.closed_reason)
+    return Markup("until {}").format(moment(rules.closes_at))
 
 
 def sentence(text: object) -> str:
@@ -140,7 +159,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(score=_score, percent=_percent, moment=_moment)
+    found.filters.update(score=_score, percent=_percent, moment=moment)
     return found
 
 
@@ -151,7 +170,3 @@ def _score(context: jinja2.runtime.Context, value: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.6g}%"
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"

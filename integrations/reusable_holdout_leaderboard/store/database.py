@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from reusable_holdout.ledger.engine import driver_of, keep_durable
 from reusable_holdout.ledger.failures import reason
 from reusable_holdout.ledger.location import resolved, shown
+from reusable_holdout_leaderboard.store.migrations import prepare_tables
 from reusable_holdout_leaderboard.store.records import StoreError
-from reusable_holdout_leaderboard.store.tables import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Database:
     Raises
     ------
     StoreError
-        If it cannot be opened.
+        If it cannot be opened, or a later version wrote it.
     """
 
     def __init__(self, location: str | Path) -> None:
@@ -49,10 +49,13 @@ class Database:
             _make_private(self.path)
         self._engine = _engine(self.url, is_sqlite=self.path is not None)
         _watch(self)
-        with self.writing() as connection:
-            if self.path is None:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TABLES_LOCK)))
-            METADATA.create_all(connection)
+        with contextlib.ExitStack() as undone:
+            undone.callback(self.close)
+            with self.writing() as connection:
+                if self.path is None:
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TABLES_LOCK)))
+                prepare_tables(connection)
+            undone.pop_all()
 
     def __repr__(self) -> str:
         return f"<Database: {shown(self.url)}>"

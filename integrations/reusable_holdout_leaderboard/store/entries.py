@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.store.picks import Picks
 from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, Submission
 from reusable_holdout_leaderboard.store.rows import (
     Best,
@@ -20,6 +21,7 @@ from reusable_holdout_leaderboard.store.rows import (
     Wish,
     as_moment,
     as_submission,
+    keep_head,
     lock_competition,
     select_submissions,
     tell,
@@ -27,8 +29,7 @@ from reusable_holdout_leaderboard.store.rows import (
 from reusable_holdout_leaderboard.store.tables import PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from reusable_holdout.witness import Head
     from reusable_holdout_leaderboard.store.database import Database
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
 
@@ -39,7 +40,7 @@ _ENTRY, _STANDING = SUBMISSIONS.c, STANDINGS.c
 _NOTHING = "nothing was asked and nothing was charged"
 
 
-class Entries:
+class Entries(Picks):
     """Submissions and standings of all competitions in a database."""
 
     database: Database
@@ -87,6 +88,7 @@ class Entries:
         better: int,
         at: float,
         wish: Wish | None = None,
+        head: Head | None = None,
     ) -> Submission:
         """Keep what the guard said; of two that record the same submission, the first one's stays.
 
@@ -100,6 +102,8 @@ class Entries:
             Seconds since 1970, UTC.
         wish : Wish, optional
             To write the submission again if it was released meanwhile.
+        head : Head, optional
+            The ledger's, after this answer.
         """
         with self.database.writing() as connection:
             lock_competition(connection, number)
@@ -118,6 +122,8 @@ class Entries:
                 .where(_ENTRY.id == submission_id)
                 .values(**outcome._asdict(), improved=improved)
             )
+            if head is not None:
+                keep_head(connection, number, head)
             tell(connection, number, "submission", at, team_id=known.team_id, submission_id=submission_id)
             recorded = self._one(connection, _ENTRY.id == submission_id)
         assert recorded is not None  # noqa: S101 - it was written above
@@ -149,6 +155,7 @@ class Entries:
         after: int = 0,
         limit: int = 100,
         newest_first: bool = False,
+        picked: bool = False,
     ) -> list[Submission]:
         """Submissions with numbers above `after`."""
         where = [_ENTRY.competition_id == number, _ENTRY.id > after]
@@ -156,6 +163,8 @@ class Entries:
             where.append(_ENTRY.team_id == team_id)
         if epoch is not None:
             where.append(_ENTRY.epoch == epoch)
+        if picked:
+            where.append(_ENTRY.picked.is_(True))
         order = _ENTRY.id.desc() if newest_first else _ENTRY.id
         with self.database.reading() as connection:
             found = connection.execute(select_submissions(*where).order_by(order).limit(limit)).all()
@@ -180,12 +189,6 @@ class Entries:
             Improvement(row.id, row.team_id, row.team, row.asked_at, row.value, row.low, row.high)
             for row in found
         ]
-
-    def contents(self, submission_ids: Sequence[int]) -> dict[int, bytes]:
-        """Predictions for the fresh rows."""
-        asked = sa.select(PREDICTIONS).where(PREDICTIONS.c.submission_id.in_(list(submission_ids)))
-        with self.database.reading() as connection:
-            return {row.submission_id: bytes(row.content) for row in connection.execute(asked)}
 
     # ---- inside a transaction, the competition locked
 
@@ -270,7 +273,6 @@ class Entries:
             "best_at": known.at.timestamp(),
             "query": outcome.query,
         }
-        left_behind = known.id
         if best is None:
             key = {"competition_id": number, "epoch": known.epoch, "team_id": known.team_id}
             counts = {"submissions": 1, "charges": int(outcome.paid)}
@@ -279,9 +281,6 @@ class Entries:
             counts = {"submissions": best.submissions + 1, "charges": best.charges + int(outcome.paid)}
             values = counts | told if improved else counts
             connection.execute(sa.update(STANDINGS).where(here).values(values))
-            left_behind = best.submission_id if improved else known.id
-        if best is not None:
-            connection.execute(sa.delete(PREDICTIONS).where(PREDICTIONS.c.submission_id == left_behind))
         return improved
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from reusable_holdout.errors import HoldoutError
 
@@ -13,6 +13,7 @@ __all__ = [
     "ClosedError",
     "Event",
     "FinalStanding",
+    "InvitationError",
     "LimitError",
     "RankPoint",
     "Standing",
@@ -29,6 +30,10 @@ class LimitError(HoldoutError):
 
 class ClosedError(HoldoutError):
     """The competition takes no submissions now, or not any more; nothing was asked and nothing was charged."""
+
+
+class InvitationError(HoldoutError):
+    """The invitation code is not the organiser's newest; no team was made."""
 
 
 class StoreError(HoldoutError):
@@ -82,6 +87,8 @@ class Submission(NamedTuple):
         Number of the guard's question, from 1 in each epoch.
     improved : bool or None
         Whether it became the team's best.
+    picked : bool
+        Whether its team has picked it for the final standings.
     replayed : bool
         Whether this call repeats an answer that was recorded before, free.
     """
@@ -102,6 +109,7 @@ class Submission(NamedTuple):
     claimed: float | None
     query: int | None
     improved: bool | None
+    picked: bool = False
     replayed: bool = False
 
 
@@ -146,7 +154,7 @@ class Standing(NamedTuple):
 
 
 class FinalStanding(NamedTuple):
-    """One row of the final standings: the team's best submission, scored on fresh labels.
+    """One row of the final standings: of what a team picked, or its best, the one that is best on fresh labels.
 
     Attributes
     ----------
@@ -212,8 +220,10 @@ class Event(NamedTuple):
         From 1, without gaps, in the order of the commits.
     at : datetime
         UTC.
-    kind : {"created", "team", "submission", "freeze", "unfreeze", "blind", "unblind", "rotate", "final"}
+    kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final"}
     team_id, submission_id : int or None
+    detail : dict or None
+        What was changed: of rules "rule", "from" and "to".
     """
 
     revision: int
@@ -221,6 +231,7 @@ class Event(NamedTuple):
     kind: str
     team_id: int | None
     submission_id: int | None
+    detail: dict[str, Any] | None = None
 
 
 class Status(NamedTuple):

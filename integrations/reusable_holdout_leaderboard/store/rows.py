@@ -5,25 +5,32 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.records import Submission
+from reusable_holdout_leaderboard.store.records import Event, Submission
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SUBMISSIONS, TEAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "Best",
     "CompetitionRow",
+    "Finalist",
     "Improvement",
     "Outcome",
     "Reserved",
     "Wish",
     "as_competition",
+    "as_event",
     "as_moment",
     "as_submission",
+    "keep_head",
     "lock_competition",
     "select_submissions",
     "tell",
@@ -122,6 +129,16 @@ class Best(NamedTuple):
     charges: int
 
 
+class Finalist(NamedTuple):
+    """A submission that a team enters for the final standings."""
+
+    team_id: int
+    team: str
+    submission_id: int
+    value: float
+    at: float
+
+
 class Improvement(NamedTuple):
     """A submission that became its team's best."""
 
@@ -181,6 +198,7 @@ def tell(
     *,
     team_id: int | None = None,
     submission_id: int | None = None,
+    detail: Mapping[str, Any] | None = None,
 ) -> int:
     """Add an event, of a competition that is locked; return its revision."""
     here = COMPETITIONS.c.id == number
@@ -194,9 +212,25 @@ def tell(
             kind=kind,
             team_id=team_id,
             submission_id=submission_id,
+            detail=None if detail is None else json.dumps(detail, allow_nan=False),
         )
     )
     return int(revision)
+
+
+def as_event(row: Any) -> Event:
+    """Event of its row."""
+    detail = None if row.detail is None else json.loads(row.detail)
+    return Event(row.revision, as_moment(row.at), row.kind, row.team_id, row.submission_id, detail)
+
+
+def keep_head(connection: sa.Connection, number: int, head: Head) -> None:
+    """Keep the ledger's head if it is later than the one that is kept, of a competition that is locked."""
+    here = COMPETITIONS.c.id == number
+    kept = connection.execute(sa.select(COMPETITIONS.c.ledger_head).where(here)).scalar()
+    before = None if kept is None else Head.parse(kept.encode())
+    if before is None or head.is_later_than(before):
+        connection.execute(sa.update(COMPETITIONS).where(here).values(ledger_head=head.record().decode()))
 
 
 def select_submissions(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:
@@ -224,4 +258,5 @@ def as_submission(row: Any) -> Submission:
         claimed=row.claimed,
         query=row.query,
         improved=row.improved,
+        picked=bool(row.picked),
     )

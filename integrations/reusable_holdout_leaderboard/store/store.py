@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.witness import Head
+from reusable_holdout_leaderboard.rules import WORDS
 from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.entries import Entries
-from reusable_holdout_leaderboard.store.records import ClosedError, Event, Team
-from reusable_holdout_leaderboard.store.rows import as_competition, as_moment, lock_competition, tell
-from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SCHEMA, TEAMS
+from reusable_holdout_leaderboard.store.records import ClosedError, Event, InvitationError, LimitError, Team
+from reusable_holdout_leaderboard.store.rows import (
+    as_competition,
+    as_event,
+    as_moment,
+    keep_head,
+    lock_competition,
+    tell,
+)
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, TEAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from reusable_holdout_leaderboard.rules import Rules
@@ -59,7 +69,7 @@ class Store(Entries):
             If there is one of this slug.
         """
         values = {"slug": rules.slug, "rules": rules.to_json(), "created_at": at, "blind": rules.blind}
-        state = {"schema_version": SCHEMA, "epoch": 1, "frozen": False, "revision": 0}
+        state = {"epoch": 1, "frozen": False, "revision": 0}
         with self.database.writing() as connection:
             same = sa.select(COMPETITIONS.c.id).where(COMPETITIONS.c.slug == rules.slug)
             if connection.execute(same).first() is not None:
@@ -80,6 +90,34 @@ class Store(Entries):
         with self.database.reading() as connection:
             row = connection.execute(sa.select(COMPETITIONS).where(COMPETITIONS.c.slug == slug)).first()
         return None if row is None else as_competition(row)
+
+    def change_rules(self, number: int, changes: Mapping[str, Any], *, at: float) -> list[Event]:
+        """Change rules, each with an event of its own; return these.
+
+        Raises
+        ------
+        InputError
+            If one of them cannot be changed, or to this; nothing was changed.
+        ClosedError
+            If the final standings are made, which limits and dates have led to.
+        """
+        with self.database.writing() as connection:
+            row = lock_competition(connection, number)
+            before, after = row.rules, row.rules.changed(changes)
+            names = [name for name in changes if getattr(before, name) != getattr(after, name)]
+            if row.final is not None and set(names) - WORDS:
+                raise ClosedError(
+                    f"the final standings are made, so only {' and '.join(sorted(WORDS))} can be changed; nothing was "
+                    "changed"
+                )
+            _update(connection, number, rules=after.to_json())
+            was, now = before.as_dict(), after.as_dict()
+            told = [{"rule": name, "from": was[name], "to": now[name]} for name in names]
+            revisions = [tell(connection, number, "rules", at, detail=one) for one in told]
+        return [
+            Event(revision, as_moment(at), "rules", None, None, one)
+            for revision, one in zip(revisions, told, strict=True)
+        ]
 
     def freeze(self, number: int, on: bool, *, at: float) -> None:
         """Freeze or unfreeze; nothing happens if it is so already.
@@ -129,9 +167,41 @@ class Store(Entries):
             tell(connection, number, "final", at)
         return list(final)
 
+    # ---- the ledger
+
+    def ledger_head(self, number: int) -> Head | None:
+        """Head of the ledger as it was last seen; None if it never was."""
+        asked = sa.select(COMPETITIONS.c.ledger_head).where(COMPETITIONS.c.id == number)
+        with self.database.reading() as connection:
+            text = connection.execute(asked).scalar()
+        return None if text is None else Head.parse(text.encode())
+
+    def keep_head(self, number: int, head: Head) -> None:
+        """Keep the ledger's head, if it is later than the one that is kept."""
+        with self.database.writing() as connection:
+            lock_competition(connection, number)
+            keep_head(connection, number, head)
+
+    def numbers_given(self) -> int:
+        """Highest number that a submission of any competition was ever given."""
+        asked = (
+            "SELECT last_value FROM board_submissions_id_seq"
+            if self.database.path is None
+            else "SELECT seq FROM sqlite_sequence WHERE name = 'board_submissions'"
+        )
+        with self.database.reading() as connection:
+            return int(connection.exec_driver_sql(asked).scalar() or 0)
+
     # ---- teams
 
-    def add_team(self, number: int, name: str, key: str, digest: bytes, *, at: float) -> Team:
+    def invite(self, number: int, invitation: str) -> None:
+        """Keep the digest of a new invitation code; the old one is void."""
+        with self.database.writing() as connection:
+            _update(connection, number, invitation=invitation)
+
+    def add_team(
+        self, number: int, name: str, key: str, digest: bytes, *, at: float, invitation: str | None = None
+    ) -> Team:
         """Add a team.
 
         Parameters
@@ -144,15 +214,21 @@ class Store(Entries):
             Of its token.
         at : float
             Seconds since 1970, UTC.
+        invitation : str, optional
+            Digest of the code it signs up with; None if the organiser adds it.
 
         Raises
         ------
         InputError
             If there is a team of this key.
+        ClosedError, InvitationError, LimitError
+            If it may not sign up.
         """
         values = {"competition_id": number, "name": name, "name_key": key, "token_digest": digest}
         with self.database.writing() as connection:
-            lock_competition(connection, number)
+            row = lock_competition(connection, number)
+            if invitation is not None:
+                _check_sign_up(connection, row, invitation, at=at)
             same = (TEAMS.c.competition_id == number) & (TEAMS.c.name_key == key)
             if connection.execute(sa.select(TEAMS.c.id).where(same)).first() is not None:
                 raise InputError(
@@ -201,9 +277,35 @@ class Store(Entries):
         asked = sa.select(EVENTS).where(here).order_by(EVENTS.c.revision).limit(limit)
         with self.database.reading() as connection:
             found = connection.execute(asked).all()
-        return [
-            Event(row.revision, as_moment(row.at), row.kind, row.team_id, row.submission_id) for row in found
-        ]
+        return [as_event(row) for row in found]
+
+    def changes(self, number: int) -> list[Event]:
+        """Events in which something was changed from one thing to another, in order."""
+        here = (EVENTS.c.competition_id == number) & EVENTS.c.detail.is_not(None)
+        with self.database.reading() as connection:
+            found = connection.execute(sa.select(EVENTS).where(here).order_by(EVENTS.c.revision)).all()
+        return [as_event(row) for row in found]
+
+
+def _check_sign_up(connection: sa.Connection, row: CompetitionRow, invitation: str, *, at: float) -> None:
+    """Refuse a team that may not sign up; the competition is locked."""
+    rules = row.rules
+    if rules.sign_up == "closed":
+        raise ClosedError("teams are made by the organisers alone; no team was made; ask them for a token")
+    if row.frozen or (rules.closes_at is not None and as_moment(at) >= rules.closes_at):
+        raise ClosedError("the competition is over, so nobody can sign up any more; no team was made")
+    kept = connection.execute(
+        sa.select(COMPETITIONS.c.invitation).where(COMPETITIONS.c.id == row.id)
+    ).scalar()
+    if rules.sign_up == "code" and not hmac.compare_digest(kept or "", invitation):
+        raise InvitationError(
+            "an invitation code must be the organisers' newest; this one is not; no team was made; ask them for it"
+        )
+    counted = sa.select(sa.func.count()).select_from(TEAMS).where(TEAMS.c.competition_id == row.id)
+    if rules.most_teams is not None and connection.execute(counted).scalar_one() >= rules.most_teams:
+        raise LimitError(
+            f"there are {rules.most_teams} teams at most, and as many have signed up; no team was made"
+        )
 
 
 def _added(result: sa.CursorResult[Any]) -> int:

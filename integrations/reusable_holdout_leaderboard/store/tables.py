@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-__all__ = ["COMPETITIONS", "EVENTS", "METADATA", "PREDICTIONS", "SCHEMA", "STANDINGS", "SUBMISSIONS", "TEAMS"]
+__all__ = [
+    "COMPETITIONS",
+    "EVENTS",
+    "METADATA",
+    "PREDICTIONS",
+    "SCHEMA",
+    "SCHEMAS",
+    "STANDINGS",
+    "SUBMISSIONS",
+    "TEAMS",
+]
 
-SCHEMA = 1
+SCHEMA = 2
 _DIGEST = sa.LargeBinary(32)
 
 METADATA = sa.MetaData()
+
+SCHEMAS = sa.Table(  # one row
+    "board_schema",
+    METADATA,
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+)
 
 COMPETITIONS = sa.Table(
     "board_competitions",
     METADATA,
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("slug", sa.String(48), nullable=False, unique=True),
     sa.Column("rules", sa.Text, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
@@ -24,6 +39,8 @@ COMPETITIONS = sa.Table(
     sa.Column("blind", sa.Boolean, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("final", sa.Text),  # JSON of the final standings
+    sa.Column("ledger_head", sa.Text),  # of the ledger, after the last answer that was recorded
+    sa.Column("invitation", sa.String(64)),  # SHA-256 of the newest code, hex
 )
 
 TEAMS = sa.Table(
@@ -64,6 +81,7 @@ SUBMISSIONS = sa.Table(
     ),  # whether this submission, and no other with the same question, took the charge
     sa.Column("query", sa.Integer),
     sa.Column("improved", sa.Boolean),
+    sa.Column("picked", sa.Boolean),  # for the final standings
     sa.UniqueConstraint("competition_id", "epoch", "team_id", "digest"),
     sa.Index("board_submissions_of_team", "team_id", "asked_at"),
     sqlite_autoincrement=True,  # a number names a question in the ledger: it must never come twice
@@ -100,7 +118,7 @@ STANDINGS = sa.Table(  # each team's best, so that a board costs as many rows as
     sa.Column("charges", sa.Integer, nullable=False),
 )
 
-PREDICTIONS = sa.Table(  # for the fresh rows, of submissions that are pending or their team's best
+PREDICTIONS = sa.Table(  # for the fresh rows
     "board_predictions",
     METADATA,
     sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),
@@ -116,4 +134,5 @@ EVENTS = sa.Table(
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("team_id", sa.Integer),
     sa.Column("submission_id", sa.Integer),
+    sa.Column("detail", sa.Text),  # JSON
 )

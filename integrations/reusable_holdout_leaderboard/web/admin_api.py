@@ -13,12 +13,15 @@ from reusable_holdout_leaderboard.web.parameters import Admin, Here, boards_of, 
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.uploads import form_body, json_body, parsed, read_body, read_upload
 from reusable_holdout_leaderboard.web.wire import (
+    EventAnswer,
     FinalAnswer,
     FreezeBody,
+    RulesBody,
     StandingAnswer,
     StatusAnswer,
     TeamAnswer,
     TeamBody,
+    TokenAnswer,
     as_rows,
     several,
 )
@@ -37,11 +40,10 @@ _SENT = (*_ASKED, 408, 409, 413, 415)
 _FORM = form_body(early={"type": "string", "enum": ["true", "false"]}, queries={"type": "string"})
 
 
-class TokenAnswer(BaseModel):
-    """A team's token; it is shown this once."""
+class InvitationAnswer(BaseModel):
+    """An invitation code; it is shown this once."""
 
-    team: str
-    token: str
+    code: str
 
 
 class OrganisersAnswer(BaseModel):
@@ -80,6 +82,24 @@ async def add_team(request: Request, competition: Here) -> Any:
 async def renew_token(request: Request, competition: Here, team_id: int) -> Any:
     """Give a team another token; the old one is void."""
     return await boards_of(request).run(_renewed, competition, team_id)
+
+
+@ADMIN.post("/invitation", status_code=201, responses=refusals(*_ASKED), response_model=InvitationAnswer)
+async def invite(request: Request, competition: Here) -> Any:
+    """Make an invitation code; the one before is void."""
+    return InvitationAnswer(code=await boards_of(request).run(competition.invite))
+
+
+@ADMIN.post(
+    "/rules",
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(RulesBody),
+    response_model=several(EventAnswer),
+)
+async def change_rules(request: Request, competition: Here) -> Any:
+    """Change rules that the guard does not rest on; the events that everyone sees."""
+    body = await _body(request, RulesBody)
+    return as_rows(await boards_of(request).run(competition.change_rules, body.changes))
 
 
 @ADMIN.post(

@@ -23,16 +23,19 @@ from reusable_holdout_leaderboard.web.parameters import (
     refusals,
 )
 from reusable_holdout_leaderboard.web.security import Problem, address_of
-from reusable_holdout_leaderboard.web.uploads import form_body, json_body, read_body, read_upload
+from reusable_holdout_leaderboard.web.uploads import form_body, json_body, parsed, read_body, read_upload
 from reusable_holdout_leaderboard.web.wire import (
     EvaluateBody,
     EventAnswer,
     FinalAnswer,
+    PicksBody,
     RankAnswer,
+    SignUpBody,
     StandingAnswer,
     StatusAnswer,
     SubmissionAnswer,
     TeamAnswer,
+    TokenAnswer,
     as_rows,
     history_rows,
     several,
@@ -147,6 +150,20 @@ class EvaluateAnswer(BaseModel):
     stopped: dict[str, Any] | None
 
 
+@_TEAMS.post(
+    "/teams",
+    status_code=201,
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(SignUpBody),
+    response_model=TokenAnswer,
+)
+async def sign_up(request: Request, competition: Here) -> Any:
+    """Sign up as a team and get its token, where the rules let teams do so."""
+    boards = boards_of(request)
+    body = parsed(await read_body(request, seconds=boards.settings.body_seconds), SignUpBody)
+    return await boards.run(_signed_up, competition, body)
+
+
 @_TEAMS.get("/me", responses=refusals(*_OWN), response_model=TeamAnswer)
 async def me(team: Ours) -> Any:
     """Whose token it is."""
@@ -160,6 +177,25 @@ async def my_submissions(
     """The team's submissions, the oldest first."""
     call = partial(competition.submissions, team.id, after=after, limit=limit, epoch=epoch)
     return as_rows(await boards_of(request).run(call))
+
+
+@_TEAMS.get("/me/picks", responses=refusals(*_OWN), response_model=several(SubmissionAnswer))
+async def my_picks(request: Request, competition: Here, team: Ours) -> Any:
+    """What the team has picked for the final standings; nothing if its best ones are entered."""
+    return as_rows(await boards_of(request).run(competition.picks, team.id))
+
+
+@_TEAMS.post(
+    "/me/picks",
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(PicksBody),
+    response_model=several(SubmissionAnswer),
+)
+async def pick(request: Request, competition: Here, team: Ours) -> Any:
+    """Enter these submissions for the final standings, and no others."""
+    boards = boards_of(request)
+    body = parsed(await read_body(request, seconds=boards.settings.body_seconds), PicksBody)
+    return as_rows(await boards.run(competition.pick, team.id, body.submissions))
 
 
 @_TEAMS.post(
@@ -249,6 +285,12 @@ def _history(
     call = partial(competition.history, epoch=epoch)
     found = boards.at_revision(competition, ("history", epoch), call)
     return history_rows(found[found["query"] > after].iloc[:limit])
+
+
+def _signed_up(competition: Competition, body: SignUpBody) -> TokenAnswer:
+    token = competition.sign_up(body.name, body.code)
+    team = competition.authenticate(token)
+    return TokenAnswer(team=body.name if team is None else team.name, token=token)
 
 
 def _sample(competition: Competition) -> bytes:

@@ -23,7 +23,7 @@ from reusable_holdout.errors import (
 )
 from reusable_holdout_leaderboard.competition import Competition, tokens
 from reusable_holdout_leaderboard.files.expected import SubmissionError
-from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, StoreError
+from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
 from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
 
 if TYPE_CHECKING:
@@ -245,6 +245,11 @@ class Boards:
             raise _unknown("a team's token is needed: 'Authorization: Bearer rh_...'; nothing was asked")
         return team
 
+    def is_admin(self, token: str) -> bool:
+        """Whether a token is the administrator's."""
+        digest = self.settings.admin_digest
+        return bool(digest) and tokens.is_token(token, bytes.fromhex(digest))
+
     def check_admin(self, request: Request) -> None:
         """Refuse all but the administrator.
 
@@ -253,8 +258,7 @@ class Boards:
         Problem
             401.
         """
-        token, digest = bearer_token(request) or "", self.settings.admin_digest
-        if not digest or not tokens.is_token(token, bytes.fromhex(digest)):
+        if not self.is_admin(bearer_token(request) or ""):
             raise _unknown(
                 "the administrator's token is needed: 'Authorization: Bearer rh_...'; nothing was done"
             )
@@ -286,6 +290,7 @@ _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
     (InputError, 422, "bad_input"),
     (PlanError, 422, "plan"),
     (LimitError, 429, "limit"),
+    (InvitationError, 401, "invitation"),
     (ClosedError, 409, "closed"),
     (BudgetError, 409, "budget"),
     (StoreError, 503, "unavailable"),

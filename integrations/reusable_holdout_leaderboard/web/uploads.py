@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Upload", "form_body", "json_body", "parsed", "read_body", "read_upload"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
-_MOST_FIELDS = 8
+_MOST_FIELDS = 16
 
 
 class Upload(NamedTuple):

@@ -22,12 +22,16 @@ __all__ = [
     "FinalAnswer",
     "FreezeBody",
     "HeadBody",
+    "PicksBody",
     "RankAnswer",
+    "RulesBody",
+    "SignUpBody",
     "StandingAnswer",
     "StatusAnswer",
     "SubmissionAnswer",
     "TeamAnswer",
     "TeamBody",
+    "TokenAnswer",
     "as_rows",
     "history_rows",
     "several",
@@ -99,6 +103,32 @@ class TeamBody(_Body):
     """A new team."""
 
     name: str
+
+
+class SignUpBody(_Body):
+    """A team that signs up, with the invitation code if one is asked for."""
+
+    name: str
+    code: Annotated[str, Field(max_length=200)] = ""
+
+
+class TokenAnswer(BaseModel):
+    """A team's token; it is shown this once."""
+
+    team: str
+    token: str
+
+
+class PicksBody(_Body):
+    """Numbers of the submissions that a team enters for the final standings; none for its best ones."""
+
+    submissions: Annotated[list[Annotated[int, Field(ge=1, le=2**31 - 1)]], Field(max_length=100)]
+
+
+class RulesBody(_Body):
+    """Rules to be changed, by their names; null lifts a limit or a date."""
+
+    changes: Annotated[dict[str, Any], Field(min_length=1, max_length=50)]
 
 
 class FreezeBody(_Body):

@@ -1,5 +1,6 @@
 """Small competitions that all tests of the leaderboard share: 600 rows, labels "0" and "1", a fixed noise key."""
 
+import contextlib
 import functools
 import io
 import json
@@ -7,10 +8,14 @@ import secrets
 import ssl
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
+from board_servers import PATIENCE_SECONDS, served
 from children import Child
 from reusable_holdout_leaderboard import Competition, Rules
+from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.settings import Settings
 
 from reusable_holdout import Halted
 from reusable_holdout.ledger import create_key_file
@@ -260,3 +265,34 @@ def worker(folder, key_file, tmp_path):
         return Child(_WORKER, arguments)
 
     return start
+
+
+ADMIN = "rh_administrator"
+
+
+@pytest.fixture
+def organised(make_competition, folder, key_file):
+    """Competitions that are served, with a client of the organiser's, one of nobody's, and those of teams."""
+    with contextlib.ExitStack() as opened:
+
+        def start(*, settings=None, **changes):
+            competition = make_competition(**changes)
+            given = {
+                "folder": folder,
+                "key_file": key_file,
+                "admin_digest": tokens.digest_of(ADMIN).hex(),
+                "answer_seconds": 0.0,
+                "poll_seconds": 0.02,
+            }
+            server = opened.enter_context(served(Settings(**(given | (settings or {})))))
+
+            def client(token=""):
+                headers = {"Authorization": f"Bearer {token}"} if token else {}
+                url = f"{server.url}/api/v1"
+                return opened.enter_context(
+                    httpx.Client(base_url=url, headers=headers, timeout=PATIENCE_SECONDS)
+                )
+
+            return competition, client(ADMIN), client
+
+        yield start

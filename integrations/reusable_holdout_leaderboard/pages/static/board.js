@@ -5,6 +5,20 @@
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const body = document.body;
 
+// ---- times: sent in UTC, said in the visitor's zone
+
+const zoned = new Intl.DateTimeFormat([], {
+  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+});
+
+function localise(place) {
+  for (const one of place.querySelectorAll("time[datetime]:not([title])")) {
+    one.title = one.textContent;
+    one.textContent = zoned.format(new Date(one.dateTime));
+  }
+}
+localise(document);
+
 // ---- news
 
 const live = (() => {
@@ -71,6 +85,7 @@ const plain = (region) => region.innerHTML.replaceAll(/ class="(own ?)?changed"|
 // Exchange the live regions that differ; rows of the board glide to their new places.
 function exchange(fresh) {
   const before = rowsOf(document);
+  localise(fresh);
   let changed = false;
   for (const region of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(region.id);

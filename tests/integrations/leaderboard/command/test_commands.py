@@ -72,8 +72,29 @@ def test_a_competition_is_not_resumed_under_other_rules(run, started, folder, la
     run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25")
 
     run(f"serve --folder {folder} --labels {labels_file} --queries 50")
-    with pytest.raises(InputError, match="made with another policy, queries; rules cannot be changed"):
+    with pytest.raises(
+        InputError,
+        match="made with another policy, queries; leave them out to resume it; what the guard rests",
+    ):
         run(f"serve --folder {folder} --queries 60 --policy thresholdout")
+
+
+def test_rules_are_changed_by_a_command_and_a_start_says_which_command(run, started, folder, labels_file):
+    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25")
+    with pytest.raises(InputError, match=r"submissions_per_day; .* 'reusable-holdout board change'"):
+        run(f"serve --folder {folder} --submissions-per-day 3")
+    changes = json.loads(
+        run(f"board change --folder {folder} --submissions-per-day 3 --closes 2030-01-01T00:00+00:00")
+    )
+    run(f"board change --folder {folder} --submissions-per-day none --title Another")
+
+    assert [one["detail"]["rule"] for one in changes] == ["submissions_per_day", "closes_at"]
+    with pytest.raises(InputError, match="at least one rule"):
+        run(f"board change --folder {folder}")
+    run(f"serve --folder {folder} --title Another")
+    with Competition.open(folder) as competition:
+        assert competition.rules.submissions_per_day is None
+        assert competition.rules.closes_at.year == 2030
 
 
 def test_all_rules_can_be_named(run, started, folder, tmp_path):

@@ -7,10 +7,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from board_servers import served
+from reusable_holdout_leaderboard.competition.tokens import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
+ADMIN = "rh_administrator"
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
     "--no-sandbox",
@@ -50,7 +52,9 @@ def open_page(chromium, folder, key_file):
 
         def open_(path="/c/demo", **options):
             if not servers:
-                settings = Settings(folder=folder, key_file=key_file, poll_seconds=0.05)
+                settings = Settings(
+                    folder=folder, key_file=key_file, poll_seconds=0.05, admin_digest=digest_of(ADMIN).hex()
+                )
                 servers.append(opened.enter_context(served(settings)))
             context = chromium.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
             opened.callback(context.close)
@@ -92,6 +96,14 @@ def log_in(page, token):
     page.get_by_label("Team token").fill(token)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Submit").wait_for()
+
+
+def organise(page):
+    """Log in as organiser."""
+    page.goto(f"{page.url.split('/c/')[0]}/c/demo/organise")
+    page.get_by_label("Administrator").fill(ADMIN)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Rules", exact=True).wait_for()
 
 
 def send(page, content, *, name="mine.csv", claimed=None):
@@ -231,9 +243,42 @@ def test_on_a_phone_nothing_scrolls_sideways(competition, add_team, open_page, s
     send(page, b"id,prediction\n" + b"x" * 60 + b",1\n")
     page.locator(".result.bad").wait_for()
     assert width_of(page) == PHONE["width"]
-    for path in ("", "/rules", "/team", "/login"):
+    organise(page)
+    competition.change_rules(
+        {"description": "x" * 500, "sign_up": "code", "closes_at": "2030-01-01T12:00+00:00"}
+    )
+    for path in ("", "/rules", "/team", "/login", "/join", "/organise"):
         page.goto(f"{page.url.split('/c/')[0]}/c/demo{path}")
         assert width_of(page) == PHONE["width"], path
+
+
+def test_times_are_said_in_the_visitors_zone_and_without_scripts_in_utc(competition, open_page):
+    competition.change_rules({"closes_at": "2030-01-01T12:00+00:00"})
+    page = open_page(timezone_id="Asia/Tokyo", locale="en-GB")
+    shown = page.locator(".state time")
+    assert shown.inner_text() == "1 Jan 2030, 21:00 GMT+9"
+    assert shown.get_attribute("title") == "2030-01-01 12:00 UTC"
+    page.evaluate("window.same = true")
+    competition.change_rules({"closes_at": "2030-01-02T12:00+00:00"})
+    page.locator(".state time", has_text="2 Jan 2030, 21:00 GMT+9").wait_for()
+    assert page.evaluate("window.same")
+    plain = open_page(java_script_enabled=False, timezone_id="Asia/Tokyo")
+    assert plain.locator(".state time").inner_text() == "2030-01-02 12:00 UTC"
+
+
+def test_an_organiser_changes_a_deadline_by_keyboard_and_open_pages_show_it(competition, open_page):
+    watcher = open_page()
+    watcher.evaluate("window.same = true")
+    page = open_page(viewport=PHONE)
+    organise(page)
+    field = page.get_by_label("Submissions of a team a day")
+    field.focus()
+    page.keyboard.type("5")
+    page.keyboard.press("Enter")
+    watcher.locator(".latest").wait_for()
+    assert "Submissions of a team a day (UTC)" in watcher.locator(".latest").inner_text()
+    assert watcher.evaluate("window.same")
+    assert competition.rules.submissions_per_day == 5
 
 
 CONTRAST = """() => {
@@ -271,10 +316,12 @@ def test_words_have_contrast_in_both_schemes(competition, add_team, exhaust, ope
     log_in(page, competition.add_team("Blue"))
     is_dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 19, 21)"
     assert is_dark == (scheme == "dark")
-    for path in ("", "/rules", "/team"):
+    competition.change_rules({"title": "Another", "submissions_per_day": 3, "sign_up": "code"})
+    organise(page)
+    for path in ("", "/rules", "/team", "/join", "/organise"):
         page.goto(f"{page.url.split('/c/')[0]}/c/demo{path}")
         found = page.evaluate(CONTRAST)
-        assert len(found) > 20
+        assert len(found) > 12
         assert [one for one in found if one[0] < 4.5] == []
 
 

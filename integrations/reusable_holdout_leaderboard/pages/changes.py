@@ -1,0 +1,70 @@
+"""What was changed while a competition ran, in words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reusable_holdout_leaderboard.pages.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout_leaderboard.store.records import Event
+
+__all__ = ["RULES", "Change", "changes_of"]
+
+RULES = {
+    "title": "Title",
+    "description": "Description",
+    "opens_at": "Opens",
+    "closes_at": "Closes",
+    "submissions_per_day": "Submissions of a team a day (UTC)",
+    "submissions_per_team": "Submissions of a team",
+    "charges_per_team": "Charges of a team",
+    "sign_up": "Sign-up",
+    "most_teams": "Teams at most",
+    "final_picks": "Picks of a team for the final",
+}
+_DATES = {"opens_at", "closes_at"}
+
+
+class Change(NamedTuple):
+    """One change, as it is shown.
+
+    Attributes
+    ----------
+    at : datetime
+    name : str
+        Of what was changed.
+    before, after : str
+        Empty where they are too long to be shown in a line.
+    text : str
+        What it was before, if it is long.
+    """
+
+    at: datetime
+    name: str
+    before: str
+    after: str
+    text: str = ""
+
+
+def changes_of(events: Sequence[Event]) -> list[Change]:
+    """Changes, the newest first."""
+    return [_of_rule(one.at, one.detail) for one in reversed(events) if one.detail and one.kind == "rules"]
+
+
+def _of_rule(at: datetime, detail: dict[str, Any]) -> Change:
+    name = detail["rule"]
+    if name == "description":
+        return Change(at, RULES[name], "", "", detail["from"])
+    return Change(at, RULES.get(name, name), *(_shown(name, detail[end]) for end in ("from", "to")))
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    if name in _DATES:
+        return moment(datetime.fromisoformat(value))
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,173 @@
+"""Pages of organisers: what they may change while a competition runs, behind the administrator's token."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import RedirectResponse, Response
+
+from reusable_holdout_leaderboard.pages.changes import RULES
+from reusable_holdout_leaderboard.pages.rendering import addresses_of
+from reusable_holdout_leaderboard.pages.times import moment_of_form, shown_in_form
+from reusable_holdout_leaderboard.web.security import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit
+    from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.web.services import Boards
+
+__all__ = ["OrganisersPages"]
+
+_SCOPE = ".organiser"  # of session and forms: no competition has this name
+
+
+class OrganisersPages:
+    """Endpoints of organisers.
+
+    Parameters
+    ----------
+    boards : Boards
+    rendering : Rendering
+    visit, form : callable
+        How a request says which competition it is about, and what its form holds.
+    """
+
+    def __init__(
+        self,
+        boards: Boards,
+        rendering: Rendering,
+        visit: Callable[[Request], Awaitable[Visit]],
+        form: Callable[[Request], Awaitable[Any]],
+    ) -> None:
+        self._boards, self._rendering, self._visit, self._form = boards, rendering, visit, form
+
+    @property
+    def routes(self) -> tuple[tuple[str, Callable[[Request], Awaitable[Response]], str], ...]:
+        """Addresses, endpoints and methods."""
+        return (
+            ("/c/{slug}/organise", self.page, "GET"),
+            ("/c/{slug}/organise/login", self.login, "POST"),
+            ("/c/{slug}/organise/logout", self.logout, "POST"),
+            ("/c/{slug}/organise/invitation", self.invite, "POST"),
+            ("/c/{slug}/organise/rules", self.change_rules, "POST"),
+        )
+
+    async def page(self, request: Request) -> Response:
+        """What can be changed; a form that asks for the token where it was not shown."""
+        visit = await self._visit(request)
+        if not self._is_organiser(request):
+            return await self._answer(request, "organiser-login.html", visit)
+        return await self._organising(request, visit)
+
+    async def login(self, request: Request) -> Response:
+        """Begin a session of an organiser that shows the administrator's token."""
+        visit = await self._visit(request)
+        fields = await self._fields(request)
+        token = fields.get("token", "").strip()
+        if not self._boards.is_admin(token):
+            said = {
+                "problem_title": "Another token is needed",
+                "problems": ["The administrator's lies in the file that 'serve' names when it starts."],
+            }
+            return await self._answer(request, "organiser-login.html", visit, status_code=401, **said)
+        response = self._back(request, visit)
+        self._boards.sessions.begin(response, _SCOPE, token)
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End a session."""
+        visit = await self._visit(request)
+        await self._fields(request)
+        response = self._back(request, visit)
+        self._boards.sessions.end(response, _SCOPE)
+        return response
+
+    async def change_rules(self, request: Request) -> Response:
+        """Change the rules that the form has others of than it was filled with."""
+        visit, fields = await self._entered(request)
+        competition = visit.competition
+        rules = await self._boards.run(lambda: competition.rules)
+        if fields.get("shown") != _digest(rules):
+            raise Problem(409, "closed", "The rules have changed since this page was loaded; load it again.")
+        shown = _fields_of(rules)
+        given = {name: _plain(fields[name]) for name in shown if name in fields}
+        changes = {name: _value(name, text) for name, text in given.items() if text != _plain(shown[name])}
+        await self._boards.run(competition.change_rules, changes)
+        return self._back(request, visit)
+
+    async def invite(self, request: Request) -> Response:
+        """Make an invitation code, and show it this once."""
+        visit, _ = await self._entered(request)
+        code = await self._boards.run(visit.competition.invite)
+        return await self._organising(request, visit, code=code)
+
+    # ---- inside
+
+    async def _organising(self, request: Request, visit: Visit, *, code: str = "") -> Response:
+        competition = visit.competition
+
+        def found() -> dict[str, Any]:
+            rules = competition.rules
+            return {"shown": _digest(rules), "fields": _fields_of(rules), "names": RULES, "code": code}
+
+        return await self._answer(request, "organise.html", visit, **await self._boards.run(found))
+
+    async def _entered(self, request: Request) -> tuple[Visit, dict[str, str]]:
+        """Visit and form of an organiser."""
+        visit = await self._visit(request)
+        fields = await self._fields(request)
+        if not self._is_organiser(request):
+            raise Problem(401, "unauthorized", "Log in as organiser first; nothing was changed.")
+        return visit, fields
+
+    async def _fields(self, request: Request) -> dict[str, str]:
+        fields: dict[str, str] = (await self._form(request)).fields
+        self._boards.sessions.check_form(request, _SCOPE, fields.get("csrf"))
+        return fields
+
+    def _is_organiser(self, request: Request) -> bool:
+        return self._boards.is_admin(self._boards.sessions.token(request, _SCOPE) or "")
+
+    async def _answer(self, request: Request, template: str, visit: Visit, **more: Any) -> Response:
+        return await self._boards.run(
+            self._rendering.page, request, template, visit, scope=_SCOPE, page="organise", **more
+        )
+
+    def _back(self, request: Request, visit: Visit) -> Response:
+        slug = visit.competition.slug
+        return RedirectResponse(addresses_of(request, slug, default=None)["organise"], 303)
+
+
+def _digest(rules: Rules) -> str:
+    return hashlib.sha256(rules.to_json().encode()).hexdigest()
+
+
+def _fields_of(rules: Rules) -> dict[str, str]:
+    """What the form's fields are filled with."""
+    limits = ("submissions_per_day", "submissions_per_team", "charges_per_team", "most_teams", "final_picks")
+    return {
+        "title": rules.title,
+        "description": rules.description,
+        "opens_at": shown_in_form(rules.opens_at),
+        "closes_at": shown_in_form(rules.closes_at),
+        "sign_up": rules.sign_up,
+        **{name: "" if getattr(rules, name) is None else str(getattr(rules, name)) for name in limits},
+    }
+
+
+def _plain(text: str) -> str:
+    """Text without what a form does to its lines."""
+    return text.replace("\r\n", "\n").strip()
+
+
+def _value(name: str, text: str) -> Any:
+    if name in {"title", "description", "sign_up"}:
+        return text
+    if name.endswith("_at"):
+        return moment_of_form(text)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text or None
