@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ReusableHoldout
 from reusable_holdout.ledger import SqlLedger
-from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.files.expected import MAX_BYTES, Expected
 from reusable_holdout_leaderboard.files.labels import Labels, load_labels
 
 if TYPE_CHECKING:
@@ -160,11 +160,18 @@ def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None)
         key=place.key_file,
         **rules.plan_wish(len(labels.y)),
     )
-    return of_guard(guard, rules, labels, fresh)
+    return of_guard(guard, rules, labels, fresh, max_bytes=MAX_BYTES)
 
 
-def open_epoch(place: Place, rules: Rules) -> Epoch:
+def open_epoch(place: Place, rules: Rules, *, max_bytes: int) -> Epoch:
     """Open the guard of the label set that the ledger stands at.
+
+    Parameters
+    ----------
+    place : Place
+    rules : Rules
+    max_bytes : int
+        Of a submitted file.
 
     Raises
     ------
@@ -186,10 +193,12 @@ def open_epoch(place: Place, rules: Rules) -> Epoch:
         key=place.key_file,
     )
     fresh = load_labels(place.fresh_labels) if place.fresh_labels.exists() else None
-    return of_guard(guard, rules, labels, fresh)
+    return of_guard(guard, rules, labels, fresh, max_bytes=max_bytes)
 
 
-def of_guard(guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels | None) -> Epoch:
+def of_guard(
+    guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels | None, *, max_bytes: int
+) -> Epoch:
     """Label set of a guard.
 
     Raises
@@ -206,6 +215,7 @@ def of_guard(guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels
         columns=rules.prediction_columns,
         response=guard.metric.response,
         classes=rules.classes,
+        max_bytes=max_bytes,
     )
     return Epoch(guard.epoch, guard, expected, places[:held], places[held:])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, HoldoutError
-from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.services import problem_of
 from reusable_holdout_leaderboard.web.uploads import parsed

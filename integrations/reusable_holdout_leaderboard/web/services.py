@@ -22,7 +22,8 @@ from reusable_holdout.errors import (
     PlanError,
 )
 from reusable_holdout_leaderboard.competition import Competition, tokens
-from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
+from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, StoreError
 from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
 
@@ -61,6 +62,7 @@ class Boards:
         self._requests = Rates(settings.requests_per_minute)
         self._submissions = Rates(settings.submissions_per_minute)
         self._lock = threading.Lock()
+        self._decoder = Decoder()
         self._open: dict[str, Competition] = {}
         self._slugs: list[str] = []
         self._listed_at = -math.inf
@@ -107,6 +109,7 @@ class Boards:
                     slug,
                     database=self.settings.database,
                     key_file=self.settings.key_file,
+                    max_bytes=self.settings.max_body_bytes,
                 )
             return self._open[slug]
 
@@ -141,6 +144,7 @@ class Boards:
 
     def close(self) -> None:
         """Close all competitions."""
+        self._decoder.close()
         with self._lock:
             for competition in self._open.values():
                 competition.close()
@@ -175,7 +179,14 @@ class Boards:
             nothing was charged.
         """
         self.take_submission(team)
-        call = partial(competition.submit, team.id, content, filename=filename, claimed=claimed)
+        call = partial(
+            competition.submit,
+            team.id,
+            content,
+            filename=filename,
+            claimed=claimed,
+            read=self._decoder.decode,
+        )
         return await self.padded(call)
 
     @contextlib.asynccontextmanager
@@ -288,6 +299,7 @@ _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
     (LimitError, 429, "limit"),
     (ClosedError, 409, "closed"),
     (BudgetError, 409, "budget"),
+    (DecoderError, 503, "unavailable"),
     (StoreError, 503, "unavailable"),
     (LedgerError, 503, "unavailable"),
 )

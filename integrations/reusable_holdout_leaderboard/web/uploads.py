@@ -67,7 +67,7 @@ async def read_upload(request: Request, *, seconds: float, most_bytes: int) -> U
     Problem
         415, 400 or 408.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _kind(request)
     if kind not in {"multipart/form-data", "application/x-www-form-urlencoded"}:
         raise Problem(415, "media_type", "a form is needed, of type multipart/form-data; got something else")
     form = await _within(
@@ -93,7 +93,7 @@ async def read_body(request: Request, *, seconds: float) -> bytes:
     Problem
         415, 400 or 408.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _kind(request)
     if kind != "application/json":  # which no form of another site can send
         raise Problem(415, "media_type", "a body of type application/json is needed; got something else")
     body: bytes = await _within(request.body(), seconds)
@@ -133,6 +133,15 @@ def form_body(**fields: dict[str, Any]) -> dict[str, Any]:
         "properties": {"file": {"type": "string", "format": "binary"}, **fields},
     }
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
+
+
+def _kind(request: Request) -> str:
+    """Media type of a body, which must come as it is."""
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem(
+            415, "media_type", "a body must come as it is; this one has a Content-Encoding; send it without"
+        )
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _within(reading: Awaitable[Any], seconds: float) -> Any:
