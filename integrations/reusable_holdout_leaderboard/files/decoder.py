@@ -1,23 +1,33 @@
-"""Strangers' files are read where they can do no harm: small CSV here, all else in a process with limits."""
+"""Strangers' files are read where they can do no harm: small CSV and JSON here, all else in a process with limits."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.messages import received, sent
-from reusable_holdout_leaderboard.files.submissions import is_small_csv, labelled, parse_submission
+from reusable_holdout_leaderboard.files.questions import Question, read_question
+from reusable_holdout_leaderboard.files.submissions import (
+    SMALL_BYTES,
+    is_small_csv,
+    labelled,
+    parse_submission,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from reusable_holdout_leaderboard.files.expected import Expected
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Decoder", "DecoderError"]
 
+_Read = TypeVar("_Read")
 _LOG = logging.getLogger("reusable_holdout_leaderboard")
 _MEGABYTE = 1 << 20
 _ROOM_BYTES = 96 * _MEGABYTE
@@ -82,23 +93,47 @@ class Decoder:
         if len(content) > expected.max_bytes:  # said without being sent
             return parse_submission(content, filename, expected)
         with self._lock:
-            return labelled(self._asked(content, filename, expected.form), expected)
+            form = expected.form
+            return labelled(
+                self._asked({"filename": filename}, content, form, partial(_array, form=form)), expected
+            )
+
+    def question(self, content: bytes, expected: Expected) -> Question:
+        """As :func:`~reusable_holdout_leaderboard.files.questions.read_question`; safe for several threads.
+
+        Raises
+        ------
+        SubmissionError
+            If the body does not fit, or takes too much.
+        DecoderError
+            If no process can be started.
+        """
+        form = expected.form
+        if len(content) <= SMALL_BYTES:
+            return read_question(content, form)
+        with self._lock:
+            return self._asked({}, content, form, partial(_question, form=form, most=len(content)))
 
     def close(self) -> None:
         """End the process; the next file starts another."""
         with self._lock:
             self._end()
 
-    def _asked(self, content: bytes, filename: str, form: Form) -> NDArray[Any]:
+    def _asked(
+        self, head: dict[str, Any], content: bytes, form: Form, checked: Callable[[_Said], _Read]
+    ) -> _Read:
+        """What the process makes of a file or body, once it is checked."""
         running = self._ready(form)
-        process, answer = running.process, None
+        process = running.process
+        answer: _Read | SubmissionError | None = None
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - pipes
         timer = threading.Timer(running.seconds * _WAIT, process.kill)
         timer.start()
         try:
-            sent(process.stdin, {"filename": filename}, content)
-            answer = _checked(*received(process.stdout, most_bytes=_answer_bytes(form)), form)
-        except (OSError, EOFError, ValueError):
+            sent(process.stdin, head, content)
+            said = received(process.stdout, most_bytes=_most_bytes(form, content))
+            answer = _problems(said) or checked(said)
+        except (OSError, EOFError, ValueError, TypeError):
             pass
         finally:
             timer.cancel()
@@ -181,28 +216,56 @@ def _buffers(form: Form) -> list[Any]:
 # ---- what the process says is not believed
 
 
-def _answer_bytes(form: Form) -> int:
-    return 8 * form.rows * max(1, len(form.columns))
+_Said = tuple[dict[str, Any], list[bytes]]
 
 
-def _checked(head: dict[str, Any], bodies: list[bytes], form: Form) -> NDArray[Any] | SubmissionError:
-    """Answer of a process that a file may have taken over.
+def _most_bytes(form: Form, content: bytes) -> int:
+    return 8 * (form.rows * max(1, len(form.columns)) + len(content))
+
+
+def _problems(said: _Said) -> SubmissionError | None:
+    problems = said[0].get("problems")
+    if problems is None:
+        return None
+    if not isinstance(problems, list) or not all(isinstance(one, str) for one in problems):
+        raise ValueError("problems must be sentences")
+    return SubmissionError([one[:_LONGEST_PROBLEM] for one in problems[:_MOST_PROBLEMS]])
+
+
+def _array(said: _Said, *, form: Form) -> NDArray[Any]:
+    """A file's predictions, of a process that the file may have taken over.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If they are none.
     """
-    problems = head.get("problems")
-    if problems is not None:
-        if not isinstance(problems, list) or not all(isinstance(one, str) for one in problems):
-            raise ValueError("problems must be sentences")
-        return SubmissionError([one[:_LONGEST_PROBLEM] for one in problems[:_MOST_PROBLEMS]])
-    kind = "<i8" if form.labels else "<f8"
+    (head, (body,)) = said
     shape = (form.rows,) if len(form.columns) == 1 else (form.rows, len(form.columns))
-    if head.get("dtype") != kind or tuple(head.get("shape", ())) != shape or len(bodies) != 1:
-        raise ValueError("an answer must have the expected rows")
-    values = np.frombuffer(bodies[0], kind).reshape(shape)
-    if form.labels and not ((values >= 0) & (values < len(form.classes))).all():
+    if head.get("dtype") != ("<i8" if form.labels else "<f8"):
+        raise ValueError("predictions must have their type")
+    values = np.frombuffer(body, head["dtype"]).reshape(shape)
+    return _among(values, form) if form.labels else values
+
+
+def _question(said: _Said, *, form: Form, most: int) -> Question:
+    """The same of a question."""
+    (head, (body, rest)) = said
+    if head.get("dtype") not in {"<i8", "<f8"}:
+        raise ValueError("predictions must be numbers")
+    coded, several = bool(head.get("coded")), bool(head.get("several"))
+    asked = json.loads(rest)
+    priors, names = asked["priors"], asked["names"]
+    fits = len(priors) == len(names) <= most and all(isinstance(one, str) for one in names)
+    if not fits or not all(one is None or type(one) in {int, float} for one in priors):
+        raise ValueError("there must be a prior and a name for each")
+    width = head.get("width")
+    shape = (len(names), form.rows) if width is None else (len(names), form.rows, int(width))
+    values = np.frombuffer(body, head["dtype"]).reshape(shape)
+    return Question(_among(values, form) if coded else values, coded, several, priors, names)
+
+
+def _among(codes: NDArray[Any], form: Form) -> NDArray[Any]:
+    if codes.dtype.kind != "i" or not ((codes >= 0) & (codes < len(form.classes))).all():
         raise ValueError("labels must be among the classes")
-    return values
+    return codes

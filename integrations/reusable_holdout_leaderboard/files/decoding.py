@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -15,6 +16,7 @@ import pyarrow as pa
 from reusable_holdout_leaderboard.files.decode import decoded
 from reusable_holdout_leaderboard.files.forms import Form, SubmissionError
 from reusable_holdout_leaderboard.files.messages import received, sent
+from reusable_holdout_leaderboard.files.questions import Question, read_question
 
 __all__ = ["main"]
 
@@ -40,11 +42,13 @@ def main(requests: IO[bytes], answers: IO[bytes]) -> None:
         head, (content,) = received(requests)
         _limit_time(seconds)
         try:
-            values = np.ascontiguousarray(decoded(content, head["filename"], form))
+            if "filename" in head:
+                values = np.ascontiguousarray(decoded(content, head["filename"], form))
+                sent(answers, {"dtype": values.dtype.str}, values.data)
+            else:
+                sent(answers, *_told(read_question(content, form)))
         except SubmissionError as error:
             sent(answers, {"problems": error.problems})
-        else:
-            sent(answers, {"dtype": values.dtype.str, "shape": values.shape}, values.data)
 
 
 def _form(fields: dict[str, Any], bodies: list[bytes]) -> Form:
@@ -54,6 +58,14 @@ def _form(fields: dict[str, Any], bodies: list[bytes]) -> Form:
         ids = pa.Array.from_buffers(pa.string(), fields["rows"], buffers)
     lists = {name: tuple(fields[name]) for name in ("columns", "classes")}
     return Form(**{**fields, **lists, "ids": ids})
+
+
+def _told(asked: Question) -> tuple[Any, ...]:
+    values = asked.values
+    head = {"dtype": values.dtype.str, "coded": asked.coded, "several": asked.several}
+    width = values.shape[2] if values.ndim == 3 else None
+    rest = json.dumps({"priors": asked.priors, "names": asked.names}).encode()
+    return head | {"width": width}, values.data, rest
 
 
 def _limit_time(seconds: float) -> None:

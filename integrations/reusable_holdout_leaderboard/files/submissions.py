@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from reusable_holdout_leaderboard.files.expected import Expected
 
-__all__ = ["is_small_csv", "labelled", "parse_submission"]
+__all__ = ["SMALL_BYTES", "is_small_csv", "labelled", "parse_submission"]
 
-_SMALL_BYTES = 1 << 20
+SMALL_BYTES = 1 << 20
 
 
 def parse_submission(content: bytes, filename: str, expected: Expected) -> NDArray[Any]:
@@ -66,4 +66,4 @@ def labelled(values: NDArray[Any], expected: Expected) -> NDArray[Any]:
 
 def is_small_csv(content: bytes, filename: str) -> bool:
     """Whether a file is read as CSV, and is so small that what it takes to be read is nothing."""
-    return len(content) <= _SMALL_BYTES and not is_parquet(content, filename)
+    return len(content) <= SMALL_BYTES and not is_parquet(content, filename)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from reusable_holdout_leaderboard.files.questions import Question
     from reusable_holdout_leaderboard.settings import Settings
     from reusable_holdout_leaderboard.store.records import Submission, Team
 
@@ -188,6 +189,15 @@ class Boards:
             read=self._decoder.decode,
         )
         return await self.padded(call)
+
+    def question(self, competition: Competition, content: bytes) -> Question:
+        """Body of a request to evaluate: call it in a thread.
+
+        Raises
+        ------
+        SubmissionError
+        """
+        return self._decoder.question(content, competition.expected)
 
     @contextlib.asynccontextmanager
     async def uploading(self, team: Team) -> AsyncIterator[None]:

@@ -1,6 +1,7 @@
 """Files that lie about themselves: refused with a clear error, in little memory, and the next one is read."""
 
 import io
+import json
 import os
 import signal
 
@@ -156,8 +157,9 @@ def test_another_form_gets_another_process(decoder):
 @pytest.mark.parametrize(
     "answer",
     [
-        {"dtype": "<f8", "shape": [1]},
-        {"dtype": "|O", "shape": [ROWS]},
+        {"dtype": "<f4"},
+        {"dtype": "|O"},
+        {"dtype": ["<f8"]},
         {"problems": "no list"},
         {"problems": [1]},
         {},
@@ -171,7 +173,65 @@ def test_what_a_process_that_was_taken_over_says_is_not_believed(decoder, monkey
 
 
 def test_labels_outside_the_classes_are_not_believed(decoder, monkeypatch):
-    head = {"dtype": "<i8", "shape": [ROWS]}
+    head = {"dtype": "<i8"}
     monkeypatch.setattr(decoder_module, "received", lambda *_, **__: (head, [b"\x07" * 8 * ROWS]))
     with pytest.raises(SubmissionError, match="within some seconds"):
         decoder.decode(honest(), "x.parquet", CLASSES)
+
+
+# ---- JSON
+
+
+def question(value, *, count=1, **more):
+    if count == 1:
+        return json.dumps({"predictions": [value] * ROWS, **more}).encode()
+    return json.dumps({"batch": [[value] * ROWS] * count, **more}).encode()
+
+
+@pytest.mark.parametrize("value", [0, 0.25, [0.25]])
+def test_large_questions_are_read_elsewhere_and_small_ones_here_alike(decoder, value):
+    small, large = question(value, prior=0.5, name="mine"), question(value, count=300)
+    assert len(small) < MEGABYTE < len(large)
+    asked = decoder.question(small, SCORES)
+    assert decoder._running is None
+    assert (asked.several, asked.priors, asked.names) == (False, [0.5], ["mine"])
+    assert (asked.values[0] == np.array([value] * ROWS)).all()
+    asked = decoder.question(large, SCORES)
+    assert (asked.several, asked.priors, asked.names) == (True, [None] * 300, [""] * 300)
+    assert (asked.values == np.array([[value] * ROWS] * 300)).all()
+
+
+def test_labels_as_text_become_places_among_the_classes(decoder):
+    for count in (1, 300):
+        asked = decoder.question(question("yes", count=count), CLASSES)
+        assert asked.coded
+        assert set(asked.values.ravel()) == {1}
+    with pytest.raises(SubmissionError, match="must be one of 'no', 'yes'; 'maybe' came"):
+        decoder.question(question("maybe", count=300), CLASSES)
+
+
+@pytest.mark.parametrize("one", [b"[],", b"{},", b"[[]],", b'"x",', b'0,"",', b"true,null,"])
+def test_json_that_unpacks_to_gigabytes_is_refused_in_little_memory(decoder, one):
+    inside = one * ((SCORES.max_bytes - 100) // len(one))
+    content = b'{"predictions": [' + inside[:-1] + b"]}"
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(SubmissionError):
+        decoder.question(content, SCORES)
+    assert psutil.Process().memory_info().rss - before < 64 * MEGABYTE
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ({"dtype": "<f8"}, [bytes(8 * ROWS), b'{"priors": [null], "names": []}']),
+        ({"dtype": "<f8"}, [bytes(8), b'{"priors": [null], "names": [""]}']),
+        ({"dtype": "<f8", "coded": True}, [bytes(8 * ROWS), b'{"priors": [null], "names": [""]}']),
+        ({"dtype": "|O"}, [bytes(8 * ROWS), b'{"priors": [null], "names": [""]}']),
+        ({"dtype": "<f8"}, [bytes(8 * ROWS), b'{"priors": ["x"], "names": [""]}']),
+    ],
+)
+def test_questions_of_a_process_that_was_taken_over_are_not_believed(decoder, monkeypatch, said):
+    decoder.decode(honest(), "x.parquet", SCORES)
+    monkeypatch.setattr(decoder_module, "received", lambda *_, **__: said)
+    with pytest.raises(SubmissionError, match="within some seconds"):
+        decoder.question(question(0, count=300), SCORES)

@@ -327,7 +327,7 @@ def test_a_failure_inside_the_server_is_one_constant_answer_and_logs_no_words(se
     with caplog.at_level(logging.DEBUG):
         answers = [
             get(f"{server.url}/api/v1/board"),
-            post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json={"predictions": [1]}),
+            post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json={"predictions": [1] * 600}),
         ]
 
     assert [error_of(one) for one in answers] == [(500, "internal")] * 2
