@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.files.expected import Expected, SubmissionError
-from reusable_holdout_leaderboard.files.submissions import parse_submission
-from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.records import (
-    ClosedError,
-    Event,
-    FinalStanding,
-    InvitationError,
-    LimitError,
-    RankPoint,
-    Standing,
-    Status,
-    StoreError,
-    Submission,
-    Team,
-)
+from reusable_holdout.deferred import names_on_first_use
 
 if TYPE_CHECKING:
     from reusable_holdout_leaderboard.client.remote import RemoteHoldout
+    from reusable_holdout_leaderboard.competition import Competition
+    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.files.forms import SubmissionError
+    from reusable_holdout_leaderboard.files.submissions import parse_submission
+    from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.store.records import (
+        ClosedError,
+        Event,
+        FinalStanding,
+        InvitationError,
+        LimitError,
+        RankPoint,
+        Standing,
+        Status,
+        StoreError,
+        Submission,
+        Team,
+    )
+else:  # the process that reads strangers' files needs none of them, nor has the memory for them
+    __getattr__, __dir__ = names_on_first_use(
+        __name__,
+        {
+            ".client.remote": ["RemoteHoldout"],
+            ".competition": ["Competition"],
+            ".files.expected": ["Expected"],
+            ".files.forms": ["SubmissionError"],
+            ".files.submissions": ["parse_submission"],
+            ".rules": ["Rules"],
+            ".store.records": [
+                "ClosedError",
+                "Event",
+                "FinalStanding",
+                "InvitationError",
+                "LimitError",
+                "RankPoint",
+                "Standing",
+                "Status",
+                "StoreError",
+                "Submission",
+                "Team",
+            ],
+        },
+    )
 
 __all__ = [
     "ClosedError",
@@ -44,12 +71,3 @@ __all__ = [
     "Team",
     "parse_submission",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import what needs httpx when it is asked for."""
-    if name == "RemoteHoldout":
-        from reusable_holdout_leaderboard.client.remote import RemoteHoldout  # noqa: PLC0415
-
-        return RemoteHoldout
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError
 from reusable_holdout.extras import of_extra
-from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
 
 with of_extra("leaderboard", "a client of a leaderboard"):

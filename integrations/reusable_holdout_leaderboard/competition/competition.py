@@ -24,6 +24,7 @@ from reusable_holdout_leaderboard.competition.epoch import (
 )
 from reusable_holdout_leaderboard.competition.organising import Organising
 from reusable_holdout_leaderboard.competition.scoring import Scoring
+from reusable_holdout_leaderboard.files.expected import MAX_BYTES
 from reusable_holdout_leaderboard.files.labels import save_labels, take_labels
 from reusable_holdout_leaderboard.store.records import StoreError
 from reusable_holdout_leaderboard.store.store import Store
@@ -165,6 +166,7 @@ class Competition(Scoring, Organising):
         *,
         database: str | None = None,
         key_file: Path | None = None,
+        max_bytes: int = MAX_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> Self:
         """Open a competition that was made, in this process or another.
@@ -175,6 +177,8 @@ class Competition(Scoring, Organising):
             As for :meth:`create`.
         slug : str, optional
             By default that of the only competition there is.
+        max_bytes : int
+            Of a submitted file.
 
         Raises
         ------
@@ -196,7 +200,7 @@ class Competition(Scoring, Organising):
             assert row is not None  # noqa: S101 - it is known, and none is ever removed
             place = Place.of(Path(folder), row.rules.slug, database=database, key_file=key_file)
             check_agreement(store, row.id, place.ledger)
-            epoch = open_epoch(place, row.rules)
+            epoch = open_epoch(place, row.rules, max_bytes=max_bytes)
             undone.callback(epoch.close)
             store.keep_head(row.id, head_of(epoch.ledger))
             store.go_on_to(row.id, epoch.number, at=clock())  # who rotated may have died before noting so
@@ -254,7 +258,7 @@ class Competition(Scoring, Organising):
             return self._epoch
         with self._lock:
             if look or self._row().epoch > self._epoch.number:
-                latest = open_epoch(self._place, self.rules)
+                latest = open_epoch(self._place, self.rules, max_bytes=self._epoch.expected.max_bytes)
                 if latest.number > self._epoch.number:
                     self._past.append(self._epoch)  # not closed, for another thread may use it
                     self._epoch = latest

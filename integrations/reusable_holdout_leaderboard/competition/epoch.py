@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ReusableHoldout
 from reusable_holdout.ledger import SqlLedger
-from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.files.expected import MAX_BYTES, Expected
 from reusable_holdout_leaderboard.files.labels import Labels, load_labels
 
 if TYPE_CHECKING:
@@ -168,11 +168,18 @@ def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None)
         key=place.key_file,
         **rules.plan_wish(len(labels.y)),
     )
-    return of_guard(place, guard, rules, labels, fresh)
+    return of_guard(place, guard, rules, labels, fresh, max_bytes=MAX_BYTES)
 
 
-def open_epoch(place: Place, rules: Rules) -> Epoch:
+def open_epoch(place: Place, rules: Rules, *, max_bytes: int) -> Epoch:
     """Open the guard of the label set that the ledger stands at.
+
+    Parameters
+    ----------
+    place : Place
+    rules : Rules
+    max_bytes : int
+        Of a submitted file.
 
     Raises
     ------
@@ -194,11 +201,17 @@ def open_epoch(place: Place, rules: Rules) -> Epoch:
         key=place.key_file,
     )
     fresh = load_labels(place.fresh_labels) if place.fresh_labels.exists() else None
-    return of_guard(place, guard, rules, labels, fresh)
+    return of_guard(place, guard, rules, labels, fresh, max_bytes=max_bytes)
 
 
 def of_guard(
-    place: Place, guard: ReusableHoldout, rules: Rules, labels: Labels, fresh: Labels | None
+    place: Place,
+    guard: ReusableHoldout,
+    rules: Rules,
+    labels: Labels,
+    fresh: Labels | None,
+    *,
+    max_bytes: int,
 ) -> Epoch:
     """Label set of a guard.
 
@@ -216,6 +229,7 @@ def of_guard(
         columns=rules.prediction_columns,
         response=guard.metric.response,
         classes=rules.classes,
+        max_bytes=max_bytes,
     )
     ledger = SqlLedger(place.ledger, must_exist=True)
     return Epoch(guard.epoch, guard, expected, places[:held], places[held:], ledger)

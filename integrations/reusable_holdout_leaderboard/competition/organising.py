@@ -184,7 +184,9 @@ class Organising(Views):
                 self._place.labels(before + 1).unlink()
                 raise
             self._past.append(epoch)
-            self._epoch = of_guard(self._place, rotation.guard, self.rules, labels, fresh)
+            self._epoch = of_guard(
+                self._place, rotation.guard, self.rules, labels, fresh, max_bytes=epoch.expected.max_bytes
+            )
             self._store.go_on_to(self._number, before + 1, at=self._clock())
             self._store.keep_head(self._number, head_of(self._epoch.ledger))
 

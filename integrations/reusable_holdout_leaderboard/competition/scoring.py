@@ -11,18 +11,19 @@ from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.names import checked_title
 from reusable_holdout_leaderboard.competition.views import Views
-from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.submissions import parse_submission
 from reusable_holdout_leaderboard.store.records import ClosedError, StoreError
 from reusable_holdout_leaderboard.store.rows import Outcome, Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from reusable_holdout import Answer
     from reusable_holdout_leaderboard.competition.epoch import Epoch
+    from reusable_holdout_leaderboard.files.expected import Expected
     from reusable_holdout_leaderboard.store.records import Submission
 
 __all__ = ["Scoring"]
@@ -34,7 +35,13 @@ class Scoring(Views):
     """How a competition scores: reserved in the store, asked of the guard, recorded in the store."""
 
     def submit(
-        self, team_id: int, content: bytes, *, filename: str, claimed: float | None = None
+        self,
+        team_id: int,
+        content: bytes,
+        *,
+        filename: str,
+        claimed: float | None = None,
+        read: Callable[[bytes, str, Expected], NDArray[Any]] = parse_submission,
     ) -> Submission:
         """Have a file scored.
 
@@ -50,6 +57,8 @@ class Scoring(Views):
             Also its name on the board.
         claimed : float, optional
             The team's own validation score.
+        read : callable
+            By which the file is read; a server has strangers' files read in a process of its own.
 
         Returns
         -------
@@ -70,7 +79,7 @@ class Scoring(Views):
             If a database fails. Whether the submission was answered is unknown then; sent again, it is charged once.
         """
         epoch = self._current()
-        predictions = parse_submission(content, filename, epoch.expected)
+        predictions = read(content, filename, epoch.expected)
         return self._submit(epoch, team_id, predictions, claimed, filename)
 
     def submit_predictions(

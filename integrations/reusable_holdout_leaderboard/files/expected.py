@@ -12,37 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.extras import of_extra
 from reusable_holdout.queries.classes import ClassCoder
 from reusable_holdout.queries.predictions import Predictions
+from reusable_holdout_leaderboard.files.forms import Form, SubmissionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import Response
     from reusable_holdout_leaderboard.rules import Class
 
-__all__ = ["Expected", "SubmissionError"]
+__all__ = ["MAX_BYTES", "Expected"]
 
-_MEGABYTE = 1 << 20
-
-
-class SubmissionError(InputError):
-    """The submission does not fit; nothing was asked and nothing was charged.
-
-    Attributes
-    ----------
-    problems : list of str
-        One sentence for each kind, with the first offenders.
-    """
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__(f"{'; '.join(problems)}; nothing was asked and nothing was charged")
-        self.problems = list(problems)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.problems,)
+MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +54,24 @@ class Expected:
     columns: tuple[str, ...]
     response: Response
     classes: tuple[Class, ...] | None = None
-    max_bytes: int = 16 * _MEGABYTE
+    max_bytes: int = MAX_BYTES
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Place of each id."""
-        return {one: place for place, one in enumerate(self.ids or ())}
+    def form(self) -> Form:
+        """The same, as files are read by it."""
+        with of_extra("leaderboard", "a submitted file"):
+            import pyarrow as pa  # noqa: PLC0415 - clients send arrays, and need it not
+
+        return Form(
+            ids=None if self.ids is None else pa.array(self.ids, pa.string()),
+            rows=self.rows,
+            id_column=self.id_column,
+            columns=self.columns,
+            labels=self.response == "labels",
+            probabilities=self.response == "probabilities",
+            classes=self.classes or (),
+            max_bytes=self.max_bytes,
+        )
 
     def canonical(self, predictions: Any) -> NDArray[Any]:
         """Predictions as the guard sees them: codes of classes, or float64; equal ones have equal bytes.
@@ -87,7 +82,7 @@ class Expected:
             If they do not fit.
         """
         try:
-            return self._form.prepare(predictions)
+            return self._predictions.prepare(predictions)
         except InputError as error:
             raise SubmissionError([str(error)]) from None
 
@@ -100,7 +95,7 @@ class Expected:
             If one of them does not fit.
         """
         try:
-            return self._form.prepare_many(predictions)
+            return self._predictions.prepare_many(predictions)
         except InputError as error:
             raise SubmissionError([str(error)]) from None
 
@@ -135,7 +130,7 @@ class Expected:
         return text.getvalue().encode()
 
     @cached_property
-    def _form(self) -> Predictions:
+    def _predictions(self) -> Predictions:
         coder = None
         if self.classes is not None:
             kind = "text" if isinstance(self.classes[0], str) else "numbers"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.files.forms import SubmissionError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from reusable_holdout_leaderboard.web.admin_api import ADMIN
 from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
-from reusable_holdout_leaderboard.web.evaluating import question
 from reusable_holdout_leaderboard.web.parameters import (
     After,
     Epoch,
@@ -226,9 +225,12 @@ async def evaluate(request: Request, competition: Here, team: Ours) -> Any:
     """Ask about predictions in the order of the competition's rows; RemoteHoldout does."""
     boards = boards_of(request)
     async with boards.uploading(team):
-        body = await boards.run(question, await read_body(request, seconds=boards.settings.body_seconds))
-        boards.take_submission(team, len(body.batch or [0]))
-        return await boards.padded(partial(ask, competition, team, body))
+        content = await read_body(
+            request, seconds=boards.settings.body_seconds, most_bytes=boards.settings.max_body_bytes
+        )
+        asked = await boards.run(boards.question, competition, content)
+        boards.take_submission(team, len(asked.names))
+        return await boards.padded(partial(ask, competition, team, asked))
 
 
 def claimed_score(text: str) -> float | None:

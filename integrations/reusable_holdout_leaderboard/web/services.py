@@ -22,7 +22,8 @@ from reusable_holdout.errors import (
     PlanError,
 )
 from reusable_holdout_leaderboard.competition import Competition, tokens
-from reusable_holdout_leaderboard.files.expected import SubmissionError
+from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
+from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
 from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from reusable_holdout_leaderboard.files.questions import Question
     from reusable_holdout_leaderboard.settings import Settings
     from reusable_holdout_leaderboard.store.records import Submission, Team
 
@@ -61,6 +63,7 @@ class Boards:
         self._requests = Rates(settings.requests_per_minute)
         self._submissions = Rates(settings.submissions_per_minute)
         self._lock = threading.Lock()
+        self._decoder = Decoder()
         self._open: dict[str, Competition] = {}
         self._slugs: list[str] = []
         self._listed_at = -math.inf
@@ -107,6 +110,7 @@ class Boards:
                     slug,
                     database=self.settings.database,
                     key_file=self.settings.key_file,
+                    max_bytes=self.settings.max_body_bytes,
                 )
             return self._open[slug]
 
@@ -141,6 +145,7 @@ class Boards:
 
     def close(self) -> None:
         """Close all competitions."""
+        self._decoder.close()
         with self._lock:
             for competition in self._open.values():
                 competition.close()
@@ -175,8 +180,24 @@ class Boards:
             nothing was charged.
         """
         self.take_submission(team)
-        call = partial(competition.submit, team.id, content, filename=filename, claimed=claimed)
+        call = partial(
+            competition.submit,
+            team.id,
+            content,
+            filename=filename,
+            claimed=claimed,
+            read=self._decoder.decode,
+        )
         return await self.padded(call)
+
+    def question(self, competition: Competition, content: bytes) -> Question:
+        """Body of a request to evaluate: call it in a thread.
+
+        Raises
+        ------
+        SubmissionError
+        """
+        return self._decoder.question(content, competition.expected)
 
     @contextlib.asynccontextmanager
     async def uploading(self, team: Team) -> AsyncIterator[None]:
@@ -293,6 +314,7 @@ _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
     (InvitationError, 401, "invitation"),
     (ClosedError, 409, "closed"),
     (BudgetError, 409, "budget"),
+    (DecoderError, 503, "unavailable"),
     (StoreError, 503, "unavailable"),
     (LedgerError, 503, "unavailable"),
 )

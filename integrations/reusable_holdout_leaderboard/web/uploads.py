@@ -21,6 +21,7 @@ __all__ = ["Upload", "form_body", "json_body", "parsed", "read_body", "read_uplo
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _MOST_FIELDS = 16
+_MOST_JSON = 1 << 14
 
 
 class Upload(NamedTuple):
@@ -67,7 +68,7 @@ async def read_upload(request: Request, *, seconds: float, most_bytes: int) -> U
     Problem
         415, 400 or 408.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _kind(request)
     if kind not in {"multipart/form-data", "application/x-www-form-urlencoded"}:
         raise Problem(415, "media_type", "a form is needed, of type multipart/form-data; got something else")
     form = await _within(
@@ -85,18 +86,26 @@ async def read_upload(request: Request, *, seconds: float, most_bytes: int) -> U
         await form.close()
 
 
-async def read_body(request: Request, *, seconds: float) -> bytes:
+async def read_body(request: Request, *, seconds: float, most_bytes: int = _MOST_JSON) -> bytes:
     """Read JSON, not parsed.
+
+    Parameters
+    ----------
+    request : Request
+    seconds : float
+        Longest time it may take to come.
+    most_bytes : int
+        Parsed, it may take hundreds of times as many.
 
     Raises
     ------
     Problem
-        415, 400 or 408.
+        415, 413, 400 or 408.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _kind(request)
     if kind != "application/json":  # which no form of another site can send
         raise Problem(415, "media_type", "a body of type application/json is needed; got something else")
-    body: bytes = await _within(request.body(), seconds)
+    body: bytes = await _within(_whole(request, most_bytes), seconds)
     return body
 
 
@@ -133,6 +142,29 @@ def form_body(**fields: dict[str, Any]) -> dict[str, Any]:
         "properties": {"file": {"type": "string", "format": "binary"}, **fields},
     }
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
+
+
+def _kind(request: Request) -> str:
+    """Media type of a body, which must come as it is."""
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem(
+            415, "media_type", "a body must come as it is; this one has a Content-Encoding; send it without"
+        )
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _whole(request: Request, most_bytes: int) -> bytes:
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most_bytes:
+            raise Problem(
+                413,
+                "too_large",
+                f"this body must be at most {most_bytes:,} bytes; nothing was done",
+                headers={"Connection": "close"},
+            )
+    return bytes(body)
 
 
 async def _within(reading: Awaitable[Any], seconds: float) -> Any:

@@ -145,6 +145,35 @@ def test_a_body_of_unknown_size_is_read_no_further_than_allowed(serve):
     assert competition.status().queries_asked == 0
 
 
+def test_a_packed_body_is_refused_and_not_unpacked(serve):
+    server, _, token = serve()
+    for path, kind in (("evaluate", "application/json"), ("submissions", "multipart/form-data; boundary=x")):
+        for encoding in ("gzip", "br", "deflate, gzip"):
+            headers = bearer(token) | {"Content-Type": kind, "Content-Encoding": encoding}
+            answer = post(f"{server.url}/api/v1/{path}", content=b"\x1f\x8b", headers=headers)
+            assert error_of(answer) == (415, "media_type")
+
+
+def test_the_largest_file_is_that_of_the_largest_request(serve):
+    server, _, _ = serve(max_body_bytes=2_000_000)
+    assert get(f"{server.url}/api/v1/competition").json()["submission"]["max_bytes"] == 2_000_000
+
+
+def test_a_file_that_lies_about_its_size_is_refused_and_charged_to_nobody(serve, ids, parquet):
+    import pyarrow as pa
+
+    server, competition, token = serve()
+    rows = 600
+    one = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * (8 << 20)]))
+    content = parquet(id=ids[:rows], prediction=one)
+    answer = post(
+        f"{server.url}/api/v1/submissions", files={"file": ("x.parquet", content)}, headers=bearer(token)
+    )
+    assert error_of(answer) == (422, "bad_submission")
+    assert competition.status().queries_asked == 0
+    assert "this one takes more" in answer.json()["error"]["message"]
+
+
 def test_who_sends_no_token_is_refused_before_the_body_comes(serve):
     server, _, _ = serve()
     head = b"POST /api/v1/evaluate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -298,7 +327,7 @@ def test_a_failure_inside_the_server_is_one_constant_answer_and_logs_no_words(se
     with caplog.at_level(logging.DEBUG):
         answers = [
             get(f"{server.url}/api/v1/board"),
-            post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json={"predictions": [1]}),
+            post(f"{server.url}/api/v1/evaluate", headers=bearer(token), json={"predictions": [1] * 600}),
         ]
 
     assert [error_of(one) for one in answers] == [(500, "internal")] * 2
