@@ -17,10 +17,11 @@ from reusable_holdout.queries import Metric, log_loss, mae, mse, quantile_loss, 
 __all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
 
 Class = int | str
-_POLICIES = ("ladder", "thresholdout")
+_POLICIES = ("claims", "ladder", "thresholdout")
 _SIGN_UPS = ("closed", "code", "open")
 _MOST_PICKS = 10
 _TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
+_CLAIMED_ERROR = 0.005  # of the range: of a validation score from some ten thousand rows
 _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "log_loss": log_loss,
     "mae": mae,
@@ -61,15 +62,20 @@ class Rules:
         A name of the catalogue.
     metric_parameters : mapping of str to float
         Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss"; the clip of "log_loss".
-    policy : {"ladder", "thresholdout"}
-        What a submission is compared with. Ladder: its team's best so far, and only a new best is told. Thresholdout:
-        the validation score its team claims, else its best so far, else the middle of the metric's range.
+    policy : {"claims", "ladder", "thresholdout"}
+        What a submission is compared with. Claims: the validation score that its team claims, as it must; claims that
+        stand are free, one that would lead is measured, and what is wrong is a charge of its team's own, so nobody is
+        halted by others. Ladder: its team's best so far, and only a new best is told. Thresholdout: the validation
+        score its team claims, else its best so far, else the middle of the metric's range.
     queries : int
         Submissions of all teams together that are answered at most, in each epoch.
-    tolerance, charges, threshold, estimate : optional
-        As for :class:`reusable_holdout.ReusableHoldout`. If none of the first three is named, thresholdout has a
-        tolerance of 0.05 of the metric's range, from which the charges follow. A ladder has a fixed step, 0.02 of the
-        range or three standard deviations of chance, and 50 charges, for each team's first submission is one: its
+    tolerance, charges, threshold, estimate, prior_error : optional
+        As for :class:`reusable_holdout.ReusableHoldout`. Claims have neither tolerance nor threshold; `charges` are
+        those of each team, 2 if left out, and honest claims are taken to be off by `prior_error`, by default 0.005 of
+        the metric's range or one standard error of the labels, whichever is more. Of the others, if none of the first
+        three is named, thresholdout has a tolerance of 0.05 of the metric's range, from which the charges follow. A
+        ladder has a fixed step, 0.02 of the range or three standard deviations of chance, and 50 charges, for each
+        team's first submission is one: so many teams it serves at most, and `most_teams` must not be more. Its
         intervals begin narrow and grow with the charges.
     confidence : float
         Probability that all intervals of an epoch hold together.
@@ -109,12 +115,13 @@ class Rules:
     description: str = ""
     metric: str = "accuracy"
     metric_parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    policy: Literal["ladder", "thresholdout"] = "ladder"
+    policy: Literal["claims", "ladder", "thresholdout"] = "claims"
     queries: int = 10_000
     tolerance: float | None = None
     charges: int | None = None
     threshold: float | None = None
     estimate: float | None = None
+    prior_error: float | None = None
     confidence: float = 0.95
     id_column: str | None = "id"
     prediction_columns: tuple[str, ...] = ()
@@ -181,11 +188,14 @@ class Rules:
             "charges",
             "threshold",
             "estimate",
+            "prior_error",
             "confidence",
             "vacuous",
         )
         wish = {name: getattr(self, name) for name in names}
         wish["choices"] = ()  # a board makes none
+        if self.policy == "claims":
+            return wish | {"prior_error": self._honest_error(rows)}
         if self.tolerance is not None or self.charges is not None or self.threshold is not None:
             return wish
         metric = self.made_metric()
@@ -220,6 +230,13 @@ class Rules:
                 + f"; what can be changed is {', '.join(sorted(CHANGEABLE))}"
             )
         return type(self).from_dict({**self.as_dict(), **changes}).check()
+
+    def _honest_error(self, rows: int) -> float:
+        """How far honest claims are taken to be off, of so many labels."""
+        if self.prior_error is not None:
+            return self.prior_error
+        metric = self.made_metric()
+        return round_up(max(_CLAIMED_ERROR, 0.5 / math.sqrt(rows)), 2) * (metric.upper - metric.lower)
 
     def closed_reason(self, now: datetime) -> str:
         """Why nothing is taken at this moment by the dates; empty if it is."""
@@ -301,6 +318,16 @@ class Rules:
             raise InputError(f"sign_up must be one of {', '.join(_SIGN_UPS)}; got {self.sign_up!r}")
         if self.sign_up == "open" and self.most_teams is None:
             raise InputError("an open sign_up needs most_teams, for anyone can make any number; name it")
+        served = min(self.charges or _CHARGES, self.queries)
+        if self.policy == "ladder" and self.most_teams is not None and self.most_teams > served:
+            raise InputError(
+                f"a ladder's first answer to each team is a charge, so {served:,} charges serve as many teams; got "
+                f'most_teams={self.most_teams:,}; name fewer, or policy="claims", whose teams have charges of their own'
+            )
+        if self.policy == "claims" and self.charges_per_team is not None:
+            raise InputError(
+                "of claims charges are each team's own; got charges_per_team; name charges in its place"
+            )
         if self.final_picks > _MOST_PICKS:
             raise InputError(f"final_picks must be at most {_MOST_PICKS}; got {self.final_picks}")
 
@@ -318,7 +345,7 @@ class Rules:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number, 1 or more; got {value!r}")
-        for name in ("tolerance", "threshold", "estimate", "confidence"):
+        for name in ("tolerance", "threshold", "estimate", "prior_error", "confidence"):
             value = getattr(self, name)
             if value is None and name != "confidence":
                 continue

@@ -13,7 +13,7 @@ import numpy as np
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
 from reusable_holdout.guard import Answer
 from reusable_holdout.guard.inputs import checked_names, checked_prior, checked_priors
-from reusable_holdout.guard.kinds import AGREED, POLICIES
+from reusable_holdout.guard.kinds import POLICIES
 from reusable_holdout.plan import Plan
 from reusable_holdout.slips import checked_call
 from reusable_holdout_leaderboard.client.connection import Connection, raised_by
@@ -110,7 +110,8 @@ class RemoteHoldout:
         ----------
         predictions : array-like of shape (rows,) or (rows, classes)
         prior : float, optional
-            The team's own validation score. Left out for a ladder; otherwise by default the team's best so far.
+            The team's own validation score. A board of claims needs it, a ladder takes none; otherwise it is by default
+            the team's best so far.
         name : str
             What the board calls it.
 
@@ -314,8 +315,8 @@ class RemoteHoldout:
                 threshold=one["threshold"],
                 name=one["name"],
                 kind=self._kind,
-                nats=math.nan if one["charged"] else 0.0,
-                told="charged" if one["charged"] else AGREED,
+                nats=math.nan if one["charged"] or self.policy == "claims" else 0.0,
+                told=one["told"],
             )
             for one in found
         ]

@@ -25,7 +25,7 @@ _EXTRA = ("fastapi", "httpx", "jinja2", "pyarrow", "python_multipart", "uvicorn"
 _FOLDER = Path("leaderboard-data")
 _WHOLE = {
     "queries": "submissions of all teams together, for each label set (default 10,000)",
-    "charges": "deviations to pay for, in place of a tolerance",
+    "charges": "of each team, of claims (default 2); else deviations to pay for, in place of a tolerance",
     "submissions-per-day": "of each team",
     "submissions-per-team": "of each team, for each label set",
     "charges-per-team": "of each team, for each label set",
@@ -39,6 +39,7 @@ _REAL = {
     "tolerance": "how far an answer may be from the population value (default 0.05 for thresholdout)",
     "threshold": "deviation that is always told, or a ladder's step (default for a ladder: 0.02, with 50 charges)",
     "estimate": "score that is expected: it buys the most there",
+    "prior-error": "how far honest claims are off (default 0.005 of the metric's range)",
     "confidence": "that all intervals hold together (default 0.95)",
 }
 
@@ -104,7 +105,7 @@ def _add_rules(group: Any) -> None:
         metavar="NAME=NUMBER",
         help="such as the bounds of targets, for mae",
     )
-    group.add_argument("--policy", choices=("ladder", "thresholdout"), help="(default ladder)")
+    group.add_argument("--policy", choices=("claims", "ladder", "thresholdout"), help="(default claims)")
     for name, about in _WHOLE.items():
         group.add_argument(f"--{name}", type=int, help=about)
     for name, about in _REAL.items():

@@ -34,6 +34,7 @@ _SAME_NAME = (
     "charges",
     "tolerance",
     "estimate",
+    "prior_error",
     "threshold",
     "confidence",
     "submissions_per_day",

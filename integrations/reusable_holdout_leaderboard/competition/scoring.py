@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from reusable_holdout.errors import Halted, InputError, RotatedError
 from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.names import checked_title
-from reusable_holdout_leaderboard.competition.views import Views
+from reusable_holdout_leaderboard.competition.views import Views, series_of
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.submissions import parse_submission
 from reusable_holdout_leaderboard.store.records import ClosedError, StoreError
@@ -41,6 +42,7 @@ class Scoring(Views):
         *,
         filename: str,
         claimed: float | None = None,
+        anew: bool = False,
         read: Callable[[bytes, str, Expected], NDArray[Any]] = parse_submission,
     ) -> Submission:
         """Have a file scored.
@@ -56,7 +58,10 @@ class Scoring(Views):
         filename : str
             Also its name on the board.
         claimed : float, optional
-            The team's own validation score.
+            The team's own validation score; a board of claims needs it.
+        anew : bool
+            On a board of claims: ask though these predictions were answered before, perhaps to another team that
+            claimed something else of them; at this team's own expense.
         read : callable
             By which the file is read; a server has strangers' files read in a process of its own.
 
@@ -80,13 +85,19 @@ class Scoring(Views):
         """
         epoch = self._current()
         predictions = read(content, filename, epoch.expected)
-        return self._submit(epoch, team_id, predictions, claimed, filename)
+        return self._submit(epoch, team_id, predictions, claimed, filename, anew=anew)
 
     def submit_predictions(
-        self, team_id: int, predictions: Any, *, claimed: float | None = None, name: str = ""
+        self,
+        team_id: int,
+        predictions: Any,
+        *,
+        claimed: float | None = None,
+        name: str = "",
+        anew: bool = False,
     ) -> Submission:
         """Have predictions scored that are in the order of :attr:`expected`; otherwise as :meth:`submit`."""
-        return self._submit(self._current(), team_id, predictions, claimed, name)
+        return self._submit(self._current(), team_id, predictions, claimed, name, anew=anew)
 
     def pick(self, team_id: int, submission_ids: Sequence[int]) -> list[Submission]:
         """Enter these submissions of a team for the final standings and no others; return them.
@@ -114,18 +125,25 @@ class Scoring(Views):
         return self.picks(team_id)
 
     def _submit(
-        self, epoch: Epoch, team_id: int, predictions: Any, claimed: float | None, name: str
+        self,
+        epoch: Epoch,
+        team_id: int,
+        predictions: Any,
+        claimed: float | None,
+        name: str,
+        *,
+        anew: bool,
     ) -> Submission:
         expected = epoch.expected
         canonical = expected.canonical(predictions)
-        stated = self._checked_claim(claimed)
+        stated = self._checked_claim(claimed, anew=anew)
         wish = Wish(
             epoch=epoch.number,
             team_id=team_id,
-            digest=expected.digest(canonical),
+            digest=anew_digest(expected.digest(canonical), stated) if anew else expected.digest(canonical),
             name=checked_title(name),
             claimed=stated,
-            prior=stated if self.rules.policy == "thresholdout" else None,
+            prior=None if self.rules.policy == "ladder" else stated,
             otherwise=self.start,
             at=self._clock(),
             content=packed(canonical[epoch.fresh]) if len(epoch.fresh) else None,
@@ -133,18 +151,23 @@ class Scoring(Views):
         reserved = self._store.reserve(self._number, wish)
         submission, replayed = reserved.submission, True
         if submission.state == "pending":
-            answer = self._ask(epoch, submission, expected.decoded(canonical)[epoch.holdout])
+            answer = self._ask(epoch, submission, expected.decoded(canonical)[epoch.holdout], anew=anew)
             replayed = answer.replayed
             submission = self._record(submission, answer._asdict(), wish)
         return self._shown(submission._replace(replayed=replayed))
 
-    def _ask(self, epoch: Epoch, submission: Submission, predictions: NDArray[Any]) -> Answer:
+    def _ask(self, epoch: Epoch, submission: Submission, predictions: NDArray[Any], *, anew: bool) -> Answer:
         """Ask the guard; what it does not answer gives its place back."""
         problem: BaseException
         try:
             name = _question_name(submission)
             if self.rules.policy == "ladder":  # its own best, as the ledger has it
                 return epoch.guard.evaluate_predictions(predictions, series=submission.team, name=name)
+            if self.rules.policy == "claims":
+                series = series_of("claims", submission.team_id)
+                return epoch.guard.evaluate_predictions(
+                    predictions, prior=submission.prior, series=series, name=name, anew=anew
+                )
             return epoch.guard.evaluate_predictions(predictions, prior=submission.prior, name=name)
         except Halted as halt:
             problem = _hidden_halt(halt) if self._row().blind else halt
@@ -202,6 +225,7 @@ class Scoring(Views):
             charged=bool(answer["charged"]),
             paid=bool(answer["charged"]) and answer["name"] == _question_name(submission),
             query=int(answer["query"]),
+            told=str(answer["told"]),
         )
         better = 1 if self.metric.greater_is_better else -1
         return self._store.record(
@@ -214,7 +238,17 @@ class Scoring(Views):
             head=head_of(self._epoch.ledger),
         )
 
-    def _checked_claim(self, claimed: float | None) -> float | None:
+    def _checked_claim(self, claimed: float | None, *, anew: bool) -> float | None:
+        claims = self.rules.policy == "claims"
+        if anew and not claims:
+            raise SubmissionError(["asking anew is for boards of claims; nothing was asked"])
+        if claimed is None and claims:
+            raise SubmissionError(
+                [
+                    "every submission must come with the validation score that its team claims, its "
+                    f"{self.metric.name} on rows of its own; got none; nothing was asked; send it as claimed"
+                ]
+            )
         if claimed is None:
             return None
         lower, upper = self.metric.lower, self.metric.upper
@@ -225,6 +259,11 @@ class Scoring(Views):
                 ]
             )
         return float(claimed)
+
+
+def anew_digest(digest: bytes, claimed: float | None) -> bytes:
+    """Digest of predictions that are asked about anew, with another claim."""
+    return hashlib.sha256(digest + repr(claimed).encode()).digest()
 
 
 def _hidden_halt(halt: Halted) -> Halted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from reusable_holdout_leaderboard.store.records import RankPoint, Standing
 from reusable_holdout_leaderboard.store.rows import as_moment
@@ -51,15 +51,37 @@ def places_of(intervals: Sequence[tuple[float, float]], *, greater_is_better: bo
     ]
 
 
-def board_of(bests: Sequence[Best], *, greater_is_better: bool) -> list[Standing]:
-    """Board: the best value first, of equal ones the earlier."""
+def board_of(bests: Sequence[Best], *, greater_is_better: bool, claims: bool = False) -> list[Standing]:
+    """Board: the best value first, of equal ones the earlier.
+
+    Of claims nobody is above others for what he claims: whoever can have the better place comes first, of those that
+    can have the same the one that leads, then the earlier; and last whoever is not certified.
+    """
     better = -1 if greater_is_better else 1
-    rows = sorted(bests, key=lambda one: (better * one.value, one.best_at, one.submission_id))
-    places = places_of([(one.low, one.high) for one in rows], greater_is_better=greater_is_better)
+    certified = [one for one in bests if one.certified is not False]
+    ends = [(one.low, one.high) for one in certified]
+    places = dict(
+        zip(
+            (one.team_id for one in certified),
+            places_of(ends, greater_is_better=greater_is_better),
+            strict=True,
+        )
+    )
+    measured = [one for one in bests if claims and one.measured is not None]
+    lead = min(measured, key=lambda one: better * cast("float", one.measured)).team_id if measured else None
+
+    def order(one: Best) -> tuple[float, ...]:
+        if not claims:
+            return (better * one.value, one.best_at, one.submission_id)
+        place = places.get(one.team_id)
+        rank = len(bests) if place is None else place.rank
+        return (place is None, rank, one.team_id != lead, one.best_at, one.submission_id)
+
+    rows = sorted(bests, key=order)
     return [
         Standing(
-            rank=place.rank,
-            rank_last=place.rank_last,
+            rank=None if place is None else place.rank,
+            rank_last=None if place is None else place.rank_last,
             team=one.team,
             team_id=one.team_id,
             value=one.value,
@@ -70,14 +92,17 @@ def board_of(bests: Sequence[Best], *, greater_is_better: bool) -> list[Standing
             best_at=as_moment(one.best_at),
             query=one.query,
             submission_id=one.submission_id,
+            certified=place is not None,
+            leads=one.team_id == lead,
         )
-        for place, one in zip(places, rows, strict=True)
+        for one in rows
+        for place in [places.get(one.team_id)]
     ]
 
 
 def hidden_board_of(bests: Sequence[Best]) -> list[Standing]:
     """Board of a blind competition: who takes part, by name, and how often."""
-    nothing = dict.fromkeys(
+    nothing: dict[str, Any] = dict.fromkeys(
         ("rank", "rank_last", "value", "low", "high", "charges", "best_at", "query", "submission_id")
     )
     rows = sorted(bests, key=lambda one: one.team.casefold())

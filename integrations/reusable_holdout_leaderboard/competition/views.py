@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
     from reusable_holdout_leaderboard.store.store import Store
 
-__all__ = ["Views"]
+__all__ = ["Views", "series_of"]
 
 
 class Views:
@@ -68,7 +68,8 @@ class Views:
         bests = self._store.standings(self._number, now.number if epoch is None else epoch)
         if row.blind and not reveal:
             return hidden_board_of(bests)
-        return board_of(bests, greater_is_better=now.guard.metric.greater_is_better)
+        claims = now.guard.policy == "claims"
+        return board_of(bests, greater_is_better=now.guard.metric.greater_is_better, claims=claims)
 
     def submissions(
         self,
@@ -159,7 +160,9 @@ class Views:
             queries_asked=asked,
             queries_left=plan.queries - asked,
             charges=plan.charges,
-            charges_left=guard.charges_left if reveal or not row.blind else None,
+            charges_left=guard.charges_left
+            if plan.policy != "claims" and (reveal or not row.blind)
+            else None,
             halted=reason is not None,
             halt_reason=reason,
             blind=row.blind,
@@ -172,6 +175,11 @@ class Views:
             confidence=plan.confidence,
             tolerance=plan.tolerance,
         )
+
+    def charges_left_of(self, team_id: int) -> int | None:
+        """Charges that a team has left: of claims its own, else those of all together; None while blind."""
+        guard = self._current().guard
+        return None if self._row().blind else guard.charges_left_of(series_of(guard.policy, team_id))
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """What happened since a revision, in order."""
@@ -200,6 +208,11 @@ class Views:
         raise NotImplementedError
 
 
+def series_of(policy: str, team_id: int) -> str:
+    """Series of a team's claims, whatever it is called, now or later."""
+    return f"#{team_id}" if policy == "claims" else ""
+
+
 def _hidden(submission: Submission) -> Submission:
     """Submission as a blind competition shows it."""
     return submission._replace(
@@ -211,5 +224,6 @@ def _hidden(submission: Submission) -> Submission:
         threshold=None,
         prior=None,
         query=None,
+        told=None,
         improved=None,
     )

@@ -6,6 +6,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from reusable_holdout.plan import ALLOWANCE
 from reusable_holdout.scales import decimals_of, scale_of
 from reusable_holdout_leaderboard.pages.changes import RULES, changes_of
 from reusable_holdout_leaderboard.pages.charts import burn_down_of
@@ -146,12 +147,16 @@ def _board_of(competition: Competition, *, final: bool) -> _Board:
 def _drawn(
     standings: list[Standing] | list[FinalStanding], *, lower: float, upper: float
 ) -> tuple[list[Row], Scale | None]:
-    ends = [end for one in standings for end in (one.low, one.high) if end is not None]
+    shown = [one for one in standings if one.rank is not None]
+    ends = [end for one in shown for end in (one.low, one.high) if end is not None]
     if not ends:
         return [Row(one, None) for one in standings], None
     scale = scale_of(ends, lower=lower, upper=upper)
     rows = []
     for one in standings:
+        if one.rank is None:
+            rows.append(Row(one, None))
+            continue
         assert one.low is not None and one.high is not None and one.value is not None  # noqa: PT018, S101 - not blind
         rows.append(Row(one, scale.bar(one.low, one.high, one.value)))
     return rows, scale
@@ -162,8 +167,8 @@ def _lead(rows: list[Row], scale: Scale | None, *, greater_is_better: bool) -> f
     if scale is None or len(rows) < 2:
         return None
     if greater_is_better:
-        return scale.at(max(row.one.low for row in rows if row.one.low is not None))
-    return scale.at(min(row.one.high for row in rows if row.one.high is not None))
+        return scale.at(max(row.one.low for row in rows if row.bar is not None and row.one.low is not None))
+    return scale.at(min(row.one.high for row in rows if row.bar is not None and row.one.high is not None))
 
 
 # ---- words
@@ -190,7 +195,10 @@ def limits_of(rules: Rules, status: Status) -> list[tuple[str, str]]:
     """Limits of the competition: names and values."""
     limits = [
         ("Submissions of all teams together", f"{status.queries_asked + status.queries_left:,}"),
-        ("Charges of all teams together", f"{status.charges:,}"),
+        (
+            f"Charges of {'each team' if rules.policy == 'claims' else 'all teams together'}",
+            f"{status.charges:,}",
+        ),
     ]
     if rules.submissions_per_day is not None:
         limits.append((RULES["submissions_per_day"], f"{rules.submissions_per_day:,}"))
@@ -217,7 +225,8 @@ def own_limits_of(competition: Competition, team: Team, rows: list[Row]) -> list
     charges = 0 if own is None else getattr(own, "charges", None)
     limits = [("Submissions", _of(submissions, rules.submissions_per_team))]
     if charges is not None:
-        limits.append(("Charges", _of(charges, rules.charges_per_team)))
+        most = rules.charges or ALLOWANCE if rules.policy == "claims" else rules.charges_per_team
+        limits.append(("Charges", _of(charges, most)))
     if rules.submissions_per_day is not None:
         limits.append(("Most a day", f"{rules.submissions_per_day:,}"))
     return limits

@@ -229,6 +229,7 @@ class _Pages:
             upload.file(),
             filename=upload.filename,
             claimed=_claim(upload.fields.get("claimed", "")),
+            anew=upload.fields.get("anew") == "yes",
         )
         if _wants_part(request):
             return await self._boards.run(

@@ -106,7 +106,7 @@ class Entries(Picks):
             The ledger's, after this answer.
         """
         with self.database.writing() as connection:
-            lock_competition(connection, number)
+            state = lock_competition(connection, number)
             known = self._one(connection, _ENTRY.id == submission_id)
             if known is None:
                 if wish is None:
@@ -116,7 +116,8 @@ class Entries(Picks):
                 assert known is not None  # noqa: S101 - it was written above
             if known.state == "scored":
                 return known
-            improved = self._stand(connection, number, known, outcome, better=better)
+            claims = state.rules.policy == "claims"
+            improved = self._stand(connection, number, known, outcome, better=better, claims=claims)
             connection.execute(
                 sa.update(SUBMISSIONS)
                 .where(_ENTRY.id == submission_id)
@@ -255,7 +256,14 @@ class Entries(Picks):
         return best
 
     def _stand(
-        self, connection: sa.Connection, number: int, known: Submission, outcome: Outcome, *, better: int
+        self,
+        connection: sa.Connection,
+        number: int,
+        known: Submission,
+        outcome: Outcome,
+        *,
+        better: int,
+        claims: bool,
     ) -> bool:
         """Count a submission, and make it its team's best if it is; say whether it is."""
         here = sa.and_(
@@ -264,24 +272,46 @@ class Entries(Picks):
             _STANDING.team_id == known.team_id,
         )
         best = connection.execute(sa.select(STANDINGS).where(here)).first()
-        improved = best is None or better * (outcome.value - best.value) > 0
-        told = {
+        improved = _improves(outcome, best, better=better, claims=claims)
+        told: dict[str, Any] = {
             "submission_id": known.id,
             "value": outcome.value,
             "low": outcome.low,
             "high": outcome.high,
             "best_at": known.at.timestamp(),
             "query": outcome.query,
+            "certified": outcome.told != "not certified",
         }
+        if claims and best is not None and improved and _are_tied(outcome, best):
+            told["best_at"] = best.best_at  # inside a tie the earlier stands first: with itself, too
+        # a lead is better than all before it, though a team's best may be another claim
+        lead = (
+            {"measured": outcome.value} if outcome.told.startswith("measured") and not outcome.charged else {}
+        )
         if best is None:
             key = {"competition_id": number, "epoch": known.epoch, "team_id": known.team_id}
             counts = {"submissions": 1, "charges": int(outcome.paid)}
-            connection.execute(sa.insert(STANDINGS).values(key | told | counts))
+            connection.execute(sa.insert(STANDINGS).values(key | told | counts | lead))
         else:
             counts = {"submissions": best.submissions + 1, "charges": best.charges + int(outcome.paid)}
             values = counts | told if improved else counts
+            values |= lead
             connection.execute(sa.update(STANDINGS).where(here).values(values))
         return improved
+
+
+def _improves(outcome: Outcome, best: Any, *, better: int, claims: bool) -> bool:
+    """Whether an answer is better than a team's best: of claims, whether it is certified to be at least better."""
+    if outcome.told == "not certified" or best is None or best.certified is False:
+        return outcome.told != "not certified"
+    if not claims:
+        return bool(better * (outcome.value - best.value) > 0)
+    ours, theirs = (one.low if better > 0 else one.high for one in (outcome, best))
+    return bool(better * (ours - theirs) > 0)
+
+
+def _are_tied(outcome: Outcome, best: Any) -> bool:
+    return bool(best.certified is not False and outcome.low <= best.high and best.low <= outcome.high)
 
 
 def _check_open(state: CompetitionRow, wish: Wish) -> None:

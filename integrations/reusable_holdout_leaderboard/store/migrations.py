@@ -15,6 +15,9 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE board_competitions ADD COLUMN invitation VARCHAR(64)",
         "ALTER TABLE board_competitions ADD COLUMN ledger_head TEXT",
         "ALTER TABLE board_submissions ADD COLUMN picked BOOLEAN",
+        "ALTER TABLE board_submissions ADD COLUMN told TEXT",
+        "ALTER TABLE board_standings ADD COLUMN certified BOOLEAN",
+        "ALTER TABLE board_standings ADD COLUMN measured DOUBLE PRECISION",
         "ALTER TABLE board_events ADD COLUMN detail TEXT",
     )
 }

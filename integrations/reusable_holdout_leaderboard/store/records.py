@@ -85,6 +85,8 @@ class Submission(NamedTuple):
         Validation score the team claimed.
     query : int or None
         Number of the guard's question, from 1 in each epoch.
+    told : str or None
+        Name of the guard's outcome, such as "agreed", "measured 1" or "not certified".
     improved : bool or None
         Whether it became the team's best.
     picked : bool
@@ -108,6 +110,7 @@ class Submission(NamedTuple):
     prior: float | None
     claimed: float | None
     query: int | None
+    told: str | None
     improved: bool | None
     picked: bool = False
     replayed: bool = False
@@ -122,7 +125,8 @@ class Standing(NamedTuple):
     ----------
     rank, rank_last : int or None
         First and last place the team can have: 1 and the teams whose intervals lie wholly above its own, and all teams
-        but those whose intervals lie wholly below. Where they differ the team is tied. None while blind.
+        but those whose intervals lie wholly below. Where they differ the team is tied. None while blind, and of whoever
+        is not certified.
     team : str
     team_id : int
     value, low, high : float or None
@@ -137,6 +141,11 @@ class Standing(NamedTuple):
         The guard's question that the value answers.
     submission_id : int or None
         Of the best submission.
+    certified : bool
+        Whether the guard stands for the interval: not for that of a team of claims that has spent its charges before
+        any of its claims stood.
+    leads : bool
+        Whether it has the best value that was measured, on a board of claims.
     """
 
     rank: int | None
@@ -151,6 +160,8 @@ class Standing(NamedTuple):
     best_at: datetime | None
     query: int | None
     submission_id: int | None
+    certified: bool = True
+    leads: bool = False
 
 
 class FinalStanding(NamedTuple):

@@ -102,6 +102,8 @@ class Outcome(NamedTuple):
     ----------
     paid : bool
         Whether this submission took the charge, and not an earlier one with the same question.
+    told : str
+        Name of the outcome.
     """
 
     prior: float
@@ -112,6 +114,7 @@ class Outcome(NamedTuple):
     charged: bool
     paid: bool
     query: int
+    told: str
 
 
 class Best(NamedTuple):
@@ -127,6 +130,8 @@ class Best(NamedTuple):
     query: int
     submissions: int
     charges: int
+    certified: bool | None
+    measured: float | None
 
 
 class Finalist(NamedTuple):
@@ -257,6 +262,7 @@ def as_submission(row: Any) -> Submission:
         prior=row.prior,
         claimed=row.claimed,
         query=row.query,
+        told=row.told,
         improved=row.improved,
         picked=bool(row.picked),
     )

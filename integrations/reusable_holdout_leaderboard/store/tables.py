@@ -80,6 +80,7 @@ SUBMISSIONS = sa.Table(
         "paid", sa.Boolean
     ),  # whether this submission, and no other with the same question, took the charge
     sa.Column("query", sa.Integer),
+    sa.Column("told", sa.Text),  # the outcome's name
     sa.Column("improved", sa.Boolean),
     sa.Column("picked", sa.Boolean),  # for the final standings
     sa.UniqueConstraint("competition_id", "epoch", "team_id", "digest"),
@@ -116,6 +117,8 @@ STANDINGS = sa.Table(  # each team's best, so that a board costs as many rows as
     sa.Column("query", sa.Integer, nullable=False),
     sa.Column("submissions", sa.Integer, nullable=False),
     sa.Column("charges", sa.Integer, nullable=False),
+    sa.Column("certified", sa.Boolean),  # NULL: it is
+    sa.Column("measured", sa.Double),  # best value that was, and took the lead, of claims
 )
 
 PREDICTIONS = sa.Table(  # for the fresh rows

@@ -42,7 +42,7 @@ from reusable_holdout_leaderboard.web.wire import (
 from reusable_holdout_leaderboard.web.witnesses import WITNESS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from fastapi import FastAPI
 
@@ -201,17 +201,23 @@ async def pick(request: Request, competition: Here, team: Ours) -> Any:
     "/submissions",
     status_code=201,
     responses=refusals(*_SENT),
-    openapi_extra=form_body(claimed={"type": "string"}),
+    openapi_extra=form_body(claimed={"type": "string"}, anew={"type": "string", "enum": ["", "yes"]}),
     response_model=SubmissionAnswer,
 )
 async def submit(request: Request, competition: Here, team: Ours) -> Any:
-    """Send a file, CSV or Parquet; `claimed` is the team's own validation score."""
+    """Send a file, CSV or Parquet; `claimed` is the team's own validation score.
+
+    With `anew` "yes", on a board of claims, predictions that were answered before are asked about again, at the team's
+    own expense.
+    """
     boards = boards_of(request)
     settings = boards.settings
     async with boards.uploading(team):
         form = await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
         claimed, content = claimed_score(form.fields.get("claimed", "")), form.file()
-        found = await boards.submit(competition, team, content, filename=form.filename, claimed=claimed)
+        found = await boards.submit(
+            competition, team, content, filename=form.filename, claimed=claimed, anew=asked_anew(form.fields)
+        )
     return found._asdict()
 
 
@@ -231,6 +237,20 @@ async def evaluate(request: Request, competition: Here, team: Ours) -> Any:
         asked = await boards.run(boards.question, competition, content)
         boards.take_submission(team, len(asked.names))
         return await boards.padded(partial(ask, competition, team, asked))
+
+
+def asked_anew(fields: Mapping[str, str]) -> bool:
+    """Whether a form asks anew.
+
+    Raises
+    ------
+    Problem
+        422.
+    """
+    given = fields.get("anew", "")
+    if given not in {"", "yes"}:
+        raise Problem(422, "bad_input", 'anew must be "yes" or left out; nothing was asked')
+    return given == "yes"
 
 
 def claimed_score(text: str) -> float | None:

@@ -39,7 +39,7 @@ def evaluate(competition: Competition, team: Team, asked: Question) -> dict[str,
             break
     return {
         "submissions": as_rows(done),
-        "charges_left": competition.status().charges_left,
+        "charges_left": competition.charges_left_of(team.id),
         "stopped": None if stopped is None else stopped.as_dict()["error"],
     }
 

@@ -170,6 +170,7 @@ class Boards:
         *,
         filename: str,
         claimed: float | None = None,
+        anew: bool = False,
     ) -> Submission:
         """Have a file scored; it takes equally long whatever the guard finds.
 
@@ -186,6 +187,7 @@ class Boards:
             content,
             filename=filename,
             claimed=claimed,
+            anew=anew,
             read=self._decoder.decode,
         )
         return await self.padded(call)
