@@ -12,9 +12,12 @@ from reusable_holdout_leaderboard.settings import write_private
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["EXAMPLE", "Example", "make_example"]
+__all__ = ["CLAIMED", "EXAMPLE", "Example", "make_example"]
 
 _TRAIN, _TEST = 12_000, 20_000
+CLAIMED = 0.75
+"""Accuracy of the first submission's rule on the training rows."""
+
 EXAMPLE = Rules(
     slug="income",
     title="Who earns more than 50,000 dollars?",

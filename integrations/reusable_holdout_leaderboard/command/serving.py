@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.command.example import EXAMPLE, example_files, make_example
+from reusable_holdout_leaderboard.command.example import CLAIMED, EXAMPLE, example_files, make_example
 from reusable_holdout_leaderboard.competition import Competition, tokens
 from reusable_holdout_leaderboard.rules import CHANGEABLE, Rules
 from reusable_holdout_leaderboard.settings import Settings, check_private, read_token, write_private
@@ -15,6 +15,8 @@ from reusable_holdout_leaderboard.settings import Settings, check_private, read_
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
+
+    from reusable_holdout_leaderboard.store.records import Status
 
 __all__ = ["Prepared", "prepare", "text_of"]
 
@@ -172,7 +174,7 @@ def _told(options: argparse.Namespace, competition: Competition) -> str:
     url = f"http://{host}:{options.port}"
     lines = [
         f"competition  {rules.title}: {rules.metric}, {rules.policy}, {status.rows:,} rows",
-        f"budget       {status.queries_left:,} of {rules.queries:,} queries and {status.charges} charges in all",
+        f"budget       {status.queries_left:,} of {rules.queries:,} queries, {_charges(rules, status)}",
         f"board        {url}/",
     ]
     if options.example:
@@ -180,9 +182,18 @@ def _told(options: argparse.Namespace, competition: Competition) -> str:
         lines += [
             f"for teams    {made.train}, {made.test}; the team First has its token in {made.token}",
             "submit       "
-            f'curl -F file=@{made.first} -H "Authorization: Bearer $(cat {made.token})" {url}/api/v1/submissions',
+            f'curl -F file=@{made.first} -F claimed={CLAIMED} -H "Authorization: Bearer $(cat {made.token})" {url}/api/v1/submissions',
         ]
     return "\n".join(lines)
+
+
+def _charges(rules: Rules, status: Status) -> str:
+    """Whose charges there are, and how many teams they serve at most."""
+    if rules.policy == "claims":
+        return f"{status.charges} charges of each team"
+    if rules.policy == "ladder":
+        return f"{status.charges} charges in all, which serve {status.charges} teams: the first score of each is one"
+    return f"{status.charges} charges in all"
 
 
 def _admin_token(path: Path) -> str:

@@ -17,7 +17,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE board_submissions ADD COLUMN picked BOOLEAN",
         "ALTER TABLE board_submissions ADD COLUMN told TEXT",
         "ALTER TABLE board_standings ADD COLUMN certified BOOLEAN",
-        "ALTER TABLE board_standings ADD COLUMN measured DOUBLE PRECISION",
+        "ALTER TABLE board_standings ADD COLUMN measured FLOAT",
         "ALTER TABLE board_events ADD COLUMN detail TEXT",
     )
 }

@@ -118,7 +118,7 @@ STANDINGS = sa.Table(  # each team's best, so that a board costs as many rows as
     sa.Column("submissions", sa.Integer, nullable=False),
     sa.Column("charges", sa.Integer, nullable=False),
     sa.Column("certified", sa.Boolean),  # NULL: it is
-    sa.Column("measured", sa.Double),  # best value that was, and took the lead, of claims
+    sa.Column("measured", sa.Float),  # FLOAT in both: best value that was, and took the lead, of claims
 )
 
 PREDICTIONS = sa.Table(  # for the fresh rows

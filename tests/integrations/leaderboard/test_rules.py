@@ -171,7 +171,7 @@ def test_a_competition_that_says_nothing_is_refused_unless_its_rules_say_so(tmp_
 
 def test_where_nothing_is_named_a_ladder_has_a_fixed_step_and_thresholdout_a_tolerance():
     def wish(rows, **named):
-        found = Rules(slug="a", title="A", **named).plan_wish(rows)
+        found = Rules(**{"slug": "a", "title": "A", "policy": "ladder", **named}).plan_wish(rows)
         return found["threshold"], found["charges"], found["tolerance"]
 
     assert wish(10_000) == (0.022, 50, None)

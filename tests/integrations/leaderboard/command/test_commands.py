@@ -69,7 +69,7 @@ def test_the_first_start_makes_a_competition_and_the_next_resumes_it(run, starte
 
 
 def test_a_competition_is_not_resumed_under_other_rules(run, started, folder, labels_file):
-    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25")
+    run(f"serve --folder {folder} --labels {labels_file} --policy ladder --queries 50 --tolerance 0.25")
 
     run(f"serve --folder {folder} --labels {labels_file} --queries 50")
     with pytest.raises(
@@ -80,7 +80,7 @@ def test_a_competition_is_not_resumed_under_other_rules(run, started, folder, la
 
 
 def test_rules_are_changed_by_a_command_and_a_start_says_which_command(run, started, folder, labels_file):
-    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25")
+    run(f"serve --folder {folder} --labels {labels_file} --policy ladder --queries 50 --tolerance 0.25")
     with pytest.raises(InputError, match=r"submissions_per_day; .* 'reusable-holdout board change'"):
         run(f"serve --folder {folder} --submissions-per-day 3")
     changes = json.loads(
@@ -105,7 +105,7 @@ def test_all_rules_can_be_named(run, started, folder, tmp_path):
     run(
         f"serve --folder {folder} --slug mine --labels {labels} --id row --metric mae --metric-parameter lower=0 "
         f"--metric-parameter upper=6 --rules {tmp_path}/rules.json --queries 20 --tolerance 2 --vacuous --blind "
-        f"--description {tmp_path}/about.txt --closes 2030-01-01T00:00+00:00 --submissions-per-day 3"
+        f"--policy ladder --description {tmp_path}/about.txt --closes 2030-01-01T00:00+00:00 --submissions-per-day 3"
     )
 
     with Competition.open(folder, "mine") as competition:
@@ -124,7 +124,7 @@ def test_all_rules_can_be_named(run, started, folder, tmp_path):
 def test_labels_without_ids_make_a_competition_of_rows_in_order(run, started, folder, tmp_path):
     labels = tmp_path / "labels.csv"
     labels.write_text("label\n" + "0\n1\n" * 300)
-    run(f"serve --folder {folder} --labels {labels} --queries 20 --tolerance 0.25")
+    run(f"serve --folder {folder} --labels {labels} --policy ladder --queries 20 --tolerance 0.25")
 
     with Competition.open(folder) as competition:
         assert competition.expected.header() == ["prediction"]
@@ -224,7 +224,9 @@ def test_two_commands_make_a_board_with_a_submission(tmp_path, run):
                     break
             time.sleep(0.1)
         made = folder / "example"
-        sent = json.loads(run(f"board submit {made}/first.csv --url {url} --token-file {made}/team.token"))
+        sent = json.loads(
+            run(f"board submit {made}/first.csv --claimed 0.75 --url {url} --token-file {made}/team.token")
+        )
         admin = f"--url {url} --token-file {folder}/admin.token"
         team = json.loads(run(f"board add-team Second {admin}"))
         status = json.loads(run(f"board status {admin}"))

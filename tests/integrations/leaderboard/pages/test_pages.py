@@ -114,7 +114,7 @@ def test_without_submissions_two_label_sets_have_the_same_pages(tmp_path, ids, v
             "id,label\n" + "".join(f"{one},{y}\n" for one, y in zip(ids[:600], labels, strict=True))
         )
         folder = tmp_path / str(seed)
-        rules = Rules(slug="demo", title="Demo", queries=50, tolerance=0.3, vacuous=True)
+        rules = Rules(slug="demo", title="Demo", policy="ladder", queries=50, tolerance=0.3, vacuous=True)
         with Competition.create(folder, rules, path, key_file=key_file):
             pass
         with (

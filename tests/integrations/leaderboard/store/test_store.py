@@ -27,7 +27,9 @@ def small(tmp_path):
 
 def begun(store, **rules):
     """Numbers of a new competition and a team in it."""
-    number = store.create_competition(Rules(slug="demo", title="Demo", **rules), at=0.0)
+    number = store.create_competition(
+        Rules(**{"slug": "demo", "title": "Demo", "policy": "ladder", **rules}), at=0.0
+    )
     return number, store.add_team(number, "Blue", "blue", b"\x00" * 32, at=0.0).id
 
 
@@ -46,7 +48,7 @@ def wish(team, variant=0, *, content=None, at=1000.0):
 
 
 def outcome(value, *, query=1, paid=False):
-    return Outcome(0.5, value, value - 0.1, value + 0.1, 0.05, paid, paid, query)
+    return Outcome(0.5, value, value - 0.1, value + 0.1, 0.05, paid, paid, query, "agreed")
 
 
 def scored(store, number, team, variant, value, *, better=1, **changes):
