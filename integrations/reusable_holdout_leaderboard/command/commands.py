@@ -192,6 +192,7 @@ def _add_board(commands: Any) -> None:
     rotate.add_argument("--labels", type=Path, required=True, help="fresh rows of the same population")
     rotate.add_argument("--early", action="store_true", help="though there is budget left, which is lost")
     rotate.add_argument("--queries", type=int, help="of the new budget (default: as before)")
+    _add_backups(actions)
     submit = _add_action(
         actions, "submit", _submit, "Send a file and print its answer; needs --url, --token-file"
     )
@@ -216,6 +217,43 @@ def _add_change(actions: Any) -> None:
         "final-picks",
     ):
         change.add_argument(f"--{name}", type=_whole_or_none, help=f"{_WHOLE[name]}, or none", **_UNNAMED)
+
+
+def _add_backups(actions: Any) -> None:
+    for name, run, about in (
+        ("backup", _back_up, "Copy board, ledgers, labels and keys of one moment while servers go on"),
+        ("restore", _restore, "Put a backup into a folder that is empty or not there"),
+    ):
+        parser = actions.add_parser(name, help=about, description=f"{about}.")
+        parser.set_defaults(command=run, refuse=parser.error)
+        _add_place(parser)
+        parser.add_argument("backup", type=Path, help="folder of the backup")
+
+
+def _back_up(options: argparse.Namespace) -> int:
+    _check_extra()
+    _check_files(options)
+    from reusable_holdout_leaderboard.competition.backup import back_up
+
+    print(json.dumps(back_up(options.folder, options.backup), indent=2))
+    return 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    _check_extra()
+    _check_files(options)
+    from reusable_holdout_leaderboard.competition.backup import restore
+
+    print(json.dumps(restore(options.backup, options.folder, key_file=options.key), indent=2))
+    return 0
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    if database_of(options) is not None:
+        raise InputError(
+            "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore': one "
+            f"dump has board and ledgers of one moment; labels and keys lie in {options.folder}: copy that beside it"
+        )
 
 
 def _add_action(actions: Any, name: str, run: Callable[[Any, argparse.Namespace], Any], about: str) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.competition.epoch import Epoch, Place
     from reusable_holdout_leaderboard.store.records import Event, Team
 
-__all__ = ["Organising"]
+__all__ = ["Organising", "rotation_locked"]
 
 
 class Organising(Views):
@@ -123,6 +123,10 @@ class Organising(Views):
         """
         return self._store.change_rules(self._number, changes, at=self._clock())
 
+    def note_restored(self, detail: Mapping[str, Any]) -> None:
+        """Tell everyone that this is a backup, and of which moment."""
+        self._store.note(self._number, "restore", detail, at=self._clock())
+
     def freeze(self, on: bool = True) -> None:
         """Take no new submissions; or take them again.
 
@@ -162,7 +166,7 @@ class Organising(Views):
         """
         before = self._current().number
         labels = take_labels(Path(labels_file), id_column=self.rules.id_column, metric=self.metric)
-        with self._lock, _locked(self._place.folder / "rotation.lock"):
+        with self._lock, rotation_locked(self._place.folder):
             epoch = self._current(look=True)
             if epoch.number != before or self._row().final is not None:
                 raise ClosedError(
@@ -230,8 +234,8 @@ class Organising(Views):
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a file's lock: of processes that rotate, one goes first."""
-    with path.open("w") as file:
+def rotation_locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a competition's rotation: of processes that rotate, one goes first."""
+    with (folder / "rotation.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

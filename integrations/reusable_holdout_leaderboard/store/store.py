@@ -119,6 +119,12 @@ class Store(Entries):
             for revision, one in zip(revisions, told, strict=True)
         ]
 
+    def note(self, number: int, kind: str, detail: Mapping[str, Any], *, at: float) -> None:
+        """Add an event that changes nothing else."""
+        with self.database.writing() as connection:
+            lock_competition(connection, number)
+            tell(connection, number, kind, at, detail=detail)
+
     def freeze(self, number: int, on: bool, *, at: float) -> None:
         """Freeze or unfreeze; nothing happens if it is so already.
 
