@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.web.wire import as_rows
@@ -42,6 +43,15 @@ class InFolder:
         token = self._competition.add_team(name)
         team = self._competition.authenticate(token)
         return {"team": name if team is None else team.name, "token": token}
+
+    def attach(self, path: Path) -> dict[str, Any]:
+        """Give everyone a file."""
+        return self._competition.attach(path.name, _read(path))._asdict()
+
+    def detach(self, name: str) -> list[dict[str, Any]]:
+        """Take a file away; those that are left."""
+        self._competition.detach(name)
+        return as_rows(self._competition.public_files())
 
     def invite(self) -> dict[str, Any]:
         """Make an invitation code; the one before is void."""
@@ -103,6 +113,15 @@ class OverHttp:
     def add_team(self, name: str) -> dict[str, Any]:
         """Add a team and get its token."""
         return self._post("teams", json={"name": name})
+
+    def attach(self, path: Path) -> dict[str, Any]:
+        """Give everyone a file."""
+        return self._post("files", files={"file": (path.name, _read(path))})
+
+    def detach(self, name: str) -> list[dict[str, Any]]:
+        """Take a file away; those that are left."""
+        found: list[dict[str, Any]] = self._connection.post(f"admin/files/{quote(name, safe='')}/remove")
+        return found
 
     def invite(self) -> dict[str, Any]:
         """Make an invitation code; the one before is void."""

@@ -21,7 +21,7 @@ __all__ = ["add_commands"]
 
 _PROGRAM = "reusable-holdout"
 _DATABASE = "REUSABLE_HOLDOUT_DATABASE"
-_EXTRA = ("fastapi", "httpx", "jinja2", "pyarrow", "python_multipart", "uvicorn")
+_EXTRA = ("fastapi", "httpx", "jinja2", "markdown_it", "pyarrow", "python_multipart", "uvicorn")
 _FOLDER = Path("leaderboard-data")
 _WHOLE = {
     "queries": "submissions of all teams together, for each label set (default 10,000)",
@@ -96,7 +96,7 @@ def _add_rules(group: Any) -> None:
     group.add_argument("--fresh-labels", type=Path, help="labels for the final standings: other rows")
     group.add_argument("--rules", type=Path, help="JSON file of rules, which the options below change")
     group.add_argument("--title", help="what people read (default: the slug)")
-    group.add_argument("--description", type=Path, help="text file")
+    group.add_argument("--description", type=Path, help="file of Markdown")
     group.add_argument("--metric", help="a name of the catalogue (default accuracy)")
     group.add_argument(
         "--metric-parameter",
@@ -193,6 +193,17 @@ def _add_board(commands: Any) -> None:
     rotate.add_argument("--early", action="store_true", help="though there is budget left, which is lost")
     rotate.add_argument("--queries", type=int, help="of the new budget (default: as before)")
     _add_backups(actions)
+    attach = _add_action(
+        actions,
+        "attach",
+        lambda board, given: board.attach(given.file),
+        "Give everyone a file: never the labels",
+    )
+    attach.add_argument("file", type=Path, help="one of the same name is replaced")
+    detach = _add_action(
+        actions, "detach", lambda board, given: board.detach(given.name), "Take a public file away"
+    )
+    detach.add_argument("name", help="of the file")
     submit = _add_action(
         actions, "submit", _submit, "Send a file and print its answer; needs --url, --token-file"
     )
@@ -204,7 +215,7 @@ def _add_change(actions: Any) -> None:
     about = "Change rules that the guard does not rest on, while it runs; each change is shown on the page"
     change = _add_action(actions, "change", _change, about)
     change.add_argument("--title", help="what people read", **_UNNAMED)
-    change.add_argument("--description", type=Path, help="text file", **_UNNAMED)
+    change.add_argument("--description", type=Path, help="file of Markdown", **_UNNAMED)
     for name in ("opens", "closes"):
         text = "date and time with a time zone, as 2026-03-01T12:00+00:00, or none"
         change.add_argument(f"--{name}", dest=f"{name}_at", type=_date_or_none, help=text, **_UNNAMED)

@@ -75,18 +75,19 @@ class Views:
         team_id: int | None = None,
         *,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         epoch: int | None = None,
         newest_first: bool = False,
         reveal: bool = False,
     ) -> list[Submission]:
-        """Submissions with numbers above `after`.
+        """Submissions with numbers above `after`, and below `before`.
 
         Parameters
         ----------
         team_id : int, optional
             Of one team; by default of all.
-        after, limit : int
+        after, before, limit : int
             For pages: pass the last number that was seen.
         epoch : int, optional
             Of one label set; by default of all.
@@ -95,7 +96,13 @@ class Views:
             Whether to show what is hidden.
         """
         found = self._store.submissions(
-            self._number, team_id=team_id, after=after, limit=limit, epoch=epoch, newest_first=newest_first
+            self._number,
+            team_id=team_id,
+            after=after,
+            before=before,
+            limit=limit,
+            epoch=epoch,
+            newest_first=newest_first,
         )
         blind = self._row().blind and not reveal
         return [_hidden(one) for one in found] if blind else found

@@ -71,7 +71,13 @@ def _of_backup(at: datetime, detail: dict[str, Any]) -> Change:
     return Change(at, "Restored", "", words.format(moment_of_it, f"{detail['answers']:,}"))
 
 
-_OF = {"rules": _of_rule, "restore": _of_backup}
+def _of_file(at: datetime, detail: dict[str, Any]) -> Change:
+    if "bytes" not in detail:
+        return Change(at, "File removed", "", detail["file"])
+    return Change(at, "File added", "", f"{detail['file']}, {detail['bytes']:,} bytes")
+
+
+_OF = {"attach": _of_file, "detach": _of_file, "rules": _of_rule, "restore": _of_backup}
 
 
 def _shown(name: str, value: Any) -> str:

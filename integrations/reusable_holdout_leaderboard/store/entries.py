@@ -153,16 +153,19 @@ class Entries(Picks):
         team_id: int | None = None,
         epoch: int | None = None,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         newest_first: bool = False,
         picked: bool = False,
     ) -> list[Submission]:
-        """Submissions with numbers above `after`."""
+        """Submissions with numbers above `after`, and below `before`."""
         where = [_ENTRY.competition_id == number, _ENTRY.id > after]
         if team_id is not None:
             where.append(_ENTRY.team_id == team_id)
         if epoch is not None:
             where.append(_ENTRY.epoch == epoch)
+        if before is not None:
+            where.append(_ENTRY.id < before)
         if picked:
             where.append(_ENTRY.picked.is_(True))
         order = _ENTRY.id.desc() if newest_first else _ENTRY.id

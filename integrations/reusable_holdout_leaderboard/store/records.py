@@ -220,10 +220,12 @@ class Event(NamedTuple):
         From 1, without gaps, in the order of the commits.
     at : datetime
         UTC.
-    kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final", "restore"}
+    kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final", "restore",
+        "attach", "detach"}
     team_id, submission_id : int or None
     detail : dict or None
-        What was changed: of rules "rule", "from" and "to"; of what was restored "backup", its moment, and "answers".
+        What was changed: of rules "rule", "from" and "to"; of what was restored "backup", its moment, and "answers";
+        of public files "file", and what was attached "bytes" and "sha256".
     """
 
     revision: int
