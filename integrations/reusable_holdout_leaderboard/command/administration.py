@@ -62,6 +62,22 @@ class InFolder:
         team_id = _number(as_rows(self._competition.teams()), name)
         return {"team": name, "token": self._competition.renew_token(team_id)}
 
+    def rename(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Give a team another name; all teams."""
+        self._competition.rename_team(_number(as_rows(self._competition.teams()), name), other)
+        return as_rows(self._competition.teams())
+
+    def disqualify(self, name: str, on: bool) -> list[dict[str, Any]]:
+        """Take a team off board and final, or put it back; all teams."""
+        self._competition.disqualify(_number(as_rows(self._competition.teams()), name), on)
+        return as_rows(self._competition.teams())
+
+    def merge(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Let a team have what another has sent and paid for; the teams that are left."""
+        teams = as_rows(self._competition.teams())
+        self._competition.merge_teams(_number(teams, name), _number(teams, other))
+        return as_rows(self._competition.teams())
+
     def change(self, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Change rules that the guard does not rest on."""
         return as_rows(self._competition.change_rules(changes))
@@ -131,6 +147,19 @@ class OverHttp:
         """Give a team another token; the old one is void."""
         return self._post(f"teams/{_number(self.status()['teams'], name)}/token")
 
+    def rename(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Give a team another name; all teams."""
+        return self._of_team(name, "name", {"name": other})
+
+    def disqualify(self, name: str, on: bool) -> list[dict[str, Any]]:
+        """Take a team off board and final, or put it back; all teams."""
+        return self._of_team(name, "disqualify", {"on": on})
+
+    def merge(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Let a team have what another has sent and paid for; the teams that are left."""
+        other_id = _number(self.status()["teams"], other)
+        return self._of_team(name, "merge", {"other": other_id})
+
     def change(self, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Change rules that the guard does not rest on."""
         found: list[dict[str, Any]] = self._connection.post("admin/rules", json={"changes": dict(changes)})
@@ -165,6 +194,11 @@ class OverHttp:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+    def _of_team(self, name: str, action: str, content: dict[str, Any]) -> list[dict[str, Any]]:
+        number = _number(self.status()["teams"], name)
+        found: list[dict[str, Any]] = self._connection.post(f"admin/teams/{number}/{action}", json=content)
+        return found
 
     def _post(self, path: str, **content: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._connection.post(f"admin/{path}", **content)

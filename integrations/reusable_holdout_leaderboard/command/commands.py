@@ -192,6 +192,27 @@ def _add_board(commands: Any) -> None:
     rotate.add_argument("--labels", type=Path, required=True, help="fresh rows of the same population")
     rotate.add_argument("--early", action="store_true", help="though there is budget left, which is lost")
     rotate.add_argument("--queries", type=int, help="of the new budget (default: as before)")
+    rename = _add_action(
+        actions, "rename-team", lambda board, given: board.rename(given.team, given.name), "Rename a team"
+    )
+    rename.add_argument("team", help="its name")
+    rename.add_argument("name", help="its new name")
+    disqualify = _add_action(
+        actions,
+        "disqualify",
+        lambda board, given: board.disqualify(given.team, not given.off),
+        "Take a team off board and final; its answers stay in the ledger",
+    )
+    disqualify.add_argument("team", help="its name")
+    disqualify.add_argument("--off", action="store_true", help="put it back")
+    merge = _add_action(
+        actions,
+        "merge",
+        lambda board, given: board.merge(given.team, given.other),
+        "Let a team have what another has sent and paid for",
+    )
+    merge.add_argument("team", help="name of the team that stays")
+    merge.add_argument("other", help="name of the one that goes; its token is void")
     _add_backups(actions)
     attach = _add_action(
         actions,

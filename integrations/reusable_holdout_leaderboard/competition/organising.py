@@ -94,6 +94,42 @@ class Organising(Views):
         self._store.set_token(self._number, team_id, tokens.digest_of(token))
         return token
 
+    def rename_team(self, team_id: int, name: str) -> None:
+        """Give a team another name, which everyone is told.
+
+        Raises
+        ------
+        InputError
+            If there is no such team, or the name is none or taken.
+        """
+        checked = checked_team(name)
+        self._store.rename(self._number, team_id, checked, key_of(checked), at=self._clock())
+
+    def disqualify(self, team_id: int, on: bool = True) -> None:
+        """Take a team off board and final, or put it back; its answers stay in the ledger, and were paid for.
+
+        Raises
+        ------
+        InputError
+            If there is no such team.
+        ClosedError
+            If the final standings are made.
+        """
+        self._store.disqualify(self._number, team_id, on, at=self._clock())
+
+    def merge_teams(self, team_id: int, other_id: int) -> None:
+        """Let a team have the submissions and charges of another, whose token is void; they count to its limits.
+
+        Raises
+        ------
+        InputError
+            If they are not two teams that take part.
+        ClosedError
+            If the final standings are made.
+        """
+        better = 1 if self.metric.greater_is_better else -1
+        self._store.merge(self._number, team_id, other_id, better=better, at=self._clock())
+
     def authenticate(self, token: str) -> Team | None:
         """Team of a token; None if it is nobody's."""
         found = self._store.team_with(self._number, tokens.digest_of(token))

@@ -135,7 +135,7 @@ class Scoring(Views):
         try:
             name = _question_name(submission)
             if self.rules.policy == "ladder":  # its own best, as the ledger has it
-                return epoch.guard.evaluate_predictions(predictions, series=submission.team, name=name)
+                return epoch.guard.evaluate_predictions(predictions, series=submission.series, name=name)
             return epoch.guard.evaluate_predictions(predictions, prior=submission.prior, name=name)
         except Halted as halt:
             problem = _hidden_halt(halt) if self._row().blind else halt
@@ -229,4 +229,4 @@ def _hidden_halt(halt: Halted) -> Halted:
 
 def _question_name(submission: Submission) -> str:
     """Name of a question in the ledger: by it the answer is found if the worker dies."""
-    return f"{submission.team} #{submission.id}"
+    return f"{submission.series} #{submission.id}"

@@ -77,7 +77,32 @@ def _of_file(at: datetime, detail: dict[str, Any]) -> Change:
     return Change(at, "File added", "", f"{detail['file']}, {detail['bytes']:,} bytes")
 
 
-_OF = {"attach": _of_file, "detach": _of_file, "rules": _of_rule, "restore": _of_backup}
+def _of_names(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Team renamed", detail["from"], detail["to"])
+
+
+def _of_merger(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Teams merged", detail["from"], detail["to"])
+
+
+def _of_judgement(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Disqualified", "", detail["team"])
+
+
+def _of_pardon(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Reinstated", "", detail["team"])
+
+
+_OF = {
+    "rename": _of_names,
+    "merge": _of_merger,
+    "disqualify": _of_judgement,
+    "reinstate": _of_pardon,
+    "attach": _of_file,
+    "detach": _of_file,
+    "rules": _of_rule,
+    "restore": _of_backup,
+}
 
 
 def _shown(name: str, value: Any) -> str:

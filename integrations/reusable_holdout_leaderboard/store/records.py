@@ -49,11 +49,14 @@ class Team(NamedTuple):
     name : str
     created_at : datetime
         UTC.
+    disqualified : bool
+        Whether it is on no board, in no final, and sends nothing new. What it was answered stays in the ledger.
     """
 
     id: int
     name: str
     created_at: datetime
+    disqualified: bool = False
 
 
 class Submission(NamedTuple):
@@ -87,6 +90,8 @@ class Submission(NamedTuple):
         Number of the guard's question, from 1 in each epoch.
     improved : bool or None
         Whether it became the team's best.
+    series : str
+        Name of its team in the ledger, which stays when the team is renamed or merged.
     picked : bool
         Whether its team has picked it for the final standings.
     replayed : bool
@@ -109,6 +114,7 @@ class Submission(NamedTuple):
     claimed: float | None
     query: int | None
     improved: bool | None
+    series: str
     picked: bool = False
     replayed: bool = False
 
@@ -221,11 +227,11 @@ class Event(NamedTuple):
     at : datetime
         UTC.
     kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final", "restore",
-        "attach", "detach"}
+        "attach", "detach", "rename", "merge", "disqualify", "reinstate"}
     team_id, submission_id : int or None
     detail : dict or None
         What was changed: of rules "rule", "from" and "to"; of what was restored "backup", its moment, and "answers";
-        of public files "file", and what was attached "bytes" and "sha256".
+        of teams "from" and "to", or "team"; of public files "file", and what was attached "bytes" and "sha256".
     """
 
     revision: int

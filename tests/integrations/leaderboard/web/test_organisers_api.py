@@ -170,3 +170,25 @@ def test_nobody_but_the_organiser_attaches(organised):
     for one in (client(), client(competition.add_team("Blue"))):
         problem(one.post("/admin/files", files={"file": ("x.csv", b"x")}), 401, "unauthorized")
         problem(one.post("/admin/files/x.csv/remove"), 401, "unauthorized")
+
+
+# ---- teams
+
+
+def test_an_organiser_renames_merges_and_disqualifies(organised):
+    competition, admin, client = organised()
+    blue, red, green = (
+        competition.authenticate(competition.add_team(one)).id for one in ("Blue", "Red", "Green")
+    )
+
+    renamed = admin.post(f"/admin/teams/{blue}/name", json={"name": "Azure"}).json()
+    merged = admin.post(f"/admin/teams/{blue}/merge", json={"other": red}).json()
+    judged = admin.post(f"/admin/teams/{green}/disqualify", json={}).json()
+
+    assert [one["name"] for one in renamed] == ["Azure", "Red", "Green"]
+    assert [one["name"] for one in merged] == ["Azure", "Green"]
+    assert [one["disqualified"] for one in judged] == [False, True]
+    kinds = [one["kind"] for one in client().get("/events").json() if one["detail"]]
+    assert kinds == ["rename", "merge", "disqualify"]
+    problem(admin.post(f"/admin/teams/{red}/name", json={"name": "X"}), 422, "bad_input")
+    problem(client().post(f"/admin/teams/{blue}/name", json={"name": "X"}), 401, "unauthorized")
