@@ -13,6 +13,7 @@ from reusable_holdout.extras import of_extra
 with of_extra("leaderboard", "a leaderboard"):
     import fastapi  # noqa: F401 - what follows needs it
     import jinja2  # noqa: F401
+    import markdown_it  # noqa: F401
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError

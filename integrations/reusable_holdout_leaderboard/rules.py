@@ -57,7 +57,7 @@ class Rules:
     slug : str
         Name in URLs and folders: small letters, digits and hyphens.
     title, description : str
-        What people read; the description is plain text.
+        What people read; the description is Markdown, without HTML and images.
     metric : str
         A name of the catalogue.
     metric_parameters : mapping of str to float

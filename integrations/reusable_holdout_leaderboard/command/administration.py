@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.web.wire import as_rows
@@ -43,6 +44,15 @@ class InFolder:
         team = self._competition.authenticate(token)
         return {"team": name if team is None else team.name, "token": token}
 
+    def attach(self, path: Path) -> dict[str, Any]:
+        """Give everyone a file."""
+        return self._competition.attach(path.name, _read(path))._asdict()
+
+    def detach(self, name: str) -> list[dict[str, Any]]:
+        """Take a file away; those that are left."""
+        self._competition.detach(name)
+        return as_rows(self._competition.public_files())
+
     def invite(self) -> dict[str, Any]:
         """Make an invitation code; the one before is void."""
         return {"code": self._competition.invite()}
@@ -51,6 +61,22 @@ class InFolder:
         """Give a team another token; the old one is void."""
         team_id = _number(as_rows(self._competition.teams()), name)
         return {"team": name, "token": self._competition.renew_token(team_id)}
+
+    def rename(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Give a team another name; all teams."""
+        self._competition.rename_team(_number(as_rows(self._competition.teams()), name), other)
+        return as_rows(self._competition.teams())
+
+    def disqualify(self, name: str, on: bool) -> list[dict[str, Any]]:
+        """Take a team off board and final, or put it back; all teams."""
+        self._competition.disqualify(_number(as_rows(self._competition.teams()), name), on)
+        return as_rows(self._competition.teams())
+
+    def merge(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Let a team have what another has sent and paid for; the teams that are left."""
+        teams = as_rows(self._competition.teams())
+        self._competition.merge_teams(_number(teams, name), _number(teams, other))
+        return as_rows(self._competition.teams())
 
     def change(self, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Change rules that the guard does not rest on."""
@@ -104,6 +130,15 @@ class OverHttp:
         """Add a team and get its token."""
         return self._post("teams", json={"name": name})
 
+    def attach(self, path: Path) -> dict[str, Any]:
+        """Give everyone a file."""
+        return self._post("files", files={"file": (path.name, _read(path))})
+
+    def detach(self, name: str) -> list[dict[str, Any]]:
+        """Take a file away; those that are left."""
+        found: list[dict[str, Any]] = self._connection.post(f"admin/files/{quote(name, safe='')}/remove")
+        return found
+
     def invite(self) -> dict[str, Any]:
         """Make an invitation code; the one before is void."""
         return self._post("invitation")
@@ -111,6 +146,19 @@ class OverHttp:
     def renew_token(self, name: str) -> dict[str, Any]:
         """Give a team another token; the old one is void."""
         return self._post(f"teams/{_number(self.status()['teams'], name)}/token")
+
+    def rename(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Give a team another name; all teams."""
+        return self._of_team(name, "name", {"name": other})
+
+    def disqualify(self, name: str, on: bool) -> list[dict[str, Any]]:
+        """Take a team off board and final, or put it back; all teams."""
+        return self._of_team(name, "disqualify", {"on": on})
+
+    def merge(self, name: str, other: str) -> list[dict[str, Any]]:
+        """Let a team have what another has sent and paid for; the teams that are left."""
+        other_id = _number(self.status()["teams"], other)
+        return self._of_team(name, "merge", {"other": other_id})
 
     def change(self, changes: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Change rules that the guard does not rest on."""
@@ -146,6 +194,11 @@ class OverHttp:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+    def _of_team(self, name: str, action: str, content: dict[str, Any]) -> list[dict[str, Any]]:
+        number = _number(self.status()["teams"], name)
+        found: list[dict[str, Any]] = self._connection.post(f"admin/teams/{number}/{action}", json=content)
+        return found
 
     def _post(self, path: str, **content: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._connection.post(f"admin/{path}", **content)

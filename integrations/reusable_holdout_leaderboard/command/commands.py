@@ -21,7 +21,7 @@ __all__ = ["add_commands"]
 
 _PROGRAM = "reusable-holdout"
 _DATABASE = "REUSABLE_HOLDOUT_DATABASE"
-_EXTRA = ("fastapi", "httpx", "jinja2", "pyarrow", "python_multipart", "uvicorn")
+_EXTRA = ("fastapi", "httpx", "jinja2", "markdown_it", "pyarrow", "python_multipart", "uvicorn")
 _FOLDER = Path("leaderboard-data")
 _WHOLE = {
     "queries": "submissions of all teams together, for each label set (default 10,000)",
@@ -97,7 +97,7 @@ def _add_rules(group: Any) -> None:
     group.add_argument("--fresh-labels", type=Path, help="labels for the final standings: other rows")
     group.add_argument("--rules", type=Path, help="JSON file of rules, which the options below change")
     group.add_argument("--title", help="what people read (default: the slug)")
-    group.add_argument("--description", type=Path, help="text file")
+    group.add_argument("--description", type=Path, help="file of Markdown")
     group.add_argument("--metric", help="a name of the catalogue (default accuracy)")
     group.add_argument(
         "--metric-parameter",
@@ -193,6 +193,39 @@ def _add_board(commands: Any) -> None:
     rotate.add_argument("--labels", type=Path, required=True, help="fresh rows of the same population")
     rotate.add_argument("--early", action="store_true", help="though there is budget left, which is lost")
     rotate.add_argument("--queries", type=int, help="of the new budget (default: as before)")
+    rename = _add_action(
+        actions, "rename-team", lambda board, given: board.rename(given.team, given.name), "Rename a team"
+    )
+    rename.add_argument("team", help="its name")
+    rename.add_argument("name", help="its new name")
+    disqualify = _add_action(
+        actions,
+        "disqualify",
+        lambda board, given: board.disqualify(given.team, not given.off),
+        "Take a team off board and final; its answers stay in the ledger",
+    )
+    disqualify.add_argument("team", help="its name")
+    disqualify.add_argument("--off", action="store_true", help="put it back")
+    merge = _add_action(
+        actions,
+        "merge",
+        lambda board, given: board.merge(given.team, given.other),
+        "Let a team have what another has sent and paid for",
+    )
+    merge.add_argument("team", help="name of the team that stays")
+    merge.add_argument("other", help="name of the one that goes; its token is void")
+    _add_backups(actions)
+    attach = _add_action(
+        actions,
+        "attach",
+        lambda board, given: board.attach(given.file),
+        "Give everyone a file: never the labels",
+    )
+    attach.add_argument("file", type=Path, help="one of the same name is replaced")
+    detach = _add_action(
+        actions, "detach", lambda board, given: board.detach(given.name), "Take a public file away"
+    )
+    detach.add_argument("name", help="of the file")
     submit = _add_action(
         actions, "submit", _submit, "Send a file and print its answer; needs --url, --token-file"
     )
@@ -204,7 +237,7 @@ def _add_change(actions: Any) -> None:
     about = "Change rules that the guard does not rest on, while it runs; each change is shown on the page"
     change = _add_action(actions, "change", _change, about)
     change.add_argument("--title", help="what people read", **_UNNAMED)
-    change.add_argument("--description", type=Path, help="text file", **_UNNAMED)
+    change.add_argument("--description", type=Path, help="file of Markdown", **_UNNAMED)
     for name in ("opens", "closes"):
         text = "date and time with a time zone, as 2026-03-01T12:00+00:00, or none"
         change.add_argument(f"--{name}", dest=f"{name}_at", type=_date_or_none, help=text, **_UNNAMED)
@@ -217,6 +250,43 @@ def _add_change(actions: Any) -> None:
         "final-picks",
     ):
         change.add_argument(f"--{name}", type=_whole_or_none, help=f"{_WHOLE[name]}, or none", **_UNNAMED)
+
+
+def _add_backups(actions: Any) -> None:
+    for name, run, about in (
+        ("backup", _back_up, "Copy board, ledgers, labels and keys of one moment while servers go on"),
+        ("restore", _restore, "Put a backup into a folder that is empty or not there"),
+    ):
+        parser = actions.add_parser(name, help=about, description=f"{about}.")
+        parser.set_defaults(command=run, refuse=parser.error)
+        _add_place(parser)
+        parser.add_argument("backup", type=Path, help="folder of the backup")
+
+
+def _back_up(options: argparse.Namespace) -> int:
+    _check_extra()
+    _check_files(options)
+    from reusable_holdout_leaderboard.competition.backup import back_up
+
+    print(json.dumps(back_up(options.folder, options.backup), indent=2))
+    return 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    _check_extra()
+    _check_files(options)
+    from reusable_holdout_leaderboard.competition.backup import restore
+
+    print(json.dumps(restore(options.backup, options.folder, key_file=options.key), indent=2))
+    return 0
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    if database_of(options) is not None:
+        raise InputError(
+            "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore': one "
+            f"dump has board and ledgers of one moment; labels and keys lie in {options.folder}: copy that beside it"
+        )
 
 
 def _add_action(actions: Any, name: str, run: Callable[[Any, argparse.Namespace], Any], about: str) -> Any:

@@ -182,7 +182,8 @@ def _told(options: argparse.Namespace, competition: Competition) -> str:
         lines += [
             f"for teams    {made.train}, {made.test}; the team First has its token in {made.token}",
             "submit       "
-            f'curl -F file=@{made.first} -F claimed={CLAIMED} -H "Authorization: Bearer $(cat {made.token})" {url}/api/v1/submissions',
+            f"curl -F file=@{made.first} -F claimed={CLAIMED} "
+            f'-H "Authorization: Bearer $(cat {made.token})" {url}/api/v1/submissions',
         ]
     return "\n".join(lines)
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.competition.agreement import check_agreement, head_of
+from reusable_holdout_leaderboard.competition.attachments import Attachments
 from reusable_holdout_leaderboard.competition.epoch import (
     Epoch,
     Place,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Competition"]
 
 
-class Competition(Scoring, Organising):
+class Competition(Scoring, Organising, Attachments):
     """A leaderboard whose every score comes from one guarded holdout.
 
     With the rules' confidence, all intervals shown in an epoch contain the population values together, whatever the

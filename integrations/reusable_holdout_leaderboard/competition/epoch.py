@@ -61,6 +61,11 @@ class Place(NamedTuple):
         return self.folder / f"labels-{epoch}.parquet"
 
     @property
+    def public(self) -> Path:
+        """Folder of the files that everyone may have."""
+        return self.folder / "public"
+
+    @property
     def fresh_labels(self) -> Path:
         """File of the labels that the final standings are made with."""
         return self.folder / "fresh-labels.parquet"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.competition.epoch import Epoch, Place
     from reusable_holdout_leaderboard.store.records import Event, Team
 
-__all__ = ["Organising"]
+__all__ = ["Organising", "rotation_locked"]
 
 
 class Organising(Views):
@@ -94,6 +94,42 @@ class Organising(Views):
         self._store.set_token(self._number, team_id, tokens.digest_of(token))
         return token
 
+    def rename_team(self, team_id: int, name: str) -> None:
+        """Give a team another name, which everyone is told.
+
+        Raises
+        ------
+        InputError
+            If there is no such team, or the name is none or taken.
+        """
+        checked = checked_team(name)
+        self._store.rename(self._number, team_id, checked, key_of(checked), at=self._clock())
+
+    def disqualify(self, team_id: int, on: bool = True) -> None:
+        """Take a team off board and final, or put it back; its answers stay in the ledger, and were paid for.
+
+        Raises
+        ------
+        InputError
+            If there is no such team.
+        ClosedError
+            If the final standings are made.
+        """
+        self._store.disqualify(self._number, team_id, on, at=self._clock())
+
+    def merge_teams(self, team_id: int, other_id: int) -> None:
+        """Let a team have the submissions and charges of another, whose token is void; they count to its limits.
+
+        Raises
+        ------
+        InputError
+            If they are not two teams that take part.
+        ClosedError
+            If the final standings are made.
+        """
+        better = 1 if self.metric.greater_is_better else -1
+        self._store.merge(self._number, team_id, other_id, better=better, at=self._clock())
+
     def authenticate(self, token: str) -> Team | None:
         """Team of a token; None if it is nobody's."""
         found = self._store.team_with(self._number, tokens.digest_of(token))
@@ -122,6 +158,10 @@ class Organising(Views):
             If the final standings are made.
         """
         return self._store.change_rules(self._number, changes, at=self._clock())
+
+    def note_restored(self, detail: Mapping[str, Any]) -> None:
+        """Tell everyone that this is a backup, and of which moment."""
+        self._store.note(self._number, "restore", detail, at=self._clock())
 
     def freeze(self, on: bool = True) -> None:
         """Take no new submissions; or take them again.
@@ -162,7 +202,7 @@ class Organising(Views):
         """
         before = self._current().number
         labels = take_labels(Path(labels_file), id_column=self.rules.id_column, metric=self.metric)
-        with self._lock, _locked(self._place.folder / "rotation.lock"):
+        with self._lock, rotation_locked(self._place.folder):
             epoch = self._current(look=True)
             if epoch.number != before or self._row().final is not None:
                 raise ClosedError(
@@ -232,8 +272,8 @@ class Organising(Views):
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a file's lock: of processes that rotate, one goes first."""
-    with path.open("w") as file:
+def rotation_locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a competition's rotation: of processes that rotate, one goes first."""
+    with (folder / "rotation.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

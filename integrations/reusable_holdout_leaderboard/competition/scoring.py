@@ -11,7 +11,7 @@ from reusable_holdout.errors import Halted, InputError, RotatedError
 from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.names import checked_title
-from reusable_holdout_leaderboard.competition.views import Views, series_of
+from reusable_holdout_leaderboard.competition.views import Views
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.submissions import parse_submission
 from reusable_holdout_leaderboard.store.records import ClosedError, StoreError
@@ -162,11 +162,10 @@ class Scoring(Views):
         try:
             name = _question_name(submission)
             if self.rules.policy == "ladder":  # its own best, as the ledger has it
-                return epoch.guard.evaluate_predictions(predictions, series=submission.team, name=name)
+                return epoch.guard.evaluate_predictions(predictions, series=submission.series, name=name)
             if self.rules.policy == "claims":
-                series = series_of("claims", submission.team_id)
                 return epoch.guard.evaluate_predictions(
-                    predictions, prior=submission.prior, series=series, name=name, anew=anew
+                    predictions, prior=submission.prior, series=submission.series, name=name, anew=anew
                 )
             return epoch.guard.evaluate_predictions(predictions, prior=submission.prior, name=name)
         except Halted as halt:
@@ -277,4 +276,4 @@ def _hidden_halt(halt: Halted) -> Halted:
 
 def _question_name(submission: Submission) -> str:
     """Name of a question in the ledger: by it the answer is found if the worker dies."""
-    return f"{submission.team} #{submission.id}"
+    return f"{submission.series} #{submission.id}"

@@ -119,7 +119,11 @@ def rank_history_of(improvements: Sequence[Improvement], *, greater_is_better: b
     points: list[RankPoint] = []
     better = -1 if greater_is_better else 1
     for number, moved in enumerate(improvements, start=1):
-        bests[moved.team_id] = moved
+        known = bests.get(moved.team_id)
+        if (
+            known is None or better * (moved.value - known.value) < 0
+        ):  # of merged teams either may have the better
+            bests[moved.team_id] = moved
         if number % step and number < len(improvements):
             continue
         rows = sorted(bests.values(), key=lambda one: (better * one.value, one.at, one.submission_id))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
     from reusable_holdout_leaderboard.store.store import Store
 
-__all__ = ["Views", "series_of"]
+__all__ = ["Views"]
 
 
 class Views:
@@ -76,18 +76,19 @@ class Views:
         team_id: int | None = None,
         *,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         epoch: int | None = None,
         newest_first: bool = False,
         reveal: bool = False,
     ) -> list[Submission]:
-        """Submissions with numbers above `after`.
+        """Submissions with numbers above `after`, and below `before`.
 
         Parameters
         ----------
         team_id : int, optional
             Of one team; by default of all.
-        after, limit : int
+        after, before, limit : int
             For pages: pass the last number that was seen.
         epoch : int, optional
             Of one label set; by default of all.
@@ -96,7 +97,13 @@ class Views:
             Whether to show what is hidden.
         """
         found = self._store.submissions(
-            self._number, team_id=team_id, after=after, limit=limit, epoch=epoch, newest_first=newest_first
+            self._number,
+            team_id=team_id,
+            after=after,
+            before=before,
+            limit=limit,
+            epoch=epoch,
+            newest_first=newest_first,
         )
         blind = self._row().blind and not reveal
         return [_hidden(one) for one in found] if blind else found
@@ -179,7 +186,9 @@ class Views:
     def charges_left_of(self, team_id: int) -> int | None:
         """Charges that a team has left: of claims its own, else those of all together; None while blind."""
         guard = self._current().guard
-        return None if self._row().blind else guard.charges_left_of(series_of(guard.policy, team_id))
+        if self._row().blind:
+            return None
+        return guard.charges_left_of(self._store.series_of(self._number, team_id))
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """What happened since a revision, in order."""
@@ -206,11 +215,6 @@ class Views:
 
     def _current(self, *, look: bool = False) -> Epoch:
         raise NotImplementedError
-
-
-def series_of(policy: str, team_id: int) -> str:
-    """Series of a team's claims, whatever it is called, now or later."""
-    return f"#{team_id}" if policy == "claims" else ""
 
 
 def _hidden(submission: Submission) -> Submission:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from markupsafe import Markup
+
 from reusable_holdout_leaderboard.pages.times import moment
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class Change(NamedTuple):
 
 def changes_of(events: Sequence[Event]) -> list[Change]:
     """Changes, the newest first."""
-    return [_of_rule(one.at, one.detail) for one in reversed(events) if one.detail and one.kind == "rules"]
+    return [_OF[one.kind](one.at, one.detail) for one in reversed(events) if one.detail and one.kind in _OF]
 
 
 def _of_rule(at: datetime, detail: dict[str, Any]) -> Change:
@@ -60,6 +62,47 @@ def _of_rule(at: datetime, detail: dict[str, Any]) -> Change:
     if name == "description":
         return Change(at, RULES[name], "", "", detail["from"])
     return Change(at, RULES.get(name, name), *(_shown(name, detail[end]) for end in ("from", "to")))
+
+
+def _of_backup(at: datetime, detail: dict[str, Any]) -> Change:
+    """A restored board is of an earlier moment: what was answered after that is forgotten."""
+    moment_of_it = moment(datetime.fromisoformat(detail["backup"]))
+    words = Markup("the backup of {}, with {} answers; what was answered after that is forgotten")
+    return Change(at, "Restored", "", words.format(moment_of_it, f"{detail['answers']:,}"))
+
+
+def _of_file(at: datetime, detail: dict[str, Any]) -> Change:
+    if "bytes" not in detail:
+        return Change(at, "File removed", "", detail["file"])
+    return Change(at, "File added", "", f"{detail['file']}, {detail['bytes']:,} bytes")
+
+
+def _of_names(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Team renamed", detail["from"], detail["to"])
+
+
+def _of_merger(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Teams merged", detail["from"], detail["to"])
+
+
+def _of_judgement(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Disqualified", "", detail["team"])
+
+
+def _of_pardon(at: datetime, detail: dict[str, Any]) -> Change:
+    return Change(at, "Reinstated", "", detail["team"])
+
+
+_OF = {
+    "rename": _of_names,
+    "merge": _of_merger,
+    "disqualify": _of_judgement,
+    "reinstate": _of_pardon,
+    "attach": _of_file,
+    "detach": _of_file,
+    "rules": _of_rule,
+    "restore": _of_backup,
+}
 
 
 def _shown(name: str, value: Any) -> str:

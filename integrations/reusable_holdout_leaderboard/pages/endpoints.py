@@ -22,7 +22,9 @@ from reusable_holdout_leaderboard.pages.content import (
     own_limits_of,
 )
 from reusable_holdout_leaderboard.pages.organiser import OrganisersPages
-from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, addresses_of, sentence
+from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
+from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of, sentence
+from reusable_holdout_leaderboard.pages.teams import TeamsPages
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.uploads import read_upload
 
@@ -39,9 +41,6 @@ __all__ = ["add_pages"]
 
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
-_MOST_SUBMISSIONS = 200
-_MOST_SUMMARY = 280
-_MOST_CODE = 200
 _SHOWN_COLUMNS = 6
 _TITLES = {
     "bad_submission": "This submission does not fit",
@@ -70,14 +69,11 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
     organisers = OrganisersPages(boards, pages.rendering, pages.visit, pages.form)
     routes = (
         *organisers.routes,
+        *TeamsPages(boards, pages).routes,
         ("/", pages.home, "GET"),
         ("/competitions", pages.all, "GET"),
         ("/c/{slug}", pages.board, "GET"),
         ("/c/{slug}/rules", pages.rules, "GET"),
-        ("/c/{slug}/team", pages.team, "GET"),
-        ("/c/{slug}/join", pages.join_form, "GET"),
-        ("/c/{slug}/join", pages.join, "POST"),
-        ("/c/{slug}/team/picks", pages.pick, "POST"),
         ("/c/{slug}/login", pages.login_form, "GET"),
         ("/c/{slug}/login", pages.login, "POST"),
         ("/c/{slug}/logout", pages.logout, "POST"),
@@ -96,7 +92,7 @@ class _Pages:
 
     def __init__(self, boards: Boards) -> None:
         self._boards = boards
-        self._contents = Contents(boards)
+        self.contents = Contents(boards)
         self.rendering = Rendering(boards)
 
     def guarded(
@@ -120,7 +116,7 @@ class _Pages:
         slug = await self._boards.run(self.rendering.default)
         if slug is None:
             return await self.all(request)
-        return RedirectResponse(_place(request, slug, "board"), 303)
+        return RedirectResponse(place_of(request, slug, "board"), 303)
 
     async def all(self, request: Request) -> Response:
         """All competitions."""
@@ -131,7 +127,7 @@ class _Pages:
                 competition = self._boards.competition(slug)
                 found.append(
                     {
-                        "href": _place(request, slug, "board"),
+                        "href": place_of(request, slug, "board"),
                         "title": competition.rules.title,
                         "metric": metric_text_of(competition).label,
                         "teams": len(competition.teams()),
@@ -153,40 +149,13 @@ class _Pages:
         """Rules, and how the guard works."""
         return await self._boards.run(self._rules, request, await self.visit(request))
 
-    async def team(self, request: Request) -> Response:
-        """A team's own submissions."""
-        visit = await self.visit(request)
-        if visit.team is None:
-            return await self.login_form(request)
-        return await self._boards.run(self._team, request, visit)
-
     async def login_form(self, request: Request) -> Response:
         """Form that asks for a token."""
         return await self._boards.run(
             self.rendering.page, request, "login.html", await self.visit(request), page="login"
         )
 
-    async def join_form(self, request: Request) -> Response:
-        """Form by which a team signs up; its code may stand in the address."""
-        visit, code = await self.visit(request), request.query_params.get("code", "")
-        return await self._boards.run(
-            self.rendering.page, request, "join.html", visit, code=code[:_MOST_CODE], token=""
-        )
-
     # ---- what forms do
-
-    async def join(self, request: Request) -> Response:
-        """Make a team that signs up, log it in, and show its token this once."""
-        visit = await self.visit(request)
-        slug, fields = visit.competition.slug, (await self.form(request)).fields
-        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
-        name, code = fields.get("name", ""), fields.get("code", "")
-        token = await self._boards.run(visit.competition.sign_up, name, code)
-        response = await self._boards.run(
-            self.rendering.page, request, "join.html", visit, code="", token=token, status_code=201
-        )
-        self._boards.sessions.begin(response, slug, token)
-        return response
 
     async def login(self, request: Request) -> Response:
         """Begin a session of a team that shows its token."""
@@ -202,7 +171,7 @@ class _Pages:
             return await self._boards.run(
                 self.rendering.page, request, "login.html", visit, status_code=401, page="login", **said
             )
-        response = RedirectResponse(_place(request, slug, "board"), 303)
+        response = RedirectResponse(place_of(request, slug, "board"), 303)
         self._boards.sessions.begin(response, slug, token)
         return response
 
@@ -211,7 +180,7 @@ class _Pages:
         slug = (await self.visit(request)).competition.slug
         fields = (await self.form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
-        response = RedirectResponse(_place(request, slug, "board"), 303)
+        response = RedirectResponse(place_of(request, slug, "board"), 303)
         self._boards.sessions.end(response, slug)
         return response
 
@@ -236,20 +205,7 @@ class _Pages:
                 self.rendering.page, request, "result.html", visit, submission=submission
             )
         shown = f"?done={submission.id}{'&again=1' * submission.replayed}#result"
-        return RedirectResponse(_place(request, competition.slug, "team") + shown, 303)
-
-    async def pick(self, request: Request) -> Response:
-        """Enter the submissions whose boxes are checked for the final."""
-        visit = await self.visit(request)
-        competition, _, team = visit
-        fields = (await self.form(request)).fields
-        self._boards.sessions.check_form(request, competition.slug, fields.get("csrf"))
-        if team is None:
-            raise Problem(401, "unauthorized", "Log in first; nothing was changed.")
-        stated = [name.removeprefix("pick-") for name in fields if name.startswith("pick-")]
-        picked = [int(one) for one in stated if one.isascii() and one.isdigit() and len(one) < 10]
-        await self._boards.run(competition.pick, team.id, picked)
-        return RedirectResponse(_place(request, competition.slug, "team"), 303)
+        return RedirectResponse(place_of(request, competition.slug, "team") + shown, 303)
 
     # ---- files
 
@@ -291,16 +247,16 @@ class _Pages:
     # ---- inside
 
     def _board(self, request: Request, visit: Visit, **more: Any) -> Response:
-        shown = self._contents.of_board(visit.competition, visit.status)
+        shown = self.contents.of_board(visit.competition, visit.status)
         return self.rendering.page(
             request,
             "board.html",
             visit,
             page="board",
-            summary=_summary(visit.competition.rules.description),
+            summary=summary_of(visit.competition.rules.description),
             plan=visit.competition.plan,
             halt=halt_of(visit.status),
-            **self._submitting(visit, shown),
+            **self.submitting(visit, shown),
             **shown,
             **more,
         )
@@ -316,38 +272,18 @@ class _Pages:
             expected=expected,
             plan=competition.plan,
             start=competition.start,
-            paragraphs=[one.strip() for one in competition.rules.description.split("\n\n") if one.strip()],
+            description=prose_of(competition.rules.description),
+            files=competition.public_files(),
             column_says=column_text_of(expected),
             limits=limits_of(competition.rules, visit.status),
             changes=changes_of(competition.changes()),
             megabytes=f"{expected.max_bytes / (1 << 20):.0f} MiB",
         )
 
-    def _team(self, request: Request, visit: Visit) -> Response:
-        competition, status, team = visit
-        assert team is not None  # noqa: S101 - asked before
-        shown = self._contents.of_board(competition, status)
-        done, submission = request.query_params.get("done", ""), None
-        own = competition.submissions(team.id, limit=_MOST_SUBMISSIONS, newest_first=True)
-        if done.isascii() and done.isdigit():
-            submission = next((one for one in own if str(one.id) == done), None)
-            if submission is not None and request.query_params.get("again"):
-                submission = submission._replace(replayed=True)
-        return self.rendering.page(
-            request,
-            "team.html",
-            visit,
-            page="team",
-            submissions=own,
-            most=_MOST_SUBMISSIONS,
-            may_pick=status.has_fresh_labels and not status.final,
-            **self._submitting(visit, shown, submission),
-        )
-
-    def _submitting(
+    def submitting(
         self, visit: Visit, shown: Mapping[str, Any], submission: Submission | None = None
     ) -> dict[str, Any]:
-        """What the form needs."""
+        """What the form of a submission needs."""
         competition, status, team = visit
         expected, reason = competition.expected, status.closed_reason
         columns = expected.header()
@@ -382,10 +318,6 @@ class _Pages:
         return response
 
 
-def _place(request: Request, slug: str, name: str) -> str:
-    return addresses_of(request, slug, default=None)[name]
-
-
 def _wants_part(request: Request) -> bool:
     return request.headers.get("x-part") == "result"
 
@@ -399,9 +331,3 @@ def _claim(text: str) -> float | None:
         return float(stated)
     except ValueError:
         return math.nan  # which is no score, and is refused as such
-
-
-def _summary(description: str) -> str:
-    """First paragraph, if it is short enough; else its beginning."""
-    first = description.strip().split("\n\n")[0].strip()
-    return first if len(first) <= _MOST_SUMMARY else first[:_MOST_SUMMARY].rsplit(" ", 1)[0] + " …"

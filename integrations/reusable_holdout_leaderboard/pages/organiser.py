@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import RedirectResponse, Response
 
 from reusable_holdout_leaderboard.pages.changes import RULES
-from reusable_holdout_leaderboard.pages.rendering import addresses_of
+from reusable_holdout_leaderboard.pages.rendering import place_of
 from reusable_holdout_leaderboard.pages.times import moment_of_form, shown_in_form
+from reusable_holdout_leaderboard.web.exports_api import submissions_table, table_of
 from reusable_holdout_leaderboard.web.security import Problem
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.web.services import Boards
+    from reusable_holdout_leaderboard.web.uploads import Upload
 
 __all__ = ["OrganisersPages"]
 
@@ -53,7 +55,10 @@ class OrganisersPages:
             ("/c/{slug}/organise", self.page, "GET"),
             ("/c/{slug}/organise/login", self.login, "POST"),
             ("/c/{slug}/organise/logout", self.logout, "POST"),
+            ("/c/{slug}/organise/files", self.attach, "POST"),
+            ("/c/{slug}/organise/files/remove", self.detach, "POST"),
             ("/c/{slug}/organise/invitation", self.invite, "POST"),
+            ("/c/{slug}/organise/submissions.csv", self.table, "GET"),
             ("/c/{slug}/organise/rules", self.change_rules, "POST"),
         )
 
@@ -67,7 +72,7 @@ class OrganisersPages:
     async def login(self, request: Request) -> Response:
         """Begin a session of an organiser that shows the administrator's token."""
         visit = await self._visit(request)
-        fields = await self._fields(request)
+        fields = (await self._checked(request)).fields
         token = fields.get("token", "").strip()
         if not self._boards.is_admin(token):
             said = {
@@ -82,15 +87,15 @@ class OrganisersPages:
     async def logout(self, request: Request) -> Response:
         """End a session."""
         visit = await self._visit(request)
-        await self._fields(request)
+        await self._checked(request)
         response = self._back(request, visit)
         self._boards.sessions.end(response, _SCOPE)
         return response
 
     async def change_rules(self, request: Request) -> Response:
         """Change the rules that the form has others of than it was filled with."""
-        visit, fields = await self._entered(request)
-        competition = visit.competition
+        visit, upload = await self._entered(request)
+        competition, fields = visit.competition, upload.fields
         rules = await self._boards.run(lambda: competition.rules)
         if fields.get("shown") != _digest(rules):
             raise Problem(409, "closed", "The rules have changed since this page was loaded; load it again.")
@@ -106,6 +111,26 @@ class OrganisersPages:
         code = await self._boards.run(visit.competition.invite)
         return await self._organising(request, visit, code=code)
 
+    async def attach(self, request: Request) -> Response:
+        """Give everyone a file."""
+        visit, upload = await self._entered(request)
+        await self._boards.run(visit.competition.attach, upload.filename, upload.file())
+        return self._back(request, visit)
+
+    async def detach(self, request: Request) -> Response:
+        """Take a file away."""
+        visit, upload = await self._entered(request)
+        await self._boards.run(visit.competition.detach, upload.fields.get("name", ""))
+        return self._back(request, visit)
+
+    async def table(self, request: Request) -> Response:
+        """All submissions as CSV, also while the competition is blind."""
+        visit = await self._visit(request)
+        if not self._is_organiser(request):
+            raise Problem(401, "unauthorized", "Log in as organiser first.")
+        content = await self._boards.run(submissions_table, visit.competition, None)
+        return table_of(content, f"{visit.competition.slug}-all-submissions")
+
     # ---- inside
 
     async def _organising(self, request: Request, visit: Visit, *, code: str = "") -> Response:
@@ -113,22 +138,29 @@ class OrganisersPages:
 
         def found() -> dict[str, Any]:
             rules = competition.rules
-            return {"shown": _digest(rules), "fields": _fields_of(rules), "names": RULES, "code": code}
+            return {
+                "shown": _digest(rules),
+                "fields": _fields_of(rules),
+                "names": RULES,
+                "code": code,
+                "files": competition.public_files(),
+            }
 
         return await self._answer(request, "organise.html", visit, **await self._boards.run(found))
 
-    async def _entered(self, request: Request) -> tuple[Visit, dict[str, str]]:
+    async def _entered(self, request: Request) -> tuple[Visit, Upload]:
         """Visit and form of an organiser."""
         visit = await self._visit(request)
-        fields = await self._fields(request)
+        upload = await self._checked(request)
         if not self._is_organiser(request):
             raise Problem(401, "unauthorized", "Log in as organiser first; nothing was changed.")
-        return visit, fields
+        return visit, upload
 
-    async def _fields(self, request: Request) -> dict[str, str]:
-        fields: dict[str, str] = (await self._form(request)).fields
-        self._boards.sessions.check_form(request, _SCOPE, fields.get("csrf"))
-        return fields
+    async def _checked(self, request: Request) -> Upload:
+        """Form that this browser was sent."""
+        upload: Upload = await self._form(request)
+        self._boards.sessions.check_form(request, _SCOPE, upload.fields.get("csrf"))
+        return upload
 
     def _is_organiser(self, request: Request) -> bool:
         return self._boards.is_admin(self._boards.sessions.token(request, _SCOPE) or "")
@@ -140,7 +172,7 @@ class OrganisersPages:
 
     def _back(self, request: Request, visit: Visit) -> Response:
         slug = visit.competition.slug
-        return RedirectResponse(addresses_of(request, slug, default=None)["organise"], 303)
+        return RedirectResponse(place_of(request, slug, "organise"), 303)
 
 
 def _digest(rules: Rules) -> str:

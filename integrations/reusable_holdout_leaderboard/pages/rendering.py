@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.store.records import Status, Team
     from reusable_holdout_leaderboard.web.services import Boards
 
-__all__ = ["Rendering", "Visit", "addresses_of", "sentence"]
+__all__ = ["Rendering", "Visit", "addresses_of", "place_of", "sentence"]
 
 _PACKAGE = "reusable_holdout_leaderboard.pages"
 
@@ -130,6 +130,11 @@ def addresses_of(request: Request, slug: str, *, default: str | None) -> dict[st
         "origin": f"{request.url.scheme}://{request.url.netloc}",
         **{name.removesuffix(".csv"): f"{here}/{name}" for name in within},
     }
+
+
+def place_of(request: Request, slug: str, name: str) -> str:
+    """Where one of these is."""
+    return addresses_of(request, slug, default=None)[name]
 
 
 def _when(visit: Visit) -> str:

@@ -23,6 +23,7 @@ from reusable_holdout_leaderboard.store.rows import (
     as_submission,
     keep_head,
     lock_competition,
+    of_team,
     select_submissions,
     tell,
 )
@@ -63,13 +64,13 @@ class Entries(Picks):
         """
         with self.database.writing() as connection:
             state = lock_competition(connection, number)
-            same = (_ENTRY.team_id == wish.team_id) & (_ENTRY.digest == wish.digest)
+            same = of_team(wish.team_id) & (_ENTRY.digest == wish.digest)
             known = self._one(connection, self._here(number, wish.epoch) & same)
             if known is None:
                 _check_open(state, wish)
-                _check_team(connection, number, wish.team_id)
+                series = _series_of(connection, number, wish.team_id)
                 best = self._check_limits(connection, number, wish, state)
-                identity = self._insert(connection, number, wish, best)
+                identity = self._insert(connection, number, wish, best, series)
                 known = self._one(connection, _ENTRY.id == identity)
                 assert known is not None  # noqa: S101 - it was written above
                 return Reserved(known, known=False)
@@ -111,7 +112,8 @@ class Entries(Picks):
             if known is None:
                 if wish is None:
                     raise InputError(f"there must be a submission of number {submission_id}; there is none")
-                self._insert(connection, number, wish, None, identity=submission_id)
+                series = _series_of(connection, number, wish.team_id, sending=False)
+                self._insert(connection, number, wish, None, series, identity=submission_id)
                 known = self._one(connection, _ENTRY.id == submission_id)
                 assert known is not None  # noqa: S101 - it was written above
             if known.state == "scored":
@@ -154,16 +156,19 @@ class Entries(Picks):
         team_id: int | None = None,
         epoch: int | None = None,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         newest_first: bool = False,
         picked: bool = False,
     ) -> list[Submission]:
-        """Submissions with numbers above `after`."""
+        """Submissions with numbers above `after`, and below `before`."""
         where = [_ENTRY.competition_id == number, _ENTRY.id > after]
         if team_id is not None:
-            where.append(_ENTRY.team_id == team_id)
+            where.append(of_team(team_id))
         if epoch is not None:
             where.append(_ENTRY.epoch == epoch)
+        if before is not None:
+            where.append(_ENTRY.id < before)
         if picked:
             where.append(_ENTRY.picked.is_(True))
         order = _ENTRY.id.desc() if newest_first else _ENTRY.id
@@ -175,7 +180,7 @@ class Entries(Picks):
         """Each team's best, in no order."""
         joined = STANDINGS.join(TEAMS, TEAMS.c.id == _STANDING.team_id)
         names = [TEAMS.c.name if name == "team" else _STANDING[name] for name in Best._fields]
-        here = (_STANDING.competition_id == number) & (_STANDING.epoch == epoch)
+        here = (_STANDING.competition_id == number) & (_STANDING.epoch == epoch) & ~TEAMS.c.disqualified
         with self.database.reading() as connection:
             return [
                 Best(*row) for row in connection.execute(sa.select(*names).select_from(joined).where(here))
@@ -183,11 +188,12 @@ class Entries(Picks):
 
     def improvements(self, number: int, epoch: int) -> list[Improvement]:
         """Submissions that became their team's best, in order."""
-        asked = select_submissions(self._here(number, epoch), _ENTRY.improved.is_(True)).order_by(_ENTRY.id)
+        here = self._here(number, epoch) & ~TEAMS.c.disqualified
+        asked = select_submissions(here, _ENTRY.improved.is_(True)).order_by(_ENTRY.id)
         with self.database.reading() as connection:
             found = connection.execute(asked).all()
         return [
-            Improvement(row.id, row.team_id, row.team, row.asked_at, row.value, row.low, row.high)
+            Improvement(row.id, row.owner_id, row.team, row.asked_at, row.value, row.low, row.high)
             for row in found
         ]
 
@@ -201,7 +207,14 @@ class Entries(Picks):
         return None if row is None else as_submission(row)
 
     def _insert(
-        self, connection: sa.Connection, number: int, wish: Wish, best: Any, *, identity: int | None = None
+        self,
+        connection: sa.Connection,
+        number: int,
+        wish: Wish,
+        best: Any,
+        series: str,
+        *,
+        identity: int | None = None,
     ) -> int:
         stated = wish.prior
         if stated is None:
@@ -210,6 +223,7 @@ class Entries(Picks):
             "competition_id": number,
             "epoch": wish.epoch,
             "team_id": wish.team_id,
+            "series": series,
             "digest": wish.digest,
             "name": wish.name,
             "claimed": wish.claimed,
@@ -227,7 +241,7 @@ class Entries(Picks):
 
     def _check_limits(self, connection: sa.Connection, number: int, wish: Wish, state: CompetitionRow) -> Any:
         """Refuse a submission too many; return the team's standing, if it has one."""
-        rules, ours = state.rules, (_ENTRY.competition_id == number) & (_ENTRY.team_id == wish.team_id)
+        rules, ours = state.rules, (_ENTRY.competition_id == number) & of_team(wish.team_id)
 
         def count(*where: sa.ColumnElement[bool]) -> int:
             counted = sa.select(sa.func.count()).select_from(SUBMISSIONS).where(ours, *where)
@@ -322,7 +336,12 @@ def _check_open(state: CompetitionRow, wish: Wish) -> None:
         raise ClosedError(f"{reason}; {_NOTHING}")
 
 
-def _check_team(connection: sa.Connection, number: int, team_id: int) -> None:
+def _series_of(connection: sa.Connection, number: int, team_id: int, *, sending: bool = True) -> str:
+    """Name under which a team asks; refuse one that may not."""
     here = (TEAMS.c.competition_id == number) & (TEAMS.c.id == team_id)
-    if connection.execute(sa.select(TEAMS.c.id).where(here)).first() is None:
+    row = connection.execute(sa.select(TEAMS).where(here)).first()
+    if row is None:
         raise InputError(f"there must be a team of number {team_id} in this competition; there is none")
+    if sending and row.disqualified:
+        raise ClosedError(f"the team is disqualified; {_NOTHING}")
+    return str(row.series)

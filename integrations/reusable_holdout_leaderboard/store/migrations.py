@@ -18,6 +18,12 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE board_submissions ADD COLUMN told TEXT",
         "ALTER TABLE board_standings ADD COLUMN certified BOOLEAN",
         "ALTER TABLE board_standings ADD COLUMN measured FLOAT",
+        "ALTER TABLE board_teams ADD COLUMN series VARCHAR(100) NOT NULL DEFAULT ''",
+        "UPDATE board_teams SET series = name",
+        "ALTER TABLE board_teams ADD COLUMN merged_into INTEGER",
+        "ALTER TABLE board_teams ADD COLUMN disqualified BOOLEAN NOT NULL DEFAULT false",
+        "ALTER TABLE board_submissions ADD COLUMN series VARCHAR(100) NOT NULL DEFAULT ''",
+        "UPDATE board_submissions SET series = (SELECT name FROM board_teams WHERE id = team_id)",
         "ALTER TABLE board_events ADD COLUMN detail TEXT",
     )
 }

@@ -12,9 +12,10 @@ from reusable_holdout_leaderboard.store.rows import (
     Finalist,
     as_submission,
     lock_competition,
+    of_team,
     select_submissions,
 )
-from reusable_holdout_leaderboard.store.tables import PREDICTIONS, SUBMISSIONS
+from reusable_holdout_leaderboard.store.tables import PREDICTIONS, SUBMISSIONS, TEAMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ class Picks:
             If the final standings are made.
         """
         picked = set(submission_ids)
-        own = (_ENTRY.competition_id == number) & (_ENTRY.team_id == team_id) & (_ENTRY.epoch == epoch)
+        own = (_ENTRY.competition_id == number) & of_team(team_id) & (_ENTRY.epoch == epoch)
         with self.database.writing() as connection:
             row = lock_competition(connection, number)
             if row.final is not None:
@@ -73,6 +74,7 @@ class Picks:
             1 if larger values are better, else -1.
         """
         here = (_ENTRY.competition_id == number) & (_ENTRY.epoch == epoch) & _ENTRY.query.is_not(None)
+        here &= ~TEAMS.c.disqualified
         kept = _ENTRY.id.in_(sa.select(PREDICTIONS.c.submission_id))
         with self.database.reading() as connection:
             found = [as_submission(row) for row in connection.execute(select_submissions(here, kept))]

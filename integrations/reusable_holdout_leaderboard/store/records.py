@@ -49,11 +49,14 @@ class Team(NamedTuple):
     name : str
     created_at : datetime
         UTC.
+    disqualified : bool
+        Whether it is on no board, in no final, and sends nothing new. What it was answered stays in the ledger.
     """
 
     id: int
     name: str
     created_at: datetime
+    disqualified: bool = False
 
 
 class Submission(NamedTuple):
@@ -89,6 +92,8 @@ class Submission(NamedTuple):
         Name of the guard's outcome, such as "agreed", "measured 1" or "not certified".
     improved : bool or None
         Whether it became the team's best.
+    series : str
+        Name of its team in the ledger, which stays when the team is renamed or merged.
     picked : bool
         Whether its team has picked it for the final standings.
     replayed : bool
@@ -112,6 +117,7 @@ class Submission(NamedTuple):
     query: int | None
     told: str | None
     improved: bool | None
+    series: str
     picked: bool = False
     replayed: bool = False
 
@@ -231,10 +237,12 @@ class Event(NamedTuple):
         From 1, without gaps, in the order of the commits.
     at : datetime
         UTC.
-    kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final"}
+    kind : {"created", "team", "submission", "rules", "freeze", "unfreeze", "unblind", "rotate", "final", "restore",
+        "attach", "detach", "rename", "merge", "disqualify", "reinstate"}
     team_id, submission_id : int or None
     detail : dict or None
-        What was changed: of rules "rule", "from" and "to".
+        What was changed: of rules "rule", "from" and "to"; of what was restored "backup", its moment, and "answers";
+        of teams "from" and "to", or "team"; of public files "file", and what was attached "bytes" and "sha256".
     """
 
     revision: int

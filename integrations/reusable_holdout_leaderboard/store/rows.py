@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from reusable_holdout.errors import InputError
 from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import Rules
-from reusable_holdout_leaderboard.store.records import Event, Submission
+from reusable_holdout_leaderboard.store.records import Event, Submission, Team
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SUBMISSIONS, TEAMS
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ __all__ = [
     "as_event",
     "as_moment",
     "as_submission",
+    "as_team",
     "keep_head",
     "lock_competition",
+    "of_team",
     "select_submissions",
     "tell",
 ]
@@ -239,16 +241,31 @@ def keep_head(connection: sa.Connection, number: int, head: Head) -> None:
 
 
 def select_submissions(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Statement for submissions with their teams' names."""
-    joined = SUBMISSIONS.join(TEAMS, TEAMS.c.id == SUBMISSIONS.c.team_id)
-    return sa.select(SUBMISSIONS, TEAMS.c.name.label("team")).select_from(joined).where(*where)
+    """Statement for submissions with the teams that have them now."""
+    sender = TEAMS.alias("sender")
+    joined = SUBMISSIONS.join(sender, sender.c.id == SUBMISSIONS.c.team_id).join(
+        TEAMS, TEAMS.c.id == sa.func.coalesce(sender.c.merged_into, sender.c.id)
+    )
+    owner = (TEAMS.c.id.label("owner_id"), TEAMS.c.name.label("team"))
+    return sa.select(SUBMISSIONS, *owner).select_from(joined).where(*where)
+
+
+def of_team(team_id: int) -> sa.ColumnElement[bool]:
+    """Submissions of a team and of those that were merged into it."""
+    members = sa.select(TEAMS.c.id).where((TEAMS.c.id == team_id) | (TEAMS.c.merged_into == team_id))
+    return SUBMISSIONS.c.team_id.in_(members)
+
+
+def as_team(row: Any) -> Team:
+    """Team of its row."""
+    return Team(row.id, row.name, as_moment(row.created_at), bool(row.disqualified))
 
 
 def as_submission(row: Any) -> Submission:
     """Submission of a row of :func:`select_submissions`, with nothing hidden."""
     return Submission(
         id=row.id,
-        team_id=row.team_id,
+        team_id=row.owner_id,
         team=row.team,
         epoch=row.epoch,
         name=row.name,
@@ -264,5 +281,6 @@ def as_submission(row: Any) -> Submission:
         query=row.query,
         told=row.told,
         improved=row.improved,
+        series=row.series,
         picked=bool(row.picked),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import WORDS
 from reusable_holdout_leaderboard.store.database import Database
 from reusable_holdout_leaderboard.store.entries import Entries
-from reusable_holdout_leaderboard.store.records import ClosedError, Event, InvitationError, LimitError, Team
+from reusable_holdout_leaderboard.store.records import ClosedError, Event
 from reusable_holdout_leaderboard.store.rows import (
     as_competition,
     as_event,
@@ -22,7 +21,8 @@ from reusable_holdout_leaderboard.store.rows import (
     lock_competition,
     tell,
 )
-from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, TEAMS
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS
+from reusable_holdout_leaderboard.store.teams import Teams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 
-class Store(Entries):
+class Store(Entries, Teams):
     """Boards in a database, durable and shared; see :class:`~reusable_holdout_leaderboard.store.database.Database`.
 
     Parameters
@@ -119,6 +119,12 @@ class Store(Entries):
             for revision, one in zip(revisions, told, strict=True)
         ]
 
+    def note(self, number: int, kind: str, detail: Mapping[str, Any], *, at: float) -> None:
+        """Add an event that changes nothing else."""
+        with self.database.writing() as connection:
+            lock_competition(connection, number)
+            tell(connection, number, kind, at, detail=detail)
+
     def freeze(self, number: int, on: bool, *, at: float) -> None:
         """Freeze or unfreeze; nothing happens if it is so already.
 
@@ -192,83 +198,6 @@ class Store(Entries):
         with self.database.reading() as connection:
             return int(connection.exec_driver_sql(asked).scalar() or 0)
 
-    # ---- teams
-
-    def invite(self, number: int, invitation: str) -> None:
-        """Keep the digest of a new invitation code; the old one is void."""
-        with self.database.writing() as connection:
-            _update(connection, number, invitation=invitation)
-
-    def add_team(
-        self, number: int, name: str, key: str, digest: bytes, *, at: float, invitation: str | None = None
-    ) -> Team:
-        """Add a team.
-
-        Parameters
-        ----------
-        number : int
-            Of the competition.
-        name, key : str
-            Teams of one competition have different keys.
-        digest : bytes
-            Of its token.
-        at : float
-            Seconds since 1970, UTC.
-        invitation : str, optional
-            Digest of the code it signs up with; None if the organiser adds it.
-
-        Raises
-        ------
-        InputError
-            If there is a team of this key.
-        ClosedError, InvitationError, LimitError
-            If it may not sign up.
-        """
-        values = {"competition_id": number, "name": name, "name_key": key, "token_digest": digest}
-        with self.database.writing() as connection:
-            row = lock_competition(connection, number)
-            if invitation is not None:
-                _check_sign_up(connection, row, invitation, at=at)
-            same = (TEAMS.c.competition_id == number) & (TEAMS.c.name_key == key)
-            if connection.execute(sa.select(TEAMS.c.id).where(same)).first() is not None:
-                raise InputError(
-                    f"there is a team {name!r} already, or one that looks the same; name another"
-                )
-            team_id = _added(connection.execute(sa.insert(TEAMS).values(values | {"created_at": at})))
-            tell(connection, number, "team", at, team_id=team_id)
-        return Team(team_id, name, as_moment(at))
-
-    def set_token(self, number: int, team_id: int, digest: bytes) -> None:
-        """Give a team another token; the old one is void.
-
-        Raises
-        ------
-        InputError
-            If there is no such team.
-        """
-        here = (TEAMS.c.competition_id == number) & (TEAMS.c.id == team_id)
-        with self.database.writing() as connection:
-            if connection.execute(sa.update(TEAMS).where(here).values(token_digest=digest)).rowcount != 1:
-                raise InputError(
-                    f"there must be a team of number {team_id} in this competition; there is none"
-                )
-
-    def teams(self, number: int) -> list[Team]:
-        """All teams, the oldest first."""
-        asked = sa.select(TEAMS).where(TEAMS.c.competition_id == number).order_by(TEAMS.c.id)
-        with self.database.reading() as connection:
-            found = connection.execute(asked).all()
-        return [Team(row.id, row.name, as_moment(row.created_at)) for row in found]
-
-    def team_with(self, number: int, digest: bytes) -> tuple[Team, bytes] | None:
-        """Team whose token has this digest, with the digest as it is kept; None if there is none."""
-        asked = sa.select(TEAMS).where(TEAMS.c.competition_id == number, TEAMS.c.token_digest == digest)
-        with self.database.reading() as connection:
-            row = connection.execute(asked).first()
-        if row is None:
-            return None
-        return Team(row.id, row.name, as_moment(row.created_at)), bytes(row.token_digest)
-
     # ---- events
 
     def events(self, number: int, *, after: int = 0, limit: int = 100) -> list[Event]:
@@ -285,27 +214,6 @@ class Store(Entries):
         with self.database.reading() as connection:
             found = connection.execute(sa.select(EVENTS).where(here).order_by(EVENTS.c.revision)).all()
         return [as_event(row) for row in found]
-
-
-def _check_sign_up(connection: sa.Connection, row: CompetitionRow, invitation: str, *, at: float) -> None:
-    """Refuse a team that may not sign up; the competition is locked."""
-    rules = row.rules
-    if rules.sign_up == "closed":
-        raise ClosedError("teams are made by the organisers alone; no team was made; ask them for a token")
-    if row.frozen or (rules.closes_at is not None and as_moment(at) >= rules.closes_at):
-        raise ClosedError("the competition is over, so nobody can sign up any more; no team was made")
-    kept = connection.execute(
-        sa.select(COMPETITIONS.c.invitation).where(COMPETITIONS.c.id == row.id)
-    ).scalar()
-    if rules.sign_up == "code" and not hmac.compare_digest(kept or "", invitation):
-        raise InvitationError(
-            "an invitation code must be the organisers' newest; this one is not; no team was made; ask them for it"
-        )
-    counted = sa.select(sa.func.count()).select_from(TEAMS).where(TEAMS.c.competition_id == row.id)
-    if rules.most_teams is not None and connection.execute(counted).scalar_one() >= rules.most_teams:
-        raise LimitError(
-            f"there are {rules.most_teams} teams at most, and as many have signed up; no team was made"
-        )
 
 
 def _added(result: sa.CursorResult[Any]) -> int:

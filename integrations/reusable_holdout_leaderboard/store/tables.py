@@ -52,6 +52,11 @@ TEAMS = sa.Table(
     sa.Column("name_key", sa.String(256), nullable=False),  # names that look the same are the same
     sa.Column("token_digest", _DIGEST, nullable=False, unique=True),
     sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column(
+        "series", sa.String(100), nullable=False, server_default=""
+    ),  # its name in the ledger, for ever
+    sa.Column("merged_into", sa.Integer),  # team that has its submissions now
+    sa.Column("disqualified", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("competition_id", "name_key"),
 )
 
@@ -62,6 +67,7 @@ SUBMISSIONS = sa.Table(
     sa.Column("competition_id", sa.ForeignKey(COMPETITIONS.c.id), nullable=False),
     sa.Column("epoch", sa.Integer, nullable=False),
     sa.Column("team_id", sa.ForeignKey(TEAMS.c.id), nullable=False),
+    sa.Column("series", sa.String(100), nullable=False, server_default=""),  # it was asked in
     sa.Column("digest", _DIGEST, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("claimed", sa.Double),

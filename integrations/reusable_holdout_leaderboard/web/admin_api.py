@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
 
 from reusable_holdout_leaderboard.web.parameters import Admin, Here, boards_of, refusals
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.uploads import form_body, json_body, parsed, read_body, read_upload
 from reusable_holdout_leaderboard.web.wire import (
+    DisqualifyBody,
     EventAnswer,
     FinalAnswer,
     FreezeBody,
+    MergeBody,
     RulesBody,
     StandingAnswer,
     StatusAnswer,
@@ -37,6 +39,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 ADMIN = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Admin])
 _ASKED = (400, 401, 404, 422, 429)
 _SENT = (*_ASKED, 408, 409, 413, 415)
+TeamId = Annotated[int, Path(ge=1, le=2**31 - 1, description="of the team")]
 _FORM = form_body(early={"type": "string", "enum": ["true", "false"]}, queries={"type": "string"})
 
 
@@ -100,6 +103,45 @@ async def change_rules(request: Request, competition: Here) -> Any:
     """Change rules that the guard does not rest on; the events that everyone sees."""
     body = await _body(request, RulesBody)
     return as_rows(await boards_of(request).run(competition.change_rules, body.changes))
+
+
+@ADMIN.post(
+    "/teams/{team_id}/name",
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(TeamBody),
+    response_model=several(TeamAnswer),
+)
+async def rename_team(request: Request, competition: Here, team_id: TeamId) -> Any:
+    """Give a team another name; all teams."""
+    body = await _body(request, TeamBody)
+    await boards_of(request).run(competition.rename_team, team_id, body.name)
+    return as_rows(await boards_of(request).run(competition.teams))
+
+
+@ADMIN.post(
+    "/teams/{team_id}/disqualify",
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(DisqualifyBody),
+    response_model=several(TeamAnswer),
+)
+async def disqualify(request: Request, competition: Here, team_id: TeamId) -> Any:
+    """Take a team off board and final, or put it back; all teams."""
+    body = await _body(request, DisqualifyBody)
+    await boards_of(request).run(competition.disqualify, team_id, body.on)
+    return as_rows(await boards_of(request).run(competition.teams))
+
+
+@ADMIN.post(
+    "/teams/{team_id}/merge",
+    responses=refusals(*_SENT),
+    openapi_extra=json_body(MergeBody),
+    response_model=several(TeamAnswer),
+)
+async def merge(request: Request, competition: Here, team_id: TeamId) -> Any:
+    """Let a team have what another has sent and paid for; all teams that are left."""
+    body = await _body(request, MergeBody)
+    await boards_of(request).run(competition.merge_teams, team_id, body.other)
+    return as_rows(await boards_of(request).run(competition.teams))
 
 
 @ADMIN.post(

@@ -11,6 +11,8 @@ from pydantic import BaseModel
 
 from reusable_holdout_leaderboard.web.admin_api import ADMIN
 from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
+from reusable_holdout_leaderboard.web.exports_api import EXPORTS
+from reusable_holdout_leaderboard.web.files_api import FILES
 from reusable_holdout_leaderboard.web.parameters import (
     After,
     Epoch,
@@ -60,7 +62,7 @@ _TEAMS = APIRouter(tags=["teams"])
 
 def add_api(app: FastAPI) -> None:
     """Mount the API: for the server's own competition, and for each by its name."""
-    for router in (_PUBLIC, _TEAMS, ADMIN):
+    for router in (_PUBLIC, _TEAMS, ADMIN, EXPORTS, FILES):
         app.include_router(router, prefix="/api/v1")
         app.include_router(router, prefix="/api/v1/c/{slug}", dependencies=[Depends(named)])
     app.include_router(WITNESS, prefix="/api/v1")

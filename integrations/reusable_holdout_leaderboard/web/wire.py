@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "DisqualifyBody",
     "ErrorAnswer",
     "EvaluateBody",
     "EventAnswer",
     "FinalAnswer",
     "FreezeBody",
     "HeadBody",
+    "MergeBody",
     "PicksBody",
     "RankAnswer",
     "RulesBody",
@@ -129,6 +131,18 @@ class RulesBody(_Body):
     """Rules to be changed, by their names; null lifts a limit or a date."""
 
     changes: Annotated[dict[str, Any], Field(min_length=1, max_length=50)]
+
+
+class DisqualifyBody(_Body):
+    """Whether a team is disqualified."""
+
+    on: bool = True
+
+
+class MergeBody(_Body):
+    """Number of the team that is merged into another."""
+
+    other: Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class FreezeBody(_Body):

@@ -97,6 +97,19 @@ def test_rules_are_changed_by_a_command_and_a_start_says_which_command(run, star
         assert competition.rules.closes_at.year == 2030
 
 
+def test_a_folder_is_backed_up_and_restored(run, started, folder, labels_file, tmp_path):
+    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25 --title T")
+    made = json.loads(run(f"board backup {tmp_path}/backup --folder {folder}"))
+    run(f"board restore {tmp_path}/backup --folder {tmp_path}/again")
+
+    assert made["competitions"] == {"board": {"answers": 0}}
+    assert (tmp_path / "again" / "admin.token").read_text() == (folder / "admin.token").read_text()
+    run(f"serve --folder {tmp_path}/again --title T")
+    assert started[-1][0].admin_digest == started[0][0].admin_digest
+    with pytest.raises(InputError, match="pg_dump"):
+        run(f"board backup {tmp_path}/other --folder {folder} --database postgresql://me@host/name")
+
+
 def test_all_rules_can_be_named(run, started, folder, tmp_path):
     labels = tmp_path / "targets.csv"
     labels.write_text("row,y\n" + "".join(f"{n},{n % 7}\n" for n in range(500)))

@@ -79,7 +79,7 @@ def test_a_team_that_was_told_nothing_is_listed_last_without_a_rank(make_competi
     assert (last.team, last.certified, last.charges) == ("Spent", True, 1)
     other = add_team(competition, "Other")
     epoch = competition._epoch
-    epoch.guard.evaluate_predictions(predictions(0.5, 7), prior=0.9, series=f"#{other}")
+    epoch.guard.evaluate_predictions(predictions(0.5, 7), prior=0.9, series="Other")
     competition.submit_predictions(other, predictions(0.9, 3), claimed=0.9)
     last = competition.board()[-1]
     assert (last.team, last.rank, last.certified, last.low, last.high) == ("Other", None, False, 0.0, 1.0)
@@ -124,12 +124,27 @@ def test_a_claim_must_come_and_anew_is_for_claims(claims, make_competition, add_
 
 
 def test_a_renamed_team_and_another_worker_have_the_same_allowance(claims, reopen):
-    _competition, send = claims
+    competition, send = claims
     send("Liar", 0.5, claimed=0.75)
     again = reopen()
     (team,) = again.teams()
+    again.rename_team(team.id, "Saint")
     assert again.charges_left_of(team.id) == 1
-    assert again.history()["series"].tolist() == [f"#{team.id}"]
+    assert send("Liar", 0.5, claimed=0.8, variant=4).charged
+    assert [one.charges_left_of(team.id) for one in (competition, again)] == [0, 0]
+
+
+def test_a_merger_gives_no_charges_back(claims):
+    competition, send = claims
+    send("Lead", 0.8)
+    send("Honest", 0.65, variant=1)
+    for variant in range(2):
+        send("Liar", 0.5, claimed=0.75, variant=3 + variant)
+    _, honest, liar = (team.id for team in competition.teams())
+    competition.merge_teams(honest, liar)
+    assert competition.charges_left_of(honest) == 0
+    merged = next(one for one in competition.board() if one.team_id == honest)
+    assert (merged.value, merged.charges, merged.certified) == (0.65, 2, True)
 
 
 def test_rules_of_a_board_say_what_does_not_go_together():

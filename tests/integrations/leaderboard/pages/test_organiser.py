@@ -213,3 +213,52 @@ def test_a_team_picks_for_the_final_by_form(browser, fresh_labels_file, sheet):
     visitor.send("/team/picks", **{"pick-1": "on", "pick-2": "on"})
     assert visitor.page.status_code == 422
     assert "may pick 1" in visitor.text
+
+
+# ---- files and tables
+
+
+def test_files_are_given_by_form_and_found_on_the_rules_page(organiser):
+    competition, browser = organiser()
+    form = browser.form("/organise/files")
+    browser.page = browser.client.post(
+        "/c/demo/organise/files", data=form, files={"file": ("train.csv", b"a\n1\n")}
+    )
+    assert browser.page.status_code == 200
+    assert "train.csv 4 bytes" in browser.get("/rules").text
+    (address,) = re.findall(r'href="([^"]*/files/train.csv)"', browser.page.text)
+    assert browser.client.get(address).content == b"a\n1\n"
+    browser.get("/organise").send("/organise/files/remove")
+    assert competition.public_files() == []
+
+
+def test_tables_of_submissions_need_their_session(organiser, sheet):
+    competition, browser = organiser(blind=True)
+    token = competition.add_team("Blue")
+    competition.submit(competition.authenticate(token).id, sheet(0.9), filename="x.csv", claimed=0.8)
+    assert ",scored," in browser.get("/organise/submissions.csv").page.text
+    assert browser.get("/team/submissions.csv").page.status_code == 401
+    browser.get("/login").send("/login", token=token)
+    assert ",received," in browser.get("/team/submissions.csv").page.text
+    browser.get("/organise").send("/organise/logout")
+    assert browser.get("/organise/submissions.csv").page.status_code == 401
+
+
+def test_a_team_turns_the_pages_of_its_history(browser, sheet, monkeypatch):
+    monkeypatch.setattr("reusable_holdout_leaderboard.pages.teams._MOST_SUBMISSIONS", 2)
+    competition, visitor = browser()
+    token = competition.add_team("Blue")
+    for variant in range(5):
+        competition.submit(
+            competition.authenticate(token).id, sheet(0.9, variant), filename=f"{variant}.csv", claimed=0.9
+        )
+    visitor.get("/login").send("/login", token=token)
+    visitor.get("/team")
+    seen = []
+    while True:
+        seen.append(re.findall(r'class="name">(\d)\.csv', visitor.page.text))
+        older = re.search(r'href="/c/demo/team(\?before=\d+)"', visitor.page.text)
+        if not older:
+            break
+        visitor.get(f"/team{older.group(1)}")
+    assert seen == [["4", "3"], ["2", "1"], ["0"]]

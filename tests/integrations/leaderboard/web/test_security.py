@@ -83,9 +83,9 @@ def test_every_address_of_organisers_needs_their_token(serve):
     paths = get(f"{server.url}/api/v1/openapi.json").json()["paths"]
     organising = [(path, method) for path, one in paths.items() if "/admin/" in path for method in one]
 
-    assert len(organising) == 14
+    assert len(organising) == 30
     for path, method in organising:
-        address = server.url + path.format(slug="demo", team_id=1)
+        address = server.url + path.format(slug="demo", team_id=1, name="x.csv")
         for headers in ({}, bearer(token), bearer("x")):
             assert error_of(request(method, address, headers=headers)) == (401, "unauthorized")
 

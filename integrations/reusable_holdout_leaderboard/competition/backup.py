@@ -1,0 +1,230 @@
+"""Backups: a folder's board, ledgers, labels and keys as they were at one moment, taken while they are in use."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.version import __version__
+from reusable_holdout_leaderboard.competition.competition import Competition
+from reusable_holdout_leaderboard.competition.organising import rotation_locked
+from reusable_holdout_leaderboard.store.records import StoreError
+from reusable_holdout_leaderboard.store.store import Store
+from reusable_holdout_leaderboard.store.tables import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+__all__ = ["back_up", "restore"]
+
+_MANIFEST, _BOARD, _LEDGER = "backup.json", "board.db", "ledger.db"
+_FILES = ("labels-*.parquet", "fresh-labels.parquet", "ledger.key", "public/*")
+_CHUNK = 1 << 20
+
+
+def back_up(folder: Path, to: Path, *, clock: Callable[[], float] = time.time) -> dict[str, Any]:
+    """Copy what a folder of competitions holds, as it is at one moment; return the manifest.
+
+    Servers go on meanwhile: submissions that come wait until the board is copied. A ledger is never older in the copy
+    than the board, and what it has more is answers to submissions that the board has as pending. A key that lies
+    elsewhere is not copied, nor is what this server remembers as a witness of other ledgers: restored, it would have
+    forgotten.
+
+    Parameters
+    ----------
+    folder : Path
+    to : Path
+        Folder to be made; all or nothing of it.
+    clock : callable
+
+    Raises
+    ------
+    InputError
+        If there is no board, or there is something at `to` already.
+    StoreError
+        If a file cannot be read or written.
+    """
+    folder, to = folder.absolute(), to.absolute()
+    if not (folder / _BOARD).exists():
+        raise InputError(f"a backup needs a board; there is none in {folder}")
+    if to.exists():
+        raise InputError(f"a backup is made anew; there is something at {to} already; name another folder")
+    part = to.with_name(f"{to.name}.{secrets.token_hex(8)}")
+    try:
+        with _disk():
+            part.mkdir(mode=0o700, parents=True)
+            manifest = _copy_all(folder, part, at=clock())
+            part.rename(to)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return manifest
+
+
+def restore(
+    backup: Path, folder: Path, *, key_file: Path | None = None, clock: Callable[[], float] = time.time
+) -> dict[str, Any]:
+    """Put a backup into a folder that holds none of it, check it, and note so on each board; return the manifest.
+
+    What was answered after the backup is forgotten: that part of a budget can be spent again, so the restored boards
+    tell everyone of which moment they are.
+
+    Parameters
+    ----------
+    backup : Path
+    folder : Path
+        Not there yet, or empty.
+    key_file : Path, optional
+        Noise key, if it lay elsewhere.
+    clock : callable
+
+    Raises
+    ------
+    InputError
+        If the backup is incomplete or was changed, or the folder is not empty.
+    StoreError, LedgerError
+        If what was restored cannot be opened.
+    """
+    backup, folder = backup.absolute(), folder.absolute()
+    manifest = _checked(backup)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            f"a backup is restored into an empty folder; {folder} is not; move what is there away and keep it, for it "
+            "may be newer than the backup"
+        )
+    part = folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
+    try:
+        with _disk():
+            for name in manifest["files"]:
+                _copy_file(backup / name, part / name)
+            for slug, known in manifest["competitions"].items():
+                _note(
+                    part, slug, key_file, {"backup": manifest["at"], "answers": known["answers"]}, at=clock()
+                )
+            with contextlib.suppress(FileNotFoundError):
+                folder.rmdir()
+            part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return manifest
+
+
+def _copy_all(folder: Path, part: Path, *, at: float) -> dict[str, Any]:
+    store = Store(folder / _BOARD)
+    with contextlib.closing(store), contextlib.ExitStack() as held:
+        slugs = store.slugs()
+        for slug in slugs:  # in the order in which a rotation takes them: its lock, then the board
+            held.enter_context(rotation_locked(folder / slug))
+        with store.database.writing():
+            _copy_database(folder / _BOARD, part / _BOARD)
+            for slug in slugs:
+                _copy_database(folder / slug / _LEDGER, part / slug / _LEDGER)
+        for slug in slugs:
+            for found in _files_of(folder / slug):
+                _copy_file(found, part / found.relative_to(folder))
+    if (folder / "admin.token").exists():
+        _copy_file(folder / "admin.token", part / "admin.token")
+    manifest = {
+        "at": datetime.fromtimestamp(at, UTC).isoformat(),
+        "library": __version__,
+        "schema": SCHEMA,
+        "competitions": {slug: {"answers": _answers(part / slug / _LEDGER)} for slug in slugs},
+        "files": {
+            str(one.relative_to(part)): _digest(one) for one in sorted(part.rglob("*")) if one.is_file()
+        },
+    }
+    with _private(part / _MANIFEST) as file:
+        file.write(json.dumps(manifest, indent=1).encode())
+    return manifest
+
+
+def _files_of(folder: Path) -> Iterator[Path]:
+    for pattern in _FILES:
+        yield from (one for one in folder.glob(pattern) if one.is_file())
+
+
+def _copy_database(path: Path, to: Path) -> None:
+    """Copy a SQLite file in use, with what its write-ahead log holds."""
+    with _private(to):
+        pass
+    source = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    with contextlib.closing(source), contextlib.closing(sqlite3.connect(to)) as target:
+        source.backup(target)
+
+
+def _answers(ledger: Path) -> int:
+    """Answers of all label sets together."""
+    with contextlib.closing(SqlLedger(ledger, must_exist=True)) as opened:
+        return sum(len(opened.rows(epoch=epoch)) for epoch in range(1, opened.epoch + 1))
+
+
+def _copy_file(path: Path, to: Path) -> None:
+    with path.open("rb") as source, _private(to) as target:
+        shutil.copyfileobj(source, target, _CHUNK)
+
+
+@contextlib.contextmanager
+def _private(path: Path) -> Iterator[Any]:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _checked(backup: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((backup / _MANIFEST).read_text())
+        files, schema = dict(manifest["files"]), int(manifest["schema"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            f"a backup must have a {_MANIFEST} that says what is in it; that of {backup} cannot be read"
+        ) from None
+    if schema > SCHEMA:
+        raise InputError(
+            f"the backup is of reusable-holdout {manifest['library']}; install that or a later one"
+        )
+    for name, digest in files.items():
+        path = backup / name
+        if (
+            not path.resolve().is_relative_to(backup.resolve())
+            or not path.is_file()
+            or _digest(path) != digest
+        ):
+            raise InputError(
+                f"a backup must be as it was made; {name} is missing or another; nothing was restored"
+            )
+    return manifest
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _note(folder: Path, slug: str, key_file: Path | None, detail: dict[str, Any], *, at: float) -> None:
+    with Competition.open(folder, slug, key_file=key_file, clock=lambda: at) as competition:
+        competition.note_restored(detail)
+
+
+@contextlib.contextmanager
+def _disk() -> Iterator[None]:
+    problem = ""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        problem = getattr(error, "strerror", None) or type(error).__name__
+    if problem:
+        raise StoreError(
+            f"a backup must be read and written whole; it could not be ({problem}); nothing was made"
+        )
