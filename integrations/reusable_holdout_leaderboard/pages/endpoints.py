@@ -174,7 +174,7 @@ class _Pages:
                 self._rendering.page, request, "login.html", visit, status_code=401, page="login", **said
             )
         response = RedirectResponse(_place(request, slug, "board"), 303)
-        self._boards.sessions.begin(response, slug, token)
+        self._boards.sessions.begin(request, response, slug, token)
         return response
 
     async def logout(self, request: Request) -> Response:
@@ -183,7 +183,7 @@ class _Pages:
         fields = (await self._form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         response = RedirectResponse(_place(request, slug, "board"), 303)
-        self._boards.sessions.end(response, slug)
+        self._boards.sessions.end(request, response, slug)
         return response
 
     async def submit(self, request: Request) -> Response:
