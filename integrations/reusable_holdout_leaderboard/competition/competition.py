@@ -80,6 +80,7 @@ class Competition(Scoring, Organising):
         self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
         self._lock = threading.RLock()
         self._past: list[Epoch] = []
+        self._histories = {}
 
     def __repr__(self) -> str:
         return f"<Competition: {self.slug}, {self.rules.metric}, epoch {self._epoch.number}>"

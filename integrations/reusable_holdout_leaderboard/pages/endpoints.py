@@ -19,8 +19,10 @@ from reusable_holdout_leaderboard.pages.content import (
     limits_of,
     metric_text_of,
     own_limits_of,
+    part_of,
 )
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, addresses_of, sentence
+from reusable_holdout_leaderboard.web.once import answer_once, sample_of
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.uploads import read_upload
 
@@ -213,13 +215,11 @@ class _Pages:
     async def sample(self, request: Request) -> Response:
         """A file that fits."""
         competition = (await self._visit(request)).competition
-
-        def made() -> bytes:
-            return competition.expected.sample()
-
-        content = await self._boards.run(made)
+        given = request.query_params.get("after", "")
+        after = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+        content, _ = await self._boards.run(sample_of, competition, after)
         named = {"Content-Disposition": f'attachment; filename="{competition.slug}-sample.csv"'}
-        return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+        return answer_once(request, content, media="text/csv; charset=utf-8", headers=named)
 
     async def static(self, request: Request) -> Response:
         """Styles and scripts."""
@@ -252,6 +252,11 @@ class _Pages:
             summary=_summary(visit.competition.rules.description),
             plan=visit.competition.plan,
             halt=halt_of(visit.status),
+            part=part_of(
+                shown["rows"],
+                search=request.query_params.get("q", ""),
+                page=request.query_params.get("page", ""),
+            ),
             **self._submitting(visit, shown),
             **shown,
             **more,

@@ -24,7 +24,7 @@ from reusable_holdout_leaderboard.store.rows import (
     select_submissions,
     tell,
 )
-from reusable_holdout_leaderboard.store.tables import PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
+from reusable_holdout_leaderboard.store.tables import EVENTS, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,15 +171,35 @@ class Entries:
                 Best(*row) for row in connection.execute(sa.select(*names).select_from(joined).where(here))
             ]
 
-    def improvements(self, number: int, epoch: int) -> list[Improvement]:
-        """Submissions that became their team's best, in order."""
-        asked = select_submissions(self._here(number, epoch), _ENTRY.improved.is_(True)).order_by(_ENTRY.id)
+    def improvements(self, number: int, epoch: int, *, after: int = 0) -> list[tuple[int, Improvement]]:
+        """Submissions that became their team's best after a revision, with their own, in the order of the commits."""
+        told = (EVENTS.c.competition_id == number) & (EVENTS.c.kind == "submission")
+        joined = EVENTS.join(SUBMISSIONS, _ENTRY.id == EVENTS.c.submission_id).join(
+            TEAMS, TEAMS.c.id == _ENTRY.team_id
+        )
+        asked = (
+            sa.select(
+                EVENTS.c.revision,
+                _ENTRY.id,
+                _ENTRY.team_id,
+                TEAMS.c.name,
+                _ENTRY.asked_at,
+                _ENTRY.value,
+                _ENTRY.low,
+                _ENTRY.high,
+            )
+            .select_from(joined)
+            .where(told, EVENTS.c.revision > after, _ENTRY.epoch == epoch, _ENTRY.improved.is_(True))
+            .order_by(EVENTS.c.revision)
+        )
         with self.database.reading() as connection:
-            found = connection.execute(asked).all()
-        return [
-            Improvement(row.id, row.team_id, row.team, row.asked_at, row.value, row.low, row.high)
-            for row in found
-        ]
+            return [(revision, Improvement(*one)) for revision, *one in connection.execute(asked)]
+
+    def paid_queries(self, number: int, epoch: int) -> list[int]:
+        """Questions of the guard that took a charge, in order."""
+        asked = sa.select(_ENTRY.query).where(self._here(number, epoch), _ENTRY.paid.is_(True))
+        with self.database.reading() as connection:
+            return list(connection.scalars(asked.order_by(_ENTRY.query)))
 
     def contents(self, submission_ids: Sequence[int]) -> dict[int, bytes]:
         """Predictions for the fresh rows."""
