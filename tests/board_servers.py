@@ -36,18 +36,22 @@ class Served:
     app : FastAPI
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, root_path: str = "") -> None:
         import uvicorn
         from reusable_holdout_leaderboard.app import create_app
+        from reusable_holdout_leaderboard.web.server import protocol_of
 
         self.app = create_app(settings)
         config = uvicorn.Config(
             self.app,
             port=0,
+            http=protocol_of(settings),
             ws="none",
             log_config=None,
             access_log=False,
-            proxy_headers=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+            root_path=root_path,
             server_header=False,
             timeout_graceful_shutdown=1,
         )
@@ -83,9 +87,9 @@ def _server_of(config: Any) -> Any:
 
 
 @contextlib.contextmanager
-def served(settings: Settings) -> Iterator[Served]:
+def served(settings: Settings, *, root_path: str = "") -> Iterator[Served]:
     """A server in a thread."""
-    server = Served(settings)
+    server = Served(settings, root_path)
     server.start()
     try:
         yield server
@@ -99,25 +103,27 @@ from pathlib import Path
 from reusable_holdout_leaderboard.web.server import serve
 from reusable_holdout_leaderboard.settings import Settings
 
-path, port, workers = json.loads(sys.argv[1])
-serve(Settings.load(Path(path)), port=port, workers=workers)
+path, port, workers, more = json.loads(sys.argv[1])
+serve(Settings.load(Path(path)), port=port, workers=workers, **more)
 """
 
 
 @contextlib.contextmanager
-def served_by_processes(settings: Settings, folder: Path, *, workers: int) -> Iterator[tuple[str, int]]:
+def served_by_processes(
+    settings: Settings, folder: Path, *, workers: int, **more: str
+) -> Iterator[tuple[str, int]]:
     """URL of a server of several worker processes, and the number of the process that watches over them."""
     port = free_port()
     stored = folder / "settings.json"
     settings.save(stored)
-    arguments = json.dumps([str(stored), port, workers])
+    arguments = json.dumps([str(stored), port, workers, more])
     process = subprocess.Popen(
         [sys.executable, "-c", _PROCESSES, arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    url = f"http://127.0.0.1:{port}"
+    url = f"{'https' if more.get('tls_key') else 'http'}://127.0.0.1:{port}"
     try:
         _wait(f"{url}/api/v1/status", process)
         yield url, process.pid
@@ -141,7 +147,7 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(httpx.TransportError):
-            if httpx.get(url, timeout=PATIENCE_SECONDS).status_code == 200:
+            if httpx.get(url, timeout=PATIENCE_SECONDS, verify=False).status_code == 200:
                 return
         time.sleep(0.05)
     raise RuntimeError("the server did not start")

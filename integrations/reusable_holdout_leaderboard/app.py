@@ -26,6 +26,7 @@ from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.web.api import add_api
 from reusable_holdout_leaderboard.web.events import Feed
 from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.server import accept_few_at_once
 from reusable_holdout_leaderboard.web.services import Boards, problem_of
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def from_environment() -> FastAPI:
 @contextlib.asynccontextmanager
 async def _life(app: FastAPI) -> AsyncIterator[None]:
     boards: Boards = app.state.boards
+    accept_few_at_once(asyncio.get_running_loop())
     settling = asyncio.create_task(boards.settle_for_ever())
     try:
         yield

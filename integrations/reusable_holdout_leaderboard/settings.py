@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import secrets
@@ -55,7 +56,13 @@ class Settings:
     session_seconds : float
         How long a browser stays signed in.
     secure_cookies : bool
-        Whether browsers send cookies by HTTPS alone; for servers behind a proxy that speaks it.
+        Whether browsers send cookies by HTTPS alone, however they came; who came by HTTPS gets such cookies anyway.
+    trusted_proxies : tuple of str
+        Addresses and networks whose word is taken for whom they ask: X-Forwarded-For and X-Forwarded-Proto.
+    connections_per_address : int
+        Open at a time, for each worker process; of trusted proxies any number.
+    head_seconds : float
+        Longest time that the head of a request may take to come, and that a connection may be idle.
     """
 
     folder: Path
@@ -74,6 +81,18 @@ class Settings:
     streams_per_address: int = 50
     session_seconds: float = 12 * 3600.0
     secure_cookies: bool = False
+    trusted_proxies: tuple[str, ...] = ()
+    connections_per_address: int = 100
+    head_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        for one in self.trusted_proxies:
+            try:
+                ipaddress.ip_network(one, strict=False)
+            except ValueError:
+                raise InputError(
+                    f"a trusted proxy must be an IP address or a network such as 10.0.0.0/8; got {one!r}"
+                ) from None
 
     def with_changes(self, **changes: object) -> Self:
         """The same but for some of them."""
@@ -101,6 +120,7 @@ class Settings:
             given = {name: value for name, value in values.items() if name in known}
             if given.get("key_file") is not None:
                 given["key_file"] = Path(given["key_file"])
+            given["trusted_proxies"] = tuple(given.get("trusted_proxies", ()))
             return cls(**{**given, "folder": Path(given["folder"])})
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             if isinstance(error, InputError):

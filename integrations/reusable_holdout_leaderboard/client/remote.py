@@ -255,9 +255,14 @@ class RemoteHoldout:
         """Ids of the rows, in the order of predictions; None if they have none."""
         if self.rules.id_column is None:
             return None
-        lines = csv.reader(io.StringIO(self._connection.get("sample"), newline=""))
-        next(lines)
-        return tuple(line[0] for line in lines)
+        ids: list[str] = []
+        while len(ids) < self.expected.rows:  # page by page
+            text = self._connection.get("sample", after=len(ids))
+            _, *lines = csv.reader(io.StringIO(text, newline=""))
+            if not lines:
+                raise InputError("the server must tell the ids of all rows; it did not; nothing was asked")
+            ids += [line[0] for line in lines]
+        return tuple(ids)
 
     # ---- life
 

@@ -138,10 +138,23 @@ def _add_server(group: Any) -> None:
         "requests-per-minute": (int, "of one address, for each worker; 0 for any (default 1200)"),
         "submissions-per-minute": (int, "of one team, for each worker; 0 for any (default 300)"),
         "max-body-bytes": (int, "largest request (default 16 MiB)"),
+        "connections-per-address": (int, "open at a time, for each worker (default 100)"),
+        "head-seconds": (float, "for the head of a request to come (default 10)"),
     }
     for name, (kind, about) in numbers.items():
         group.add_argument(f"--{name}", type=kind, help=about)
-    group.add_argument("--secure-cookies", action="store_true", default=None, help="for HTTPS in front")
+    group.add_argument(
+        "--secure-cookies", action="store_true", default=None, help="also for who came by HTTP, as it seems"
+    )
+    group.add_argument(
+        "--proxy-headers",
+        action="append",
+        metavar="ADDRESS",
+        help="address or network of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed; may be repeated",
+    )
+    group.add_argument("--root-path", default="", help="where a proxy shows the server, as /board")
+    group.add_argument("--tls-certificate", type=Path, help="PEM file, to serve HTTPS without a proxy")
+    group.add_argument("--tls-key", type=Path, help="PEM file of its private key")
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -152,7 +165,15 @@ def _serve(options: argparse.Namespace) -> int:
     database = database_of(options)
     prepared = prepare(options, database)
     print(prepared.text, flush=True)
-    serve(prepared.settings, host=options.host, port=options.port, workers=options.workers)
+    serve(
+        prepared.settings,
+        host=options.host,
+        port=options.port,
+        workers=options.workers,
+        root_path=options.root_path,
+        tls_certificate=options.tls_certificate,
+        tls_key=options.tls_key,
+    )
     return 0
 
 

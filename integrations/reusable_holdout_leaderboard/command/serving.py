@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,8 @@ _SETTINGS = (
     "submissions_per_minute",
     "max_body_bytes",
     "secure_cookies",
+    "connections_per_address",
+    "head_seconds",
 )
 _SAME_NAME = (
     "slug",
@@ -79,6 +82,7 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
         If the competition can be neither made nor resumed.
     """
     stated = _stated_rules(options)
+    _check_place(options)
     options.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = Competition.slugs(options.folder, database=database)
     if options.example:
@@ -100,9 +104,20 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
         slug=slug,
         key_file=options.key,
         admin_digest=tokens.digest_of(_admin_token(admin)).hex(),
+        trusted_proxies=tuple(options.proxy_headers or ()),
         **{name: value for name, value in given.items() if value is not None},
     )
     return Prepared(settings, f"{text}\nadmin token  {admin}")
+
+
+def _check_place(options: argparse.Namespace) -> None:
+    if (options.tls_certificate is None) != (options.tls_key is None):
+        raise InputError("--tls-certificate and --tls-key go together; one of them is missing")
+    for path in (options.tls_certificate, options.tls_key):
+        if path is not None and not path.is_file():
+            raise InputError(f"there must be a file {path}; there is none")
+    if options.root_path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+/?", options.root_path):
+        raise InputError(f"--root-path must be a path such as /board; got {options.root_path!r}")
 
 
 def _create(options: argparse.Namespace, database: str | None, given: dict[str, Any]) -> None:
@@ -171,7 +186,8 @@ def _check_same(stated: dict[str, Any], rules: Rules) -> None:
 def _told(options: argparse.Namespace, competition: Competition) -> str:
     status, rules = competition.status(), competition.rules
     host = f"[{options.host}]" if ":" in options.host else options.host
-    url = f"http://{host}:{options.port}"
+    scheme = "http" if options.tls_certificate is None else "https"
+    url = f"{scheme}://{host}:{options.port}{options.root_path.rstrip('/')}"
     lines = [
         f"competition  {rules.title}: {rules.metric}, {rules.policy}, {status.rows:,} rows",
         f"budget       {status.queries_left:,} of {rules.queries:,} queries, {_charges(rules, status)}",

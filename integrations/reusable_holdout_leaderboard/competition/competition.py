@@ -81,6 +81,7 @@ class Competition(Scoring, Organising, Attachments):
         self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
         self._lock = threading.RLock()
         self._past: list[Epoch] = []
+        self._histories = {}
 
     def __repr__(self) -> str:
         return f"<Competition: {self.slug}, {self.metric.name}, epoch {self._epoch.number}>"

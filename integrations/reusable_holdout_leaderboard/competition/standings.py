@@ -5,17 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from reusable_holdout_leaderboard.store.records import RankPoint, Standing
+from reusable_holdout_leaderboard.store.records import Standing
 from reusable_holdout_leaderboard.store.rows import as_moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout_leaderboard.store.rows import Best, Improvement
+    from reusable_holdout_leaderboard.store.rows import Best
 
-__all__ = ["Places", "board_of", "hidden_board_of", "places_of", "rank_history_of"]
-
-_MOST_STEPS = 500  # of a rank history; of more improvements every so many-th is shown
+__all__ = ["Places", "board_of", "hidden_board_of", "places_of"]
 
 
 class Places(NamedTuple):
@@ -109,41 +107,3 @@ def hidden_board_of(bests: Sequence[Best]) -> list[Standing]:
     return [
         Standing(team=one.team, team_id=one.team_id, submissions=one.submissions, **nothing) for one in rows
     ]
-
-
-def rank_history_of(improvements: Sequence[Improvement], *, greater_is_better: bool) -> list[RankPoint]:
-    """Places of teams after each new best, where they changed."""
-    step = -(-len(improvements) // _MOST_STEPS) or 1
-    bests: dict[int, Improvement] = {}
-    before: dict[int, tuple[int, int, int, float]] = {}
-    points: list[RankPoint] = []
-    better = -1 if greater_is_better else 1
-    for number, moved in enumerate(improvements, start=1):
-        known = bests.get(moved.team_id)
-        if (
-            known is None or better * (moved.value - known.value) < 0
-        ):  # of merged teams either may have the better
-            bests[moved.team_id] = moved
-        if number % step and number < len(improvements):
-            continue
-        rows = sorted(bests.values(), key=lambda one: (better * one.value, one.at, one.submission_id))
-        places = places_of([(one.low, one.high) for one in rows], greater_is_better=greater_is_better)
-        for place, (ranks, one) in enumerate(zip(places, rows, strict=True), start=1):
-            now = (*ranks, place, one.value)
-            if before.get(one.team_id) != now:
-                before[one.team_id] = now
-                points.append(
-                    RankPoint(
-                        at=as_moment(moved.at),
-                        submission_id=moved.submission_id,
-                        team=one.team,
-                        team_id=one.team_id,
-                        rank=ranks.rank,
-                        rank_last=ranks.rank_last,
-                        place=place,
-                        value=one.value,
-                        low=one.low,
-                        high=one.high,
-                    )
-                )
-    return points

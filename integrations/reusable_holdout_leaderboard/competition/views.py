@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reusable_holdout_leaderboard.competition.standings import board_of, hidden_board_of, rank_history_of
+from reusable_holdout_leaderboard.competition.rank_history import RankHistory
+from reusable_holdout_leaderboard.competition.standings import board_of, hidden_board_of
 from reusable_holdout_leaderboard.store.records import Event, RankPoint, Standing, Status, Submission, Team
 from reusable_holdout_leaderboard.store.rows import as_moment
 
@@ -33,6 +34,7 @@ class Views:
     _store: Store
     _epoch: Epoch
     _clock: Callable[[], float]
+    _histories: dict[int, RankHistory]
 
     @property
     def rules(self) -> Rules:
@@ -115,21 +117,46 @@ class Views:
         )
         return [self._shown(one) for one in found]
 
-    def rank_history(self, *, epoch: int | None = None, reveal: bool = False) -> list[RankPoint]:
-        """Places of the teams over time: a point for each team whose place or value changed; empty while blind.
+    def rank_history(
+        self, *, epoch: int | None = None, team_id: int | None = None, reveal: bool = False
+    ) -> list[RankPoint]:
+        """Places over time of the teams that are first now: a point for each change; empty while blind.
+
+        Of many new bests every so many-th is shown, and the last.
 
         Parameters
         ----------
         epoch : int, optional
             Label set, from 1; by default the present one.
+        team_id : int, optional
+            One more team to show.
         reveal : bool
             Whether to show what is hidden.
         """
         if self._row().blind and not reveal:
             return []
         now = self._current()
-        improvements = self._store.improvements(self._number, now.number if epoch is None else epoch)
-        return rank_history_of(improvements, greater_is_better=now.guard.metric.greater_is_better)
+        number = now.number if epoch is None else epoch
+        if number > now.number:
+            return []
+        changed = self._store.last_change_of_teams(self._number)
+        history = self._histories.get(number)
+        if history is None or history.changed != changed:
+            guard = now.guard
+            history = self._histories[number] = RankHistory(
+                greater_is_better=guard.metric.greater_is_better,
+                claims=guard.policy == "claims",
+                changed=changed,
+            )
+        with history.lock:
+            history.take(self._store.improvements(self._number, number, after=history.seen))
+            return history.points(team_id)
+
+    def paid_queries(self) -> list[int]:
+        """Numbers of the questions that took a charge, in order; empty while blind."""
+        if self._row().blind:
+            return []
+        return self._store.paid_queries(self._number, self._current().number)
 
     def history(self, *, epoch: int | None = None, reveal: bool = False) -> pd.DataFrame:
         """All that the guard has released, in order; empty while blind.

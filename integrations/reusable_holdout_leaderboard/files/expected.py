@@ -18,6 +18,8 @@ from reusable_holdout.queries.predictions import Predictions
 from reusable_holdout_leaderboard.files.forms import Form, SubmissionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import Response
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BYTES", "Expected"]
 
 MAX_BYTES = 16 << 20
+_SAMPLE_BYTES = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,19 +118,37 @@ class Expected:
         """Columns of a file."""
         return [*([] if self.id_column is None else [self.id_column]), *self.columns]
 
-    def sample(self) -> bytes:
-        """A file that fits, as CSV: it predicts the same for all rows."""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.header())
-        same: list[Any] = [0.5] if self.response == "probabilities" else [0]
+    def sample(self, *, after: int = 0) -> bytes:
+        """A file that fits, as CSV: it predicts the same for all rows; of many rows, those of one page.
+
+        Parameters
+        ----------
+        after : int
+            Rows to leave out at the beginning; the next page is after :attr:`sample_rows` more.
+        """
+        rows = range(after, min(self.rows, after + self.sample_rows))
+        ids = None if self.ids is None else self.ids[rows.start : rows.stop]
+        return _csv(
+            [
+                self.header(),
+                *([*self._same] if ids is None else [ids[k], *self._same] for k in range(len(rows))),
+            ]
+        )
+
+    @cached_property
+    def sample_rows(self) -> int:
+        """Rows that a page of the sample has."""
+        longest = max(self.ids, key=lambda one: len(one.encode())) if self.ids else ""
+        row = _csv([[longest, *self._same] if self.ids else self._same])
+        return max(1, (_SAMPLE_BYTES - len(_csv([self.header()]))) // (len(row) + 2))
+
+    @property
+    def _same(self) -> list[Any]:
         if self.response == "labels" and self.classes:
-            same = [self.classes[0]]
-        elif len(self.columns) > 1:
-            same = [1.0 / len(self.columns)] * len(self.columns)
-        for row in range(self.rows):
-            writer.writerow(same if self.ids is None else [self.ids[row], *same])
-        return text.getvalue().encode()
+            return [self.classes[0]]
+        if len(self.columns) > 1:
+            return [1.0 / len(self.columns)] * len(self.columns)
+        return [0.5] if self.response == "probabilities" else [0]
 
     @cached_property
     def _predictions(self) -> Predictions:
@@ -136,3 +157,9 @@ class Expected:
             kind = "text" if isinstance(self.classes[0], str) else "numbers"
             coder = ClassCoder(np.array(self.classes), kind)  # type: ignore[arg-type]
         return Predictions(self.response, rows=self.rows, coder=coder)
+
+
+def _csv(rows: Iterable[Iterable[Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()

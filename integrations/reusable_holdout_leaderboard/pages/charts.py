@@ -27,26 +27,27 @@ class BurnDown(NamedTuple):
     charges: int
 
 
-def burn_down_of(left: Sequence[int], *, charges: int) -> BurnDown:
-    """How the budget went: after each question that was asked, what was left.
+def burn_down_of(paid: Sequence[int], *, asked: int, left: int, charges: int) -> BurnDown:
+    """How the budget went, question by question.
 
     Parameters
     ----------
-    left : sequence of int
-        Charges left after each question so far.
-    charges : int
-        The whole budget.
+    paid : sequence of int
+        Numbers of the questions that took a charge, in order.
+    asked : int
+        Questions so far.
+    left, charges : int
+        Of the whole budget.
 
     Examples
     --------
-    >>> burn_down_of([4, 3, 3, 3], charges=4).line
+    >>> burn_down_of([2], asked=4, left=3, charges=4).line
     '0,0 50,0 50,25 100,25'
     """
-    points, now, asked = [(0.0, 0.0)], charges, len(left)
-    for number, after in enumerate(left, start=1):
-        if after != now:
-            x, now = 100 * number / asked, after
-            points += [(x, points[-1][1]), (x, 100 * (1 - now / charges))]
+    points = [(0.0, 0.0)]
+    for spent, number in enumerate([one for one in paid if one <= asked], start=1):
+        x = 100 * number / asked
+        points += [(x, points[-1][1]), (x, 100 * spent / charges)]
     points.append((100.0, points[-1][1]))
     line = " ".join(f"{x:.5g},{y:.5g}" for x, y in points)
-    return BurnDown(line, f"0,100 {line} 100,100", asked, now, charges)
+    return BurnDown(line, f"0,100 {line} 100,100", asked, left, charges)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,15 +25,19 @@ __all__ = [
     "Contents",
     "Halt",
     "MetricText",
+    "Part",
     "Row",
     "column_text_of",
     "halt_of",
     "limits_of",
     "metric_text_of",
     "own_limits_of",
+    "part_of",
 ]
 
-_MOST_MOVES = 200
+_MOST_MOVES = 100
+_TEAMS_A_PAGE = 50
+_LONGEST_SEARCH = 64
 _NAMES = {
     "f1": "F1",
     "mae": "Mean absolute error",
@@ -74,6 +77,27 @@ class Row(NamedTuple):
     bar: Bar | None
 
 
+class Part(NamedTuple):
+    """Rows of a board that one page shows.
+
+    Attributes
+    ----------
+    rows : list of Row
+    number, pages : int
+        Which page it is, from 1, and of how many.
+    found : int
+        Teams on all of them.
+    search : str
+        What their names hold.
+    """
+
+    rows: list[Row]
+    number: int
+    pages: int
+    found: int
+    search: str
+
+
 class _Board(NamedTuple):
     """What is the same for all readers, of one revision."""
 
@@ -85,6 +109,7 @@ class _Board(NamedTuple):
     final: list[Row]
     final_scale: Scale | None
     change: Change | None
+    paid: list[int]
 
 
 class Contents:
@@ -99,29 +124,28 @@ class Contents:
 
     def __init__(self, boards: Boards) -> None:
         self._boards = boards
-        self._lock = threading.Lock()
-        self._left: dict[str, tuple[tuple[int, int], list[int]]] = {}
 
     def of_board(self, competition: Competition, status: Status) -> dict[str, Any]:
         """Board, history and budget for the template."""
         board = self._boards.at_revision(
             competition, ("page", status.final), partial(_board_of, competition, final=status.final)
         )
-        with self._lock:
-            return board._asdict() | {"burn": self._burn_down(competition, status)}
+        return board._asdict() | {"burn": _burn_down(board.paid, status)}
 
-    def _burn_down(self, competition: Competition, status: Status) -> BurnDown | None:
-        """Budget as it is spent; the ledger is read again only when something was charged."""
-        if status.charges_left is None:
-            return None
-        slug, key = competition.slug, (status.epoch, status.charges_left)
-        known = self._left.get(slug)
-        if known is None or known[0] != key:
-            left = competition.history()["charges_left"].astype(int).tolist()
-            known = self._left[slug] = ((status.epoch, left[-1] if left else status.charges), left)
-        left = known[1]
-        left += [status.charges_left] * (status.answered - len(left))
-        return burn_down_of(left, charges=status.charges)
+
+def part_of(rows: list[Row], *, search: str, page: str) -> Part:
+    """Page of a board, of the teams whose names hold some text; of a page that is not there the nearest one."""
+    search = search.strip()[:_LONGEST_SEARCH]
+    found = [row for row in rows if search.casefold() in row.one.team.casefold()] if search else rows
+    pages = max(1, -(-len(found) // _TEAMS_A_PAGE))
+    number = min(max(int(page), 1), pages) if page.isascii() and page.isdigit() and len(page) < 10 else 1
+    return Part(found[(number - 1) * _TEAMS_A_PAGE :][:_TEAMS_A_PAGE], number, pages, len(found), search)
+
+
+def _burn_down(paid: list[int], status: Status) -> BurnDown | None:
+    if status.charges_left is None:
+        return None
+    return burn_down_of(paid, asked=status.answered, left=status.charges_left, charges=status.charges)
 
 
 def _board_of(competition: Competition, *, final: bool) -> _Board:
@@ -141,6 +165,7 @@ def _board_of(competition: Competition, *, final: bool) -> _Board:
         final=fresh,
         final_scale=final_scale,
         change=next(iter(changes_of(competition.changes())), None),
+        paid=competition.paid_queries(),
     )
 
 

@@ -20,11 +20,13 @@ from reusable_holdout_leaderboard.pages.content import (
     limits_of,
     metric_text_of,
     own_limits_of,
+    part_of,
 )
 from reusable_holdout_leaderboard.pages.organiser import OrganisersPages
 from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of, sentence
 from reusable_holdout_leaderboard.pages.teams import TeamsPages
+from reusable_holdout_leaderboard.web.once import answer_once, sample_of
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.uploads import read_upload
 
@@ -172,7 +174,7 @@ class _Pages:
                 self.rendering.page, request, "login.html", visit, status_code=401, page="login", **said
             )
         response = RedirectResponse(place_of(request, slug, "board"), 303)
-        self._boards.sessions.begin(response, slug, token)
+        self._boards.sessions.begin(request, response, slug, token)
         return response
 
     async def logout(self, request: Request) -> Response:
@@ -181,7 +183,7 @@ class _Pages:
         fields = (await self.form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         response = RedirectResponse(place_of(request, slug, "board"), 303)
-        self._boards.sessions.end(response, slug)
+        self._boards.sessions.end(request, response, slug)
         return response
 
     async def submit(self, request: Request) -> Response:
@@ -212,13 +214,11 @@ class _Pages:
     async def sample(self, request: Request) -> Response:
         """A file that fits."""
         competition = (await self.visit(request)).competition
-
-        def made() -> bytes:
-            return competition.expected.sample()
-
-        content = await self._boards.run(made)
+        given = request.query_params.get("after", "")
+        after = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+        content, _ = await self._boards.run(sample_of, competition, after)
         named = {"Content-Disposition": f'attachment; filename="{competition.slug}-sample.csv"'}
-        return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+        return answer_once(request, content, media="text/csv; charset=utf-8", headers=named)
 
     async def static(self, request: Request) -> Response:
         """Styles and scripts."""
@@ -256,6 +256,11 @@ class _Pages:
             summary=summary_of(visit.competition.rules.description),
             plan=visit.competition.plan,
             halt=halt_of(visit.status),
+            part=part_of(
+                shown["rows"],
+                search=request.query_params.get("q", ""),
+                page=request.query_params.get("page", ""),
+            ),
             **self.submitting(visit, shown),
             **shown,
             **more,

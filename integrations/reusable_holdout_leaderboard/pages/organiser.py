@@ -81,7 +81,7 @@ class OrganisersPages:
             }
             return await self._answer(request, "organiser-login.html", visit, status_code=401, **said)
         response = self._back(request, visit)
-        self._boards.sessions.begin(response, _SCOPE, token)
+        self._boards.sessions.begin(request, response, _SCOPE, token)
         return response
 
     async def logout(self, request: Request) -> Response:
@@ -89,7 +89,7 @@ class OrganisersPages:
         visit = await self._visit(request)
         await self._checked(request)
         response = self._back(request, visit)
-        self._boards.sessions.end(response, _SCOPE)
+        self._boards.sessions.end(request, response, _SCOPE)
         return response
 
     async def change_rules(self, request: Request) -> Response:

@@ -128,6 +128,7 @@ def addresses_of(request: Request, slug: str, *, default: str | None) -> dict[st
         "all": f"{root}/competitions",
         "static": f"{root}/static",
         "origin": f"{request.url.scheme}://{request.url.netloc}",
+        "server": f"{request.url.scheme}://{request.url.netloc}{root}",
         **{name.removesuffix(".csv"): f"{here}/{name}" for name in within},
     }
 

@@ -27,7 +27,7 @@ from reusable_holdout_leaderboard.store.rows import (
     select_submissions,
     tell,
 )
-from reusable_holdout_leaderboard.store.tables import PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
+from reusable_holdout_leaderboard.store.tables import EVENTS, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
 
 if TYPE_CHECKING:
     from reusable_holdout.witness import Head
@@ -186,16 +186,33 @@ class Entries(Picks):
                 Best(*row) for row in connection.execute(sa.select(*names).select_from(joined).where(here))
             ]
 
-    def improvements(self, number: int, epoch: int) -> list[Improvement]:
-        """Submissions that became their team's best, in order."""
+    def improvements(self, number: int, epoch: int, *, after: int = 0) -> list[tuple[int, Improvement]]:
+        """Submissions that became their team's best after a revision, with their own, in the order of the commits."""
         here = self._here(number, epoch) & ~TEAMS.c.disqualified
-        asked = select_submissions(here, _ENTRY.improved.is_(True)).order_by(_ENTRY.id)
+        best = select_submissions(here, _ENTRY.improved.is_(True)).subquery()
+        names = ("id", "owner_id", "team", "asked_at", "value", "low", "high")
+        told = (EVENTS.c.competition_id == number) & (EVENTS.c.kind == "submission")
+        asked = (
+            sa.select(EVENTS.c.revision, *(best.c[name] for name in names))
+            .select_from(EVENTS.join(best, best.c.id == EVENTS.c.submission_id))
+            .where(told, EVENTS.c.revision > after)
+            .order_by(EVENTS.c.revision)
+        )
         with self.database.reading() as connection:
-            found = connection.execute(asked).all()
-        return [
-            Improvement(row.id, row.owner_id, row.team, row.asked_at, row.value, row.low, row.high)
-            for row in found
-        ]
+            return [(revision, Improvement(*one)) for revision, *one in connection.execute(asked)]
+
+    def last_change_of_teams(self, number: int) -> int:
+        """Revision at which a team was last renamed, merged, disqualified or reinstated; 0 if none was."""
+        kinds = EVENTS.c.kind.in_(("rename", "merge", "disqualify", "reinstate"))
+        asked = sa.select(sa.func.max(EVENTS.c.revision)).where(EVENTS.c.competition_id == number, kinds)
+        with self.database.reading() as connection:
+            return int(connection.execute(asked).scalar() or 0)
+
+    def paid_queries(self, number: int, epoch: int) -> list[int]:
+        """Questions of the guard that took a charge, in order."""
+        asked = sa.select(_ENTRY.query).where(self._here(number, epoch), _ENTRY.paid.is_(True))
+        with self.database.reading() as connection:
+            return list(connection.scalars(asked.order_by(_ENTRY.query)))
 
     # ---- inside a transaction, the competition locked
 

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from reusable_holdout_leaderboard.web.admin_api import ADMIN
 from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
 from reusable_holdout_leaderboard.web.exports_api import EXPORTS
 from reusable_holdout_leaderboard.web.files_api import FILES
+from reusable_holdout_leaderboard.web.once import answer_once, sample_of
 from reusable_holdout_leaderboard.web.parameters import (
     After,
     Epoch,
     Here,
     Limit,
+    Number,
     Ours,
     boards_of,
     named,
@@ -56,6 +58,7 @@ __all__ = ["add_api"]
 _READ = (400, 404, 422, 429)
 _OWN = (*_READ, 401)
 _SENT = (*_OWN, 408, 409, 413, 415)
+_STANDINGS, _RANKS = (TypeAdapter(several(one)) for one in (StandingAnswer, RankAnswer))
 _PUBLIC = APIRouter(tags=["everyone"], responses=refusals(*_READ))
 _TEAMS = APIRouter(tags=["teams"])
 
@@ -80,8 +83,8 @@ async def competition(request: Request, competition: Here) -> dict[str, Any]:
 @_PUBLIC.get("/board", response_model=several(StandingAnswer))
 async def board(request: Request, competition: Here, epoch: Epoch = None) -> Any:
     """Standings, the best first; without numbers while the competition is blind."""
-    call = partial(competition.board, epoch=epoch)
-    return as_rows(await kept(request, competition, ("board", epoch), call))
+    call = partial(_listed, partial(competition.board, epoch=epoch), _STANDINGS)
+    return answer_once(request, await kept(request, competition, ("board", epoch), call))
 
 
 @_PUBLIC.get("/status", response_model=StatusAnswer)
@@ -100,10 +103,12 @@ async def history(
 
 
 @_PUBLIC.get("/rank-history", response_model=several(RankAnswer))
-async def rank_history(request: Request, competition: Here, epoch: Epoch = None) -> Any:
-    """Places of the teams over time; empty while blind."""
-    call = partial(competition.rank_history, epoch=epoch)
-    return as_rows(await kept(request, competition, ("rank history", epoch), call))
+async def rank_history(request: Request, competition: Here, epoch: Epoch = None, team: Number = None) -> Any:
+    """Places over time of the teams that are first now, and of one more; some hundred points; empty while blind."""
+    call = partial(_listed, partial(competition.rank_history, epoch=epoch, team_id=team), _RANKS)
+    if team is not None:  # of a thousand teams' charts none is kept
+        return answer_once(request, await boards_of(request).run(call))
+    return answer_once(request, await kept(request, competition, ("rank history", epoch), call))
 
 
 @_PUBLIC.get("/final", response_model=several(FinalAnswer))
@@ -117,10 +122,14 @@ async def final(request: Request, competition: Here) -> Any:
     response_class=Response,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
-async def sample(request: Request, competition: Here) -> Response:
-    """A file that fits, as CSV: all rows in order, and one prediction for all of them."""
-    content = await boards_of(request).run(_sample, competition)
-    return Response(content, media_type="text/csv; charset=utf-8")
+async def sample(request: Request, competition: Here, after: After = 0) -> Response:
+    """A file that fits, as CSV: the rows in order, and one prediction for all of them.
+
+    Of many rows it has those of one page, after so many; the header Link names the next one.
+    """
+    content, following = await boards_of(request).run(sample_of, competition, after)
+    headers = {} if following is None else {"Link": f'<?after={following}>; rel="next"'}
+    return answer_once(request, content, media="text/csv; charset=utf-8", headers=headers)
 
 
 @_PUBLIC.get(
@@ -317,8 +326,8 @@ def _signed_up(competition: Competition, body: SignUpBody) -> TokenAnswer:
     return TokenAnswer(team=body.name if team is None else team.name, token=token)
 
 
-def _sample(competition: Competition) -> bytes:
-    return competition.expected.sample()
+def _listed(call: Callable[[], Any], kind: TypeAdapter[Any]) -> bytes:
+    return kind.dump_json(kind.validate_python(as_rows(call())))
 
 
 def _final(competition: Competition) -> Any:

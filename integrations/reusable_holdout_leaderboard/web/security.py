@@ -6,12 +6,13 @@ import base64
 import binascii
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from reusable_holdout_leaderboard.web.door import network_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,16 +120,9 @@ class Rates:
 def address_of(request: Request) -> str:
     """Whose rate a request counts to: an IPv4 address, or an IPv6 network of 64 bits, which is one customer's.
 
-    Headers of proxies are not believed, for anyone can send them.
+    Headers of proxies are believed where the server is told which to trust, for anyone can send them.
     """
-    host = request.client.host if request.client else ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if address.version == 6:
-        return str(ipaddress.ip_network((address, 64), strict=False))
-    return host
+    return network_of(request.client.host if request.client else "")
 
 
 def bearer_token(request: Request) -> str | None:
@@ -157,16 +151,18 @@ class Sessions:
         self._key = bytes.fromhex(settings.session_key)
         self._seconds, self._secure, self._clock = settings.session_seconds, settings.secure_cookies, clock
 
-    def begin(self, response: Response, slug: str, token: str) -> None:
+    def begin(self, request: Request, response: Response, slug: str, token: str) -> None:
         """Sign a team in that has shown its token."""
         ends = f"{self._clock() + self._seconds:.0f}"
         content = base64.urlsafe_b64encode(f"{ends}:{token}".encode()).decode().rstrip("=")
         value = f"{content}.{self._sign('session', slug, content)}"
-        self._set(response, _cookie(slug), value, seconds=int(self._seconds))
+        self._set(request, response, _cookie(slug), value, seconds=int(self._seconds))
 
-    def end(self, response: Response, slug: str) -> None:
+    def end(self, request: Request, response: Response, slug: str) -> None:
         """Sign out."""
-        response.delete_cookie(_cookie(slug), httponly=True, samesite="strict", secure=self._secure)
+        response.delete_cookie(
+            _cookie(slug), httponly=True, samesite="strict", secure=self._is_secure(request)
+        )
 
     def token(self, request: Request, slug: str) -> str | None:
         """Team's token of a session that is signed and not over; None if there is none."""
@@ -189,7 +185,7 @@ class Sessions:
         visitor = request.cookies.get(_VISITOR, "")
         if not _is_visitor(visitor):
             visitor = secrets.token_hex(16)
-            self._set(response, _VISITOR, visitor, seconds=None)
+            self._set(request, response, _VISITOR, visitor, seconds=None)
         return self._sign("form", slug, visitor + request.cookies.get(_cookie(slug), ""))
 
     def check_form(self, request: Request, slug: str, given: object) -> None:
@@ -215,9 +211,20 @@ class Sessions:
         text = f"{purpose}\0{slug}\0{content}".encode("utf-8", "surrogatepass")
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
-    def _set(self, response: Response, name: str, value: str, *, seconds: int | None) -> None:
+    def _is_secure(self, request: Request) -> bool:
+        return self._secure or request.url.scheme == "https"
+
+    def _set(
+        self, request: Request, response: Response, name: str, value: str, *, seconds: int | None
+    ) -> None:
         response.set_cookie(
-            name, value, max_age=seconds, httponly=True, samesite="strict", secure=self._secure, path="/"
+            name,
+            value,
+            max_age=seconds,
+            httponly=True,
+            samesite="strict",
+            secure=self._is_secure(request),
+            path="/",
         )
 
 

@@ -25,6 +25,7 @@ from reusable_holdout_leaderboard.competition import Competition, tokens
 from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
+from reusable_holdout_leaderboard.web.door import Networks
 from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Boards:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.sessions = Sessions(settings)
+        self._proxies = Networks(settings.trusted_proxies)
         self._requests = Rates(settings.requests_per_minute)
         self._submissions = Rates(settings.submissions_per_minute)
         self._lock = threading.Lock()
@@ -240,14 +242,15 @@ class Boards:
     # ---- who is asking
 
     def take_request(self, request: Request) -> None:
-        """Count a request to its client's rate.
+        """Count a request to its client's rate; what a trusted proxy does not say for whom it asks is not counted.
 
         Raises
         ------
         Problem
             429.
         """
-        self._requests.take(address_of(request))
+        if request.client is None or request.client.host not in self._proxies:
+            self._requests.take(address_of(request))
 
     def team(self, request: Request, competition: Competition) -> Team | None:
         """Team of a request, by its bearer token or its session; None if it has none. Call it in a thread."""

@@ -26,7 +26,7 @@ const live = (() => {
   let shown = Number(body.dataset.revision), loading = null, again = false, timer = 0, source = null;
 
   const load = async () => {
-    const address = location.pathname;
+    const address = location.pathname + location.search;
     const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store" });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -58,7 +58,8 @@ def test_the_first_start_makes_a_competition_and_the_next_resumes_it(run, starte
     assert first.folder == settings.folder == folder
     assert settings.slug == "board"
     assert settings.answer_seconds == 0.5
-    assert options == {"host": "127.0.0.1", "port": 9000, "workers": 2}
+    plain = {"root_path": "", "tls_certificate": None, "tls_key": None}
+    assert options == {"host": "127.0.0.1", "port": 9000, "workers": 2, **plain}
     token = (folder / "admin.token").read_text().strip()
     assert (folder / "admin.token").stat().st_mode & 0o777 == 0o600
     assert tokens.digest_of(token).hex() == first.admin_digest == settings.admin_digest
@@ -263,3 +264,32 @@ def test_two_commands_make_a_board_with_a_submission(tmp_path, run):
     for path in folder.rglob("*"):
         if path.suffix in {".token", ".key", ".parquet"}:
             assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_server_behind_a_proxy_is_told_where_it_is_shown_and_whom_to_trust(
+    run, started, folder, labels_file
+):
+    run(
+        f"serve --folder {folder} --labels {labels_file} --policy thresholdout --queries 50 --tolerance 0.25 "
+        "--proxy-headers 127.0.0.1 --proxy-headers 10.0.0.0/8 --root-path /board --head-seconds 5"
+    )
+    ((settings, options),) = started
+    assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8")
+    assert settings.head_seconds == 5
+    assert options["root_path"] == "/board"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("--root-path board", "must be a path such as /board"),
+        ("--tls-key key.pem", "go together"),
+        ("--tls-certificate a.pem --tls-key b.pem", "there must be a file a.pem"),
+    ],
+)
+def test_a_place_that_cannot_be_served_at_is_refused_before_anything_is_made(
+    run, folder, labels_file, given, words
+):
+    with pytest.raises(InputError, match=words):
+        run(f"serve --folder {folder} --labels {labels_file} {given}")
+    assert not folder.exists()

@@ -8,8 +8,9 @@ import httpx
 import numpy as np
 import pytest
 from board_servers import PATIENCE_SECONDS, served
-from reusable_holdout_leaderboard import Competition, Rules
+from reusable_holdout_leaderboard import Competition, Expected, Rules, Standing
 from reusable_holdout_leaderboard.pages.charts import burn_down_of
+from reusable_holdout_leaderboard.pages.content import Row, part_of
 from reusable_holdout_leaderboard.settings import Settings
 
 from reusable_holdout.scales import decimals_of, scale_of
@@ -413,8 +414,77 @@ def test_a_bar_that_leaves_the_scale_ends_at_its_edge():
 
 
 def test_the_budget_goes_down_where_it_was_spent():
-    drawn = burn_down_of([3, 2, 2, 0], charges=3)
-    assert drawn.line == "0,0 50,0 50,33.333 100,33.333 100,100 100,100"
+    drawn = burn_down_of([2, 3, 4], asked=4, left=0, charges=3)
+    assert drawn.line == "0,0 50,0 50,33.333 75,33.333 75,66.667 100,66.667 100,100 100,100"
     assert (drawn.asked, drawn.left) == (4, 0)
-    assert burn_down_of([], charges=3).line == "0,0 100,0"
+    assert burn_down_of([], asked=0, left=3, charges=3).line == "0,0 100,0"
     assert [decimals_of(span) for span in (0.5, 1.0, 13.8, 1e7)] == [4, 4, 3, 0]
+
+
+# ---- many teams
+
+
+def rows_of(count):
+    team = Standing(1, 1, "", 0, 0.5, 0.4, 0.6, 1, 0, None, 1, 1)
+    return [Row(team._replace(team=f"Team {k}", team_id=k), None) for k in range(count)]
+
+
+def test_a_board_of_many_teams_comes_page_by_page():
+    rows = rows_of(120)
+    for page, (number, first, shown) in {
+        "": (1, 0, 50),
+        "2": (2, 50, 50),
+        "3": (3, 100, 20),
+        "4": (3, 100, 20),
+        "0": (1, 0, 50),
+        "x": (1, 0, 50),
+        "9" * 20: (1, 0, 50),
+    }.items():
+        part = part_of(rows, search="", page=page)
+        assert (part.number, part.pages, part.rows[0].one.team_id, len(part.rows)) == (
+            number,
+            3,
+            first,
+            shown,
+        )
+
+
+def test_teams_are_found_by_a_part_of_their_names():
+    part = part_of(rows_of(120), search=" tEAM 11", page="")
+    assert [row.one.team_id for row in part.rows] == [11, *range(110, 120)]
+    assert (part.found, part.pages) == (11, 1)
+    assert part_of(rows_of(3), search="nobody", page="1") == ([], 1, 1, 0, "nobody")
+
+
+def test_a_page_of_a_board_can_be_turned_and_searched_without_scripts(
+    make_competition, visit, add_team, predictions
+):
+    competition = make_competition(queries=100, tolerance=0.9)
+    for k in range(60):
+        competition.submit_predictions(add_team(competition, f"Team {k}"), predictions(0.7, k), claimed=0.7)
+    browser = visit()
+    first = browser.get().text
+    assert 'name="q"' in first
+    assert "Page 1 of 2, 60 teams" in browser.text
+    assert 'href="?q=&amp;page=2#board"' in first
+    assert first.count("data-team=") == 50
+    assert browser.get("?page=2").text.count("data-team=") == 10
+    found = browser.get("?q=%22%3E%3Cscript%3E").text
+    assert "><script>" not in found
+    assert "No team" in found
+
+
+def test_a_sample_of_many_rows_comes_page_by_page_and_once():
+    expected = Expected(
+        ids=tuple(f"row {k}" for k in range(20_000)),
+        rows=20_000,
+        id_column="id",
+        columns=("score",),
+        response="scores",
+    )
+    pages = [expected.sample(after=after) for after in range(0, 20_000, expected.sample_rows)]
+    assert all(len(one) <= 100_000 for one in pages)
+    assert len(pages) == 3
+    assert [line for one in pages for line in one.decode().splitlines()[1:]] == [
+        f"row {k},0" for k in range(20_000)
+    ]

@@ -438,3 +438,33 @@ def test_teams_that_send_at_once_all_get_their_turn(board, predictions):
 
     assert sorted(answers) == list(range(1, 25))
     assert competition.status().queries_asked == 24
+
+
+@pytest.mark.parametrize("path", ["/sample", "/board", "/rank-history"])
+def test_what_everyone_reads_is_sent_once(board, sheet, path):
+    competition, team, public, _ = board()
+    send(team, sheet(0.9))
+    first = public.get(path)
+    tag = first.headers["etag"]
+    again = public.get(path, headers={"If-None-Match": f'"other", W/{tag}'})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    competition.submit_predictions(competition.authenticate(competition.add_team("Red")).id, [0] * 600)
+    news = public.get(path, headers={"If-None-Match": tag})
+    assert news.status_code == (304 if path == "/sample" else 200)
+
+
+def test_the_next_page_of_a_sample_is_named(board, monkeypatch):
+    from reusable_holdout_leaderboard.files import expected
+
+    monkeypatch.setattr(expected, "_SAMPLE_BYTES", 3_000)
+    _, _, public, _ = board()
+    pages, where = [], "/sample"
+    while where:
+        answer = public.get(where)
+        pages.append(answer.text)
+        assert len(answer.content) <= 3_000
+        found = answer.links.get("next")
+        where = f"/sample{found['url']}" if found else None
+    rows = [line for page in pages for line in page.splitlines()[1:]]
+    assert len(pages) > 1
+    assert [row.split(",")[0] for row in rows] == [f"r{row}" for row in range(600)]

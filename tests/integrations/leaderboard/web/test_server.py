@@ -1,5 +1,6 @@
 """Servers of several processes: under kills, when stopped, and how they send."""
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -121,13 +122,18 @@ def test_a_server_that_is_stopped_leaves_no_settings_behind(
     assert not list(folder.glob("server-*.json"))
 
 
-def test_no_connection_waits_with_the_rest_of_an_answer(monkeypatch):
+def test_no_connection_waits_with_the_rest_of_an_answer(monkeypatch, closed_at_the_end):
+    from reusable_holdout_leaderboard.web.door import Door
     from reusable_holdout_leaderboard.web.protocol import PromptProtocol
+    from uvicorn.config import Config
     from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.server import ServerState
 
     begun = []
     monkeypatch.setattr(H11Protocol, "connection_made", lambda self, transport: begun.append(transport))
-    protocol = PromptProtocol.__new__(PromptProtocol)
+    config = Config(app=None, log_config=None)
+    loop = closed_at_the_end(asyncio.new_event_loop())
+    protocol = PromptProtocol(config, ServerState(), {}, loop, door=Door(per_address=1), head_seconds=1.0)
     kinds = [(socket.AF_INET, socket.IPPROTO_TCP), (socket.AF_UNIX, 0)]
     for family, level in kinds:
         with socket.socket(family) as connection:

@@ -1,0 +1,136 @@
+"""Places over time: as many moments and teams as a chart shows, kept up with each new best."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+from reusable_holdout_leaderboard.competition.standings import places_of
+from reusable_holdout_leaderboard.store.records import RankPoint
+from reusable_holdout_leaderboard.store.rows import as_moment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout_leaderboard.competition.standings import Places
+    from reusable_holdout_leaderboard.store.rows import Improvement
+
+__all__ = ["RankHistory"]
+
+_MOST_STEPS = 32  # moments; of more new bests every second, every fourth, ... is shown
+_MOST_TEAMS = 12  # those that are first now
+
+
+class _Place(NamedTuple):
+    rank: int
+    rank_last: int
+    place: int
+    best: Improvement
+
+
+class _Step(NamedTuple):
+    number: int
+    moved: Improvement
+    places: dict[int, _Place]
+
+
+class RankHistory:
+    """Places of teams after new bests, at moments that depend on nothing but how many there were.
+
+    What a new best costs does not depend on how many came before. Safe for several threads.
+
+    Parameters
+    ----------
+    greater_is_better : bool
+    claims : bool
+        Whether the board is one of claims, in whose order nobody is above others for what he claims.
+    changed : int
+        Revision of the last change of teams; after another, a history is made anew.
+
+    Attributes
+    ----------
+    seen : int
+        Revision of the last new best that was taken.
+    """
+
+    def __init__(self, *, greater_is_better: bool, claims: bool = False, changed: int = 0) -> None:
+        self.seen, self.changed = 0, changed
+        self._claims = claims
+        self.lock = threading.Lock()
+        self._greater = greater_is_better
+        self._bests: dict[int, Improvement] = {}
+        self._count, self._stride = 0, 1
+        self._steps: list[_Step] = []
+        self._last: _Step | None = None
+
+    def take(self, improvements: Sequence[tuple[int, Improvement]]) -> None:
+        """Take new bests with their revisions, in order; those taken before are left out."""
+        fresh = [(revision, one) for revision, one in improvements if revision > self.seen]
+        total = self._count + len(fresh)
+        while total // self._stride > _MOST_STEPS:
+            self._stride *= 2
+        self._steps = [step for step in self._steps if step.number % self._stride == 0]
+        for revision, one in fresh:
+            self.seen, self._count = revision, self._count + 1
+            known = self._bests.get(one.team_id)
+            if known is None or self._worth(one) > self._worth(
+                known
+            ):  # of merged teams either may have the better
+                self._bests[one.team_id] = one
+            if self._count % self._stride == 0 or self._count == total:
+                self._last = self._step(one)
+            if self._count % self._stride == 0 and self._last is not None:
+                self._steps.append(self._last)
+
+    def points(self, also: int | None = None) -> list[RankPoint]:
+        """A point for each team whose place or value changed: of the teams that are first now, and of one more."""
+        if self._last is None:
+            return []
+        latest = self._last
+        first = {team for team, one in latest.places.items() if one.place <= _MOST_TEAMS} | {also}
+        before: dict[int, tuple[int, int, int, float]] = {}
+        points: list[RankPoint] = []
+        steps = self._steps if self._steps and self._steps[-1] is latest else [*self._steps, latest]
+        for step in steps:
+            for team, one in step.places.items():  # the best first
+                now = (*one[:3], one.best.value)
+                if team in first and before.get(team) != now:
+                    before[team] = now
+                    points.append(_point(step, one))
+        return points
+
+    def _worth(self, one: Improvement) -> float:
+        """By which one of a team's own is its best: of claims, what it is certified to be at least."""
+        if not self._claims:
+            return one.value if self._greater else -one.value
+        return one.low if self._greater else -one.high
+
+    def _step(self, moved: Improvement) -> _Step:
+        rows = list(self._bests.values())
+        places = places_of([(one.low, one.high) for one in rows], greater_is_better=self._greater)
+
+        def order(row: tuple[Places, Improvement]) -> tuple[float, ...]:
+            ranks, one = row
+            return (ranks.rank if self._claims else -self._worth(one), one.at, one.submission_id)
+
+        ranked = sorted(zip(places, rows, strict=True), key=order)
+        shown = {
+            one.team_id: _Place(*ranks, place, one) for place, (ranks, one) in enumerate(ranked, start=1)
+        }
+        return _Step(self._count, moved, shown)
+
+
+def _point(step: _Step, place: _Place) -> RankPoint:
+    best = place.best
+    return RankPoint(
+        at=as_moment(step.moved.at),
+        submission_id=step.moved.submission_id,
+        team=best.team,
+        team_id=best.team_id,
+        rank=place.rank,
+        rank_last=place.rank_last,
+        place=place.place,
+        value=best.value,
+        low=best.low,
+        high=best.high,
+    )
