@@ -98,6 +98,31 @@ def test_rules_are_changed_by_a_command_and_a_start_says_which_command(run, star
         assert competition.rules.closes_at.year == 2030
 
 
+@pytest.mark.parametrize("over_http", [False, True])
+def test_teams_and_files_are_run_by_commands(run, organised, folder, tmp_path, over_http):
+    competition, admin, _ = organised(sign_up="code")
+    token = tmp_path / "admin.token"
+    token.write_text("rh_administrator\n")
+    token.chmod(0o600)
+    url = str(admin.base_url).removesuffix("/api/v1/")
+    place = (
+        f"--url {url} --token-file {token}" if over_http else f"--folder {folder} --key {tmp_path}/fixed.key"
+    )
+    code = json.loads(run(f"board invite {place}"))["code"]
+    for name in ("Blue", "Red", "Green"):
+        competition.sign_up(name, code)
+    (tmp_path / "train.csv").write_text("a\n1\n")
+
+    assert json.loads(run(f"board rename-team Blue Azure {place}"))[0]["name"] == "Azure"
+    assert [one["name"] for one in json.loads(run(f"board merge Azure Red {place}"))] == ["Azure", "Green"]
+    assert json.loads(run(f"board disqualify Green {place}"))[1]["disqualified"] is True
+    assert json.loads(run(f"board disqualify Green --off {place}"))[1]["disqualified"] is False
+    assert json.loads(run(f"board attach {tmp_path}/train.csv {place}")) == {"name": "train.csv", "bytes": 4}
+    assert json.loads(run(f"board detach train.csv {place}")) == []
+    (changed,) = json.loads(run(f"board change --sign-up closed {place}"))
+    assert changed["detail"] == {"rule": "sign_up", "from": "code", "to": "closed"}
+
+
 def test_a_folder_is_backed_up_and_restored(run, started, folder, labels_file, tmp_path):
     run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25 --title T")
     made = json.loads(run(f"board backup {tmp_path}/backup --folder {folder}"))
