@@ -124,7 +124,9 @@ def test_teams_and_files_are_run_by_commands(run, organised, folder, tmp_path, o
 
 
 def test_a_folder_is_backed_up_and_restored(run, started, folder, labels_file, tmp_path):
-    run(f"serve --folder {folder} --labels {labels_file} --queries 50 --tolerance 0.25 --title T")
+    run(
+        f"serve --folder {folder} --labels {labels_file} --policy ladder --queries 50 --tolerance 0.25 --title T"
+    )
     made = json.loads(run(f"board backup {tmp_path}/backup --folder {folder}"))
     run(f"board restore {tmp_path}/backup --folder {tmp_path}/again")
 
