@@ -24,7 +24,7 @@ from reusable_holdout_leaderboard.pages.content import (
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, addresses_of, sentence
 from reusable_holdout_leaderboard.web.once import answer_once, sample_of
 from reusable_holdout_leaderboard.web.security import Problem
-from reusable_holdout_leaderboard.web.uploads import read_upload
+from reusable_holdout_leaderboard.web.uploads import GONE, read_upload
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -40,6 +40,7 @@ __all__ = ["add_pages"]
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
 _MOST_SUBMISSIONS = 200
+_MOST_FIELD_BYTES = 1 << 12
 _MOST_SUMMARY = 280
 _SHOWN_COLUMNS = 6
 _TITLES = {
@@ -102,6 +103,8 @@ class _Pages:
                 return await endpoint(request)
             except Problem as problem:
                 refused = problem
+            if refused.code == GONE:
+                return Response(status_code=refused.status)  # a page would be drawn for nobody
             return await self._refusal(request, refused)
 
         return answered
@@ -163,8 +166,9 @@ class _Pages:
 
     async def login(self, request: Request) -> Response:
         """Begin a session of a team that shows its token."""
+        fields = await self._fields(request)
         visit = await self._visit(request)
-        slug, fields = visit.competition.slug, (await self._form(request)).fields
+        slug = visit.competition.slug
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         token = fields.get("token", "").strip()
         if await self._boards.run(visit.competition.authenticate, token) is None:
@@ -181,8 +185,8 @@ class _Pages:
 
     async def logout(self, request: Request) -> Response:
         """End a session."""
+        fields = await self._fields(request)
         slug = (await self._visit(request)).competition.slug
-        fields = (await self._form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         response = RedirectResponse(_place(request, slug, "board"), 303)
         self._boards.sessions.end(request, response, slug)
@@ -237,6 +241,11 @@ class _Pages:
             return Visit(competition, competition.status(), self._boards.team(request, competition))
 
         return await self._boards.run(found)
+
+    async def _fields(self, request: Request) -> dict[str, str]:
+        """Fields of a form without a file, before anything is done for who may never send the rest."""
+        seconds = self._boards.settings.head_seconds
+        return (await read_upload(request, seconds=seconds, most_bytes=_MOST_FIELD_BYTES)).fields
 
     async def _form(self, request: Request) -> Any:
         settings = self._boards.settings
