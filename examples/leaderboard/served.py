@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout_leaderboard.client.connection import Connection
 from reusable_holdout_leaderboard.settings import Settings
@@ -49,16 +49,17 @@ def _command_line(process: str) -> bytes:
 
 
 @contextlib.contextmanager
-def served(folder: Path, *, workers: int = 2, database: str | None = None) -> Iterator[Served]:
+def served(
+    folder: Path, *, workers: int = 2, database: str | None = None, **changes: Any
+) -> Iterator[Served]:
     """Serve the competitions in a folder until the block is left.
 
     All clients here have one address and play a season in a minute, so there are no rate limits; and answers leave at
-    once, for nobody measures how long they take who should not.
+    once, for nobody measures how long they take who should not. `changes` are of other settings.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    settings = Settings(
-        folder=folder, database=database, answer_seconds=0.0, requests_per_minute=0, submissions_per_minute=0
-    )
+    given = {"answer_seconds": 0.0, "requests_per_minute": 0, "submissions_per_minute": 0}
+    settings = Settings(folder=folder, database=database, **(given | changes))
     settings.save(folder / "settings.json")
     script = folder / "start.py"
     script.write_text(_SERVE)

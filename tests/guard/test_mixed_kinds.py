@@ -3,6 +3,7 @@
 What is marked as failing is a known defect: when it is mended, the mark goes.
 """
 
+import contextlib
 import sqlite3
 
 import numpy as np
@@ -33,23 +34,26 @@ def guard_of(**changes):
 
 def forged(path, change):
     """Seal changed rows again, each with what follows from its kind, outcome and batch, as one commit or several."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA ignore_check_constraints = ON")
-    (text,) = connection.execute("SELECT text FROM configuration").fetchone()
-    rows = [Row(*values) for values in connection.execute(f"SELECT {', '.join(Row._fields)} FROM answers")]
-    changed = recomputed(Configuration.parse(text).kinds(), change(sorted(rows)))
-    connection.execute("DELETE FROM answers")
-    previous, commit = genesis(text), []
-    names = [*Row._fields, "seal", "epoch"]
-    for row, after in zip(changed, [*changed[1:], None], strict=True):
-        commit.append(row)
-        sealed = None
-        if after is None or after.batch == after.query:
-            previous = sealed = seal(previous, commit)
-            commit = []
-        values = ", ".join("?" * len(names))
-        connection.execute(f"INSERT INTO answers ({', '.join(names)}) VALUES ({values})", [*row, sealed, 1])
-    connection.close()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        (text,) = connection.execute("SELECT text FROM configuration").fetchone()
+        rows = [
+            Row(*values) for values in connection.execute(f"SELECT {', '.join(Row._fields)} FROM answers")
+        ]
+        changed = recomputed(Configuration.parse(text).kinds(), change(sorted(rows)))
+        connection.execute("DELETE FROM answers")
+        previous, commit = genesis(text), []
+        names = [*Row._fields, "seal", "epoch"]
+        for row, after in zip(changed, [*changed[1:], None], strict=True):
+            commit.append(row)
+            sealed = None
+            if after is None or after.batch == after.query:
+                previous = sealed = seal(previous, commit)
+                commit = []
+            values = ", ".join("?" * len(names))
+            connection.execute(
+                f"INSERT INTO answers ({', '.join(names)}) VALUES ({values})", [*row, sealed, 1]
+            )
     return verify(path).problems
 
 

@@ -28,7 +28,7 @@ from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place
 from reusable_holdout_leaderboard.pages.teams import TeamsPages
 from reusable_holdout_leaderboard.web.once import answer_once, sample_of
 from reusable_holdout_leaderboard.web.security import Problem
-from reusable_holdout_leaderboard.web.uploads import read_upload
+from reusable_holdout_leaderboard.web.uploads import GONE, read_upload
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -43,6 +43,7 @@ __all__ = ["add_pages"]
 
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
+_MOST_FIELD_BYTES = 1 << 12
 _SHOWN_COLUMNS = 6
 _TITLES = {
     "bad_submission": "This submission does not fit",
@@ -107,6 +108,8 @@ class _Pages:
                 return await endpoint(request)
             except Problem as problem:
                 refused = problem
+            if refused.code == GONE:
+                return Response(status_code=refused.status)  # a page would be drawn for nobody
             return await self._refusal(request, refused)
 
         return answered
@@ -161,8 +164,9 @@ class _Pages:
 
     async def login(self, request: Request) -> Response:
         """Begin a session of a team that shows its token."""
+        fields = await self.fields(request)
         visit = await self.visit(request)
-        slug, fields = visit.competition.slug, (await self.form(request)).fields
+        slug = visit.competition.slug
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         token = fields.get("token", "").strip()
         if await self._boards.run(visit.competition.authenticate, token) is None:
@@ -179,8 +183,8 @@ class _Pages:
 
     async def logout(self, request: Request) -> Response:
         """End a session."""
+        fields = await self.fields(request)
         slug = (await self.visit(request)).competition.slug
-        fields = (await self.form(request)).fields
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         response = RedirectResponse(place_of(request, slug, "board"), 303)
         self._boards.sessions.end(request, response, slug)
@@ -238,6 +242,11 @@ class _Pages:
             return Visit(competition, competition.status(), self._boards.team(request, competition))
 
         return await self._boards.run(found)
+
+    async def fields(self, request: Request) -> dict[str, str]:
+        """Fields of a form without a file, before anything is done for who may never send the rest."""
+        seconds = self._boards.settings.head_seconds
+        return (await read_upload(request, seconds=seconds, most_bytes=_MOST_FIELD_BYTES)).fields
 
     async def form(self, request: Request) -> Any:
         """What a form holds."""

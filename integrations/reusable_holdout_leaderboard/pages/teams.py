@@ -35,7 +35,7 @@ class Shared(Protocol):
         """Competition that a request is about, and who looks at it."""
         ...
 
-    async def form(self, request: Request) -> Any:
+    async def fields(self, request: Request) -> dict[str, str]:
         """What a form holds."""
         ...
 
@@ -98,7 +98,7 @@ class TeamsPages:
     async def join(self, request: Request) -> Response:
         """Make a team that signs up, log it in, and show its token this once."""
         visit = await self._shared.visit(request)
-        slug, fields = visit.competition.slug, (await self._shared.form(request)).fields
+        slug, fields = visit.competition.slug, await self._shared.fields(request)
         self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         name, code = fields.get("name", ""), fields.get("code", "")
         token = await self._boards.run(visit.competition.sign_up, name, code)
@@ -112,7 +112,7 @@ class TeamsPages:
         """Enter the submissions whose boxes are checked for the final."""
         visit = await self._shared.visit(request)
         competition, _, team = visit
-        fields = (await self._shared.form(request)).fields
+        fields = await self._shared.fields(request)
         self._boards.sessions.check_form(request, competition.slug, fields.get("csrf"))
         if team is None:
             raise Problem(401, "unauthorized", "Log in first; nothing was changed.")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import re
 import secrets
 import signal
 import socket
 import sys
 import threading
+import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +23,13 @@ from reusable_holdout_leaderboard.web.door import Door
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["accept_few_at_once", "protocol_of", "serve"]
+__all__ = ["accept_few_at_once", "clear_away", "protocol_of", "serve"]
 
 _GRACE_SECONDS = 3  # for answers on their way when the server ends; event streams would last for ever
 _ACCEPTED_AT_ONCE, _WAITING_IN_LINE = 32, 2048
 _HANDSHAKE_SECONDS = 5.0
+_BEING_WRITTEN = re.compile(r"\.[0-9a-f]{16}$")
+_WRITTEN_WITHIN_SECONDS = 3_600.0
 
 
 def serve(
@@ -58,8 +63,12 @@ def serve(
     with of_extra("leaderboard", "a leaderboard"):
         import uvicorn  # noqa: PLC0415 - commands for a running server do not need it
 
-    path = Path(settings.folder).absolute() / f"server-{secrets.token_hex(8)}.json"
-    settings.with_changes(folder=Path(settings.folder).absolute()).save(path)
+    folder = Path(settings.folder).absolute()
+    clear_away(folder)
+    path = folder / f"server-{secrets.token_hex(8)}.json"
+    settings.with_changes(folder=folder).save(path)
+    alive = path.open("rb")
+    fcntl.flock(alive, fcntl.LOCK_SH)  # until this process ends, however it does
     os.environ[ENVIRONMENT] = str(path)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again when all is done
@@ -83,6 +92,20 @@ def serve(
     finally:
         os.environ.pop(ENVIRONMENT, None)
         path.unlink(missing_ok=True)
+        alive.close()
+
+
+def clear_away(folder: Path) -> None:
+    """Remove what servers and commands left that were killed: their settings, and files that were being written."""
+    for path in folder.glob("server-*.json"):
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where its server lives
+            path.unlink()
+    old = time.time() - _WRITTEN_WITHIN_SECONDS
+    for path in (*folder.glob("*"), *folder.glob("*/*")):
+        with contextlib.suppress(OSError):
+            if _BEING_WRITTEN.search(path.name) and path.is_file() and path.stat().st_mtime < old:
+                path.unlink()
 
 
 def protocol_of(settings: Settings) -> Any:

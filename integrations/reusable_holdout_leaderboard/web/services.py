@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import threading
 import time
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Boards", "problem_of", "until_next"]
 
+_LOG = logging.getLogger("reusable_holdout_leaderboard")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _UPLOADS, _UPLOADS_OF_TEAM = 16, 4  # bodies in memory, each of at most max_body_bytes
@@ -330,6 +332,8 @@ def _answered(call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R
         return call(*args, **kwargs)
     except (HoldoutError, Halted) as error:  # a halt is no Exception, and must not end the server
         problem = problem_of(error)
+        if problem.status >= 500:  # these words name files and servers, and hold no password
+            _LOG.error("answered %d: %s: %s", problem.status, type(error).__name__, error)
     raise problem
 
 

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-__all__ = ["Upload", "form_body", "json_body", "parsed", "read_body", "read_upload"]
+__all__ = ["GONE", "Upload", "form_body", "json_body", "parsed", "read_body", "read_upload"]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _MOST_FIELDS = 16
+GONE = "gone"  # code of a problem that nobody waits for
 _MOST_JSON = 1 << 14
 
 
@@ -173,7 +174,9 @@ async def _within(reading: Awaitable[Any], seconds: float) -> Any:
             return await reading
     except TimeoutError:
         problem = Problem(408, "slow", f"the whole request must come within {seconds:g} s; it did not")
-    except (HTTPException, ClientDisconnect, ValueError):  # what multipart parsers raise
+    except ClientDisconnect:
+        problem = Problem(400, GONE, "the rest of the request did not come; nothing was asked")
+    except (HTTPException, ValueError):  # what multipart parsers raise
         problem = Problem(
             400, "bad_request", "the body must be a form of at most one file; it cannot be read"
         )

@@ -142,3 +142,28 @@ def test_no_connection_waits_with_the_rest_of_an_answer(monkeypatch, closed_at_t
             assert begun[-1] is transport
             if level:
                 assert connection.getsockopt(level, socket.TCP_NODELAY)
+
+
+def test_what_dead_servers_left_is_cleared_away_and_what_lives_stays(tmp_path):
+    import fcntl
+
+    from reusable_holdout_leaderboard.web.server import clear_away
+
+    (tmp_path / "demo").mkdir()
+    names = {
+        "server-dead.json": False,
+        "server-alive.json": True,
+        "admin.token": True,
+        "admin.token.0123456789abcdef": False,
+        "demo/labels-1.parquet": True,
+        "demo/labels-1.parquet.0123456789abcdef": False,
+        "demo/labels-2.parquet.0123456789abcdef": True,  # just now
+    }
+    for name in names:
+        (tmp_path / name).write_text("x")
+        if "labels-2" not in name:
+            os.utime(tmp_path / name, (0, 0))
+    with (tmp_path / "server-alive.json").open("rb") as alive:
+        fcntl.flock(alive, fcntl.LOCK_SH)
+        clear_away(tmp_path)
+    assert {name: (tmp_path / name).exists() for name in names} == names

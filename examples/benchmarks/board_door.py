@@ -1,0 +1,348 @@
+"""What a leaderboard's door costs those who behave, when others do not.
+
+The real server, on loopback, over HTTP:
+
+- half-sent requests: 1,100 connections are opened and sent half a head (and then half a form each), while each process
+  of the server may have 1,024 open files; meanwhile others ask for the status, one after the other;
+- lying uploads: small files and bodies that unpack to gigabytes, one after the other; the most memory that the server
+  and all its processes took beyond what they had before;
+- visitors behind a proxy: 300 visitors and 20 teams, through one address, in one minute;
+- the page after news: 1,000 teams with 10,000 submissions, a new one, and then what everyone reads;
+- a million rows: processor seconds for one CSV file.
+
+    python examples/benchmarks/board_door.py            # some minutes
+    python examples/benchmarks/board_door.py --quick
+
+Submissions per second are measured by leaderboard.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import io
+import json
+import os
+import resource
+import socket
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+from reusable_holdout_leaderboard import Competition, Expected, Rules
+from reusable_holdout_leaderboard.app import create_app
+from reusable_holdout_leaderboard.files.decoder import Decoder
+from reusable_holdout_leaderboard.settings import Settings
+from starlette.testclient import TestClient
+
+sys.path.append(str(Path(__file__).parent.parent / "leaderboard"))
+from served import Served, served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+os.environ.setdefault("REUSABLE_HOLDOUT_REGISTRY", "off")  # an example is not among your budgets
+
+ROWS = 10_000
+OPEN_FILES, HALF_SENT = 1_024, 1_100
+VISITORS, TEAMS = 300, 20
+MEGABYTE = 1 << 20
+PATIENCE_SECONDS = 60
+HALVES = {
+    "half a head": b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n",
+    "half a form": (
+        b"POST /c/door/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        b"Content-Length: 1000\r\n\r\ncsrf="
+    ),
+}
+
+
+class Row(dict[str, Any]):
+    """A line of the report."""
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the teams and submissions")
+    options = parser.parse_args()
+    found = {}
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
+        folder = Path(name)
+        token = make_board(folder / "door")
+        with served(folder / "door", workers=1) as server:
+            found["half-sent requests"] = [half_sent(server, half) for half in HALVES]
+            found["lying uploads"] = [lying(server, token, *upload) for upload in uploads()]
+        found["behind a proxy"] = [behind(folder / "door", trusted=trusted) for trusted in (True, False)]
+        found["after news"] = after_news(folder / "news", few=options.quick)
+        found["a million rows"] = [million(shuffled=shuffled) for shuffled in (False, True)]
+    report(found, as_json=options.json)
+    return 0
+
+
+def make_board(folder: Path, rows: int = ROWS) -> str:
+    """A competition on labels of fair coins; a team's token."""
+    folder.mkdir(parents=True)
+    labels = folder / "labels.csv"
+    coins = enumerate(np.random.default_rng(0).integers(0, 2, rows).tolist())
+    labels.write_text("id,label\n" + "".join(f"{row},{label}\n" for row, label in coins))
+    rules = Rules(
+        slug="door",
+        title="Door",
+        policy="thresholdout",
+        queries=1_000_000,
+        tolerance=None,
+        charges=500,
+        threshold=0.05,
+        vacuous=True,
+        prediction_columns=("prediction",),
+    )
+    with Competition.create(folder, rules, labels) as competition:
+        return competition.add_team("Blue")
+
+
+# ---- half-sent requests
+
+
+def half_sent(server: Served, half: str) -> Row:
+    """Longest that others waited while a thousand requests are half sent."""
+    processes = [server.process.pid, *server.workers()]
+    for number in processes:
+        resource.prlimit(number, resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+    own, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (max(own, 2 * HALF_SENT), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    )
+    host, port = server.url.removeprefix("http://").split(":")
+    httpx.get(f"{server.url}/c/door", timeout=PATIENCE_SECONDS)  # which opens the competition
+    waited: list[float] = []
+    failed, over = [], threading.Event()
+
+    def others() -> None:
+        while not over.is_set():
+            began = time.perf_counter()
+            connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE_SECONDS)
+            try:
+                connection.request("GET", "/api/v1/status")
+                status = connection.getresponse().status
+                failed.extend([status] if status != 200 else [])
+            except (OSError, http.client.HTTPException) as error:
+                failed.append(type(error).__name__)
+            finally:
+                connection.close()
+            waited.append(time.perf_counter() - began)
+
+    asking = threading.Thread(target=others)
+    with contextlib.ExitStack() as held:
+        asking.start()
+        for number in range(HALF_SENT):  # of eleven addresses
+            source = (f"127.0.0.{10 + number % 11}", 0)
+            connection = held.enter_context(
+                socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS, source_address=source)
+            )
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(HALVES[half])
+        time.sleep(3.0)  # they are all there, and stay
+        over.set()
+        asking.join()
+    return Row(
+        sent=half, count=HALF_SENT, answered=len(waited), failed=len(failed), longest_seconds=max(waited)
+    )
+
+
+# ---- lying uploads
+
+
+def uploads() -> Iterator[tuple[str, bytes]]:
+    """Files and bodies that are small, and are not."""
+    ids = [str(row) for row in range(ROWS)]
+
+    def parquet(**columns: Any) -> bytes:
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns), buffer, compression="zstd")
+        return buffer.getvalue()
+
+    def same(text: str) -> Any:
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(ROWS, np.int32)), pa.array([text]))
+
+    yield "Parquet, one long text in a dictionary", parquet(id=ids, prediction=same("x" * (8 * MEGABYTE)))
+    yield "Parquet, nested columns", parquet(id=ids, prediction=[[0] * 1_000] * ROWS)
+    yield "Parquet, one long id in a dictionary", parquet(id=same("1" * 100_000), prediction=[0] * ROWS)
+    yield "CSV, one cell of 15 MiB", b"id,prediction\n1," + b"9" * (15 * MEGABYTE)
+    yield "CSV, empty cells", b"id,prediction\n" + b"," * (15 * MEGABYTE)
+    yield "CSV, empty rows", b"id,prediction\n" + b",\n" * (7 * MEGABYTE)
+    yield "zip", b"PK\x03\x04" + bytes(MEGABYTE)
+    for name, one in (
+        ("empty lists", b"[],"),
+        ("empty objects", b"{},"),
+        ("texts", b'"x",'),
+        ("numbers", b"0,"),
+    ):
+        yield f"JSON, {name}", b'{"predictions": [' + one * (15 * MEGABYTE // len(one)) + b"0]}"
+
+
+def lying(server: Served, token: str, name: str, content: bytes) -> Row:
+    """Most memory that one upload took of the server and all its processes."""
+    root = psutil.Process(server.process.pid)
+    headers = {"Authorization": f"Bearer {token}"}
+    before, peak, over = memory(root), [0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.002):
+            peak[0] = max(peak[0], memory(root))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    began = time.perf_counter()
+    if name.startswith("JSON"):
+        sent = {"content": content, "headers": headers | {"Content-Type": "application/json"}}
+        answer = httpx.post(f"{server.url}/api/v1/evaluate", timeout=PATIENCE_SECONDS, **sent)
+    else:
+        ending = "parquet" if name.startswith("Parquet") else "csv"
+        sent = {"files": {"file": (f"mine.{ending}", content)}, "headers": headers}
+        answer = httpx.post(f"{server.url}/api/v1/submissions", timeout=PATIENCE_SECONDS, **sent)
+    seconds = time.perf_counter() - began
+    over.set()
+    watching.join()
+    return Row(
+        upload=name,
+        kilobytes=len(content) // 1_000,
+        status=answer.status_code,
+        seconds=seconds,
+        mebibytes=(peak[0] - before) // MEGABYTE,
+    )
+
+
+def memory(root: psutil.Process) -> int:
+    """Bytes that a process and all it started have in memory."""
+    found = 0
+    for one in (root, *root.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += one.memory_info().rss
+    return found
+
+
+# ---- visitors behind a proxy
+
+
+def behind(folder: Path, *, trusted: bool) -> Row:
+    """How many of 300 visitors and 20 teams are refused, who all come from one address within a minute."""
+    proxies = ("127.0.0.1",) if trusted else ()
+    with Competition.open(folder) as competition:
+        tokens = [competition.add_team(f"{trusted} {k}") for k in range(TEAMS)]
+    refused = 0
+    with (
+        served(folder, workers=1, requests_per_minute=1_200, trusted_proxies=proxies) as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as client,
+    ):
+        for visitor in range(VISITORS + TEAMS):
+            headers = {"X-Forwarded-For": f"198.51.{visitor // 250}.{visitor % 250}"}
+            if visitor >= VISITORS:
+                headers["Authorization"] = f"Bearer {tokens[visitor - VISITORS]}"
+            paths = ("/c/door", "/static/board.css", "/api/v1/status")
+            told = [client.get(path, headers=headers).status_code for path in paths]
+            refused += any(status == 429 for status in told)
+    return Row(proxy="trusted" if trusted else "not trusted", visitors=VISITORS + TEAMS, refused=refused)
+
+
+# ---- the page after news
+
+
+def after_news(folder: Path, *, few: bool) -> list[Row]:
+    """Processor milliseconds and bytes of what everyone reads, when a submission has come."""
+    teams, submissions = (100, 1_000) if few else (1_000, 10_000)
+    make_board(folder, rows=500)
+    rng, labels = np.random.default_rng(1), np.random.default_rng(0).integers(0, 2, 500)
+    with Competition.open(folder) as competition:
+        numbers = [competition.authenticate(competition.add_team(f"Team {k}")).id for k in range(teams)]
+        for k in range(submissions):
+            share = 0.5 + 0.3 * k / submissions
+            votes = np.where(rng.random(500) > share, 1 - labels, labels)
+            competition.submit_predictions(numbers[k % teams], votes, claimed=share)
+    paths = {"page": "/c/door", "rank history": "/api/v1/rank-history", "sample": "/api/v1/sample"}
+    costs: dict[str, list[float]] = {name: [] for name in paths}
+    sizes = {}
+    app = create_app(Settings(folder=folder, requests_per_minute=0))
+    with TestClient(app) as client:
+        competition = app.state.boards.competition("door")
+        for k in range(10):
+            competition.submit_predictions(numbers[k], rng.integers(0, 2, 500), claimed=0.5)
+            for name, path in paths.items():
+                began = time.process_time()
+                answer = client.get(path)
+                costs[name].append(1_000 * (time.process_time() - began))
+                sizes[name] = len(answer.content)
+    return [
+        Row(
+            read=name,
+            teams=teams,
+            milliseconds=float(np.median(costs[name][1:])),
+            kilobytes=sizes[name] / 1_000,
+        )
+        for name in paths
+    ]
+
+
+# ---- a million rows
+
+
+def million(*, shuffled: bool) -> Row:
+    """Processor seconds of here and of the process that reads, for a CSV file of a million rows."""
+    rows = 1_000_000
+    expected = Expected(
+        ids=tuple(map(str, range(rows))),
+        rows=rows,
+        id_column="id",
+        columns=("prediction",),
+        response="labels",
+        classes=(0, 1),
+    )
+    rng = np.random.default_rng(0)
+    order = rng.permutation(rows) if shuffled else np.arange(rows)
+    votes = rng.integers(0, 2, rows)
+    lines = "".join(f"{row},{vote}\n" for row, vote in zip(order.tolist(), votes.tolist(), strict=True))
+    content = f"id,prediction\n{lines}".encode()
+    decoder = Decoder()
+    try:
+        decoder.decode(content, "votes.csv", expected)  # which starts the process
+        began = processor_seconds()
+        decoder.decode(content, "votes.csv", expected)
+        return Row(order="shuffled" if shuffled else "as expected", seconds=processor_seconds() - began)
+    finally:
+        decoder.close()
+
+
+def processor_seconds() -> float:
+    """Of this process and those it started."""
+    me = psutil.Process()
+    return sum(sum(one.cpu_times()[:2]) for one in (me, *me.children(recursive=True)))
+
+
+# ---- told
+
+
+def report(found: dict[str, list[Row]], *, as_json: bool) -> None:
+    """Print a table for each part."""
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return
+    for title, rows in found.items():
+        print(f"{title}\n\n| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
+        for row in rows:
+            shown = (f"{one:.3g}" if isinstance(one, float) else str(one) for one in row.values())
+            print(f"| {' | '.join(shown)} |")
+        print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
