@@ -8,7 +8,8 @@ The real server, on loopback, over HTTP:
   and all its processes took beyond what they had before;
 - visitors behind a proxy: 300 visitors and 20 teams, through one address, in one minute;
 - the page after news: 1,000 teams with 10,000 submissions, a new one, and then what everyone reads;
-- a million rows: processor seconds for one CSV file.
+- a million rows: processor seconds for one CSV file;
+- a submission of 10,000 rows: processor milliseconds of the server and all its processes, files and JSON.
 
     python examples/benchmarks/board_door.py            # some minutes
     python examples/benchmarks/board_door.py --quick
@@ -82,6 +83,7 @@ def main() -> int:
         token = make_board(folder / "door")
         with served(folder / "door", workers=1) as server:
             found["half-sent requests"] = [half_sent(server, half) for half in HALVES]
+            found["a submission"] = [submitted(server, token, form) for form in ("CSV", "JSON")]
             found["lying uploads"] = [lying(server, token, *upload) for upload in uploads()]
         found["behind a proxy"] = [behind(folder / "door", trusted=trusted) for trusted in (True, False)]
         found["after news"] = after_news(folder / "news", few=options.quick)
@@ -158,6 +160,29 @@ def half_sent(server: Served, half: str) -> Row:
     return Row(
         sent=half, count=HALF_SENT, answered=len(waited), failed=len(failed), longest_seconds=max(waited)
     )
+
+
+# ---- honest submissions
+
+
+def submitted(server: Served, token: str, form: str) -> Row:
+    """Processor time of the server for one submission of random votes."""
+    rng, count = np.random.default_rng(2), 150
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=PATIENCE_SECONDS) as client:
+        for k in range(count + 10):
+            votes = rng.integers(0, 2, ROWS).tolist()
+            if k == 10:
+                began, clock = processor_seconds(server.process.pid), time.perf_counter()
+            if form == "JSON":
+                answer = client.post("/api/v1/evaluate", json={"predictions": votes, "prior": 0.5})
+            else:
+                lines = "".join(f"{row},{vote}\n" for row, vote in enumerate(votes))
+                files = {"file": ("votes.csv", f"id,prediction\n{lines}".encode())}
+                answer = client.post("/api/v1/submissions", files=files, data={"claimed": "0.5"})
+            answer.raise_for_status()
+    spent, passed = processor_seconds(server.process.pid) - began, time.perf_counter() - clock
+    return Row(form=form, processor_ms=1_000 * spent / count, clock_ms=1_000 * passed / count)
 
 
 # ---- lying uploads
@@ -322,9 +347,9 @@ def million(*, shuffled: bool) -> Row:
         decoder.close()
 
 
-def processor_seconds() -> float:
-    """Of this process and those it started."""
-    me = psutil.Process()
+def processor_seconds(number: int | None = None) -> float:
+    """Of a process, by default this one, and those it started."""
+    me = psutil.Process(number)
     return sum(sum(one.cpu_times()[:2]) for one in (me, *me.children(recursive=True)))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.extras import of_extra
@@ -89,6 +90,7 @@ def create_app(settings: Settings) -> FastAPI:
 def from_environment() -> FastAPI:
     """Application of a worker process."""
     app = create_app(Settings.from_environment())
+    import_module("reusable_holdout_leaderboard.files.decode")  # Arrow is large, and every worker needs it
     gc.collect()
     gc.freeze()  # what a worker begins with stays; else every fifth answer waits for a look at all of it
     return app

@@ -116,12 +116,12 @@ def _values(given: Any, form: Form) -> tuple[NDArray[Any], bool]:
     if not kinds <= _NUMBERS:
         _refuse("predictions must be all numbers, or all text")
     try:
-        values = np.array(given)
+        values = np.array(given, dtype=np.float64 if float in kinds else np.int64)
     except OverflowError:
-        values = np.empty(0, dtype=object)
-    if values.dtype.kind not in "bif" or not np.isfinite(values).all():
+        values = np.array([np.nan])
+    if not np.isfinite(values).all():
         _refuse("predictions must be numbers of 64 bits")
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64), False
+    return values, False
 
 
 def _coded(given: Sequence[str], form: Form) -> NDArray[np.int64]:
