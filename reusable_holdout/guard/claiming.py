@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout.guard.kinds import NOT_CERTIFIED
+from reusable_holdout.guard.kinds import NOT_CERTIFIED, Board, Claims
 from reusable_holdout.guard.recorded import Recorded
 from reusable_holdout.guard.rows import Query, row_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.allowance import Allowance
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Board, Claims
+    from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Claimed", "Claiming"]
@@ -125,20 +125,26 @@ class Claiming(Recorded):
                 return False
             return self._board(transaction, kind).charges_left(claimed.question.series) > 0
 
-    def charges_left_of(self, kind: Claims, series: str) -> int:
-        """Charges that a series has left."""
+    def charges_left_of(self, kind: Kind, series: str) -> int:
+        """Charges that a series has left among the claims of a kind's view."""
         with self._ledger.transaction() as transaction:
             return self._board(transaction, kind).charges_left(series)
 
-    def _board(self, transaction: Transaction, kind: Claims) -> Board:
+    def charges_left_now(self, kind: Kind, row: Row, charges: int) -> int:
+        """Charges that are left after so many: all that there are, or of claims those of who asked for a row."""
+        return (
+            self.charges_left_of(kind, row.series) if self._allowance.of_each else self.charges_left(charges)
+        )
+
+    def _board(self, transaction: Transaction, kind: Kind) -> Board:
         """Board after all that is committed: of what other processes were told, too."""
         view, end = kind.certificate.view, transaction.tail.query
         seen = self._boards.get(view)
         if seen is None or seen.last > end:  # the ledger was replaced by one that has less
-            seen = self._boards[view] = _Seen(kind.board())
+            seen = self._boards[view] = _Seen(Board(kind.certificate))
         if seen.last < end:
             for row in transaction.rows(seen.last):
-                if (row.view, row.kind) == (view, kind.name):
+                if (row.view, row.kind) == (view, Claims.name):
                     seen.board.follow(row)
             seen.last = end
         return seen.board

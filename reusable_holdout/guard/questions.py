@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class Questions(Guarding):
         cv: Any = 5,
         name: str | None = None,
         series: str = "",
+        anew: bool = False,
         guardrails: Mapping[Any, float] | None = None,
     ) -> Answer:
         """Ask how good a model really is.
@@ -64,8 +66,8 @@ class Questions(Guarding):
             Folds of the cross-validated prior.
         name : str, optional
             What history calls the question; by default the model's type.
-        series : str
-            For a ladder: whose best it is compared with, such as a team's. All series share the budget.
+        series, anew
+            As for :meth:`evaluate_predictions`.
         guardrails : dict of guard to float, optional
             For a gate: guards that :meth:`on` gave for other metrics of the rows, and what each must reach, too, for
             "yes". One charge for all; each takes one of the declared queries.
@@ -90,13 +92,12 @@ class Questions(Guarding):
         self._check_features("evaluate_predictions")
         X_train, y_train = training_rows(X_train, y_train)
         ready = fitted(model, X_train, y_train)
-        stated = prior
-        if stated is None and self.policy in {"thresholdout", "guess-and-check"}:
-            stated = "cross-validation"
-        if isinstance(stated, str):
-            stated = self._estimate(ready, X_train, y_train, method=stated, cv=cv)
+        if prior is None and self.policy in {"thresholdout", "guess-and-check", "claims"}:
+            prior = "cross-validation"
+        if isinstance(prior, str):
+            prior = self._estimate(ready, X_train, y_train, method=prior, cv=cv)
         called = type(model).__name__ if name is None else name
-        return self._evaluate_model(ready, stated, tolerance, called, series, guardrails, X_train)
+        return self._evaluate_model(ready, prior, tolerance, called, series, guardrails, X_train, anew=anew)
 
     @sealed
     def _evaluate_model(
@@ -108,18 +109,18 @@ class Questions(Guarding):
         series: str,
         guardrails: Any,
         X_train: Any,
+        *,
+        anew: bool,
     ) -> Answer:
         if guardrails is not None:
             return self._gate_models([model], prior, guardrails, name, X_train)
         holdout, bound = self._holdout, self._holdout.bound
         check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
-        asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
-        question = self._content.model_question(
-            fingerprint(model), asked.unit + self._ways.policy.series_unit(series)
-        )
-        return self._ask(
-            self._ways.policy, lambda: self._predicted([model], X_train), asked, question, name, series
-        )
+        policy = self._ways.policy
+        asked = policy.asked(prior, tolerance, self.metric.name)
+        question = self._content.model_question(fingerprint(model), asked.unit + policy.series_unit(series))
+        predicted = partial(self._predicted, [model], X_train)
+        return self._ask(policy, predicted, asked, question, name, series, anew=anew)
 
     @sealed
     def evaluate_predictions(
@@ -182,7 +183,7 @@ class Questions(Guarding):
         names: Sequence[str] | None = None,
         series: str = "",
     ) -> list[Answer]:
-        """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it.
+        """Ask a batch: cheaper than one by one, and tighter, for all of it shares the history before it; not of claims.
 
         Parameters
         ----------
@@ -195,7 +196,7 @@ class Questions(Guarding):
         names : sequence of str, optional
             What history calls the questions.
         series : str
-            For a ladder: whose best they are compared with.
+            As for :meth:`evaluate_predictions`.
 
         Returns
         -------
@@ -207,7 +208,7 @@ class Questions(Guarding):
         Halted
             If a budget runs out on the way; the answers before that are in its `answers` and stay valid.
         BudgetError
-            If more is asked than queries are left; nothing was answered and nothing was charged.
+            If more is asked than queries are left; nothing was answered or charged. Claims are asked up to the halt.
         InputError
             If one question does not fit; nothing was asked and nothing was charged.
         """

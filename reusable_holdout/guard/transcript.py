@@ -221,7 +221,8 @@ class Transcript(Claiming):
                 transaction.append([row])
         if row is None:
             raise self.halt(reason or "charges", [])
-        return self._answer(row, state.charges if replayed else row.charges, replayed=replayed)
+        left = self.charges_left_now(kind, row, state.charges if replayed else row.charges)
+        return self._answer_with(row, left, replayed=replayed)
 
     # ---- the final
 
@@ -261,7 +262,13 @@ class Transcript(Claiming):
             raise self.halt(reason, [])
         known |= {row.digest: row for row in rows}
         told = [known[digest] for digest in digests]
-        return [None if failed(row) else self._answer(row, state.charges, replayed=not rows) for row in told]
+        left = [
+            self.charges_left_now(kind, row, state.charges) for kind, row in zip(kinds, told, strict=True)
+        ]
+        return [
+            None if failed(row) else self._answer_with(row, after, replayed=not rows)
+            for row, after in zip(told, left, strict=True)
+        ]
 
     # ---- one batch
 

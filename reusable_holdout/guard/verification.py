@@ -245,7 +245,7 @@ def _halt_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Seq
             yield f"query {row.query} could have broken a promise of the plan, and had to be refused"
         if rows[row.batch - 1].kind != row.kind:
             yield f"query {row.query} is in a batch that was asked in another way"
-        elif row.batch != row.query and kind.voluntary and not isinstance(kind, Final):
+        elif row.batch != row.query and not kind.in_batches:
             yield f"query {row.query} is in a batch, which its way to ask does not have"
 
 

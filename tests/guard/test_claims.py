@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from cases import for_each
 from children import Child
-from guard.forging import seal_again, sql
+from guard.forging import all_rows, seal_again, sql
+from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import Halted, InputError, ReusableHoldout, verify
+from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.kinds import State
 
 ROWS = 4_000
 LABELS = np.random.default_rng(5).integers(0, 2, ROWS)
@@ -201,6 +204,59 @@ def test_a_change_of_a_board_is_found_though_its_seals_are_made_again(board, tmp
     sql(tmp_path / "guard.db", (change,))
     seal_again(tmp_path / "guard.db")
     assert not verify(tmp_path / "guard.db").sound
+
+
+def test_claims_are_not_passed_off_as_a_batch_that_shares_the_history_before_it(board, tmp_path):
+    """Each claim's outcomes depend on those before it; a batch's intervals would be narrower than they may be."""
+    ledger, guard = tmp_path / "guard.db", led(board())
+    for variant in range(4):
+        guard.evaluate_predictions(right(0.6, variant), prior=0.75, series=f"liar {variant}")
+    honest = guard.evaluate_predictions(right(0.7), prior=0.7, series="honest")
+    guard.close()
+    sql(ledger, ("UPDATE answers SET seal = NULL WHERE query < 6",), ("UPDATE answers SET batch = 1",))
+    text, rows, _ = all_rows(ledger)
+    kind = Configuration.parse(text).kinds()["claim"]
+    for row, terms in zip(rows, kind.recalled(rows), strict=True):
+        low, high = kind.interval(kind.outcome(row.told, terms), terms, kind.length(State()))
+        sql(ledger, ("UPDATE answers SET low = ?, high = ? WHERE query = ?", low, high, row.query))
+    seal_again(ledger)
+    assert high - low < honest.high - honest.low
+    problems = verify(ledger).problems
+    assert problems == [
+        f"query {query} is in a batch, which its way to ask does not have" for query in range(2, 7)
+    ]
+
+
+def test_what_is_asked_for_says_whose_charges_are_left(board):
+    guard = led(board())
+    for variant in range(3):
+        guard.evaluate_predictions(right(0.6, variant), prior=0.9, series=f"liar {variant}")
+    revealed = guard.reveal_predictions(right(0.8), prior=0.8)
+    assert revealed.charges_left == guard.charges_left == 2
+    assert guard.reveal_predictions(right(0.8), prior=0.8) == revealed._replace(replayed=True)
+    assert guard.choose_predictions([right(0.8, 1), right(0.7, 1)], [0.8, 0.7]).answer.charges_left == 2
+    guard.evaluate_predictions(right(0.6, 3), prior=0.9)
+    assert guard.reveal_predictions(right(0.8), prior=0.8).charges_left == guard.charges_left == 1
+    assert guard.final_predictions(right(0.8)).charges_left == 1
+    assert guard.history()["charges_left"].tolist() == [2, 1, 1, 1, 2, 2, 1, 1]
+
+
+def test_a_model_is_claimed_by_its_cross_validation_and_asked_anew_as_predictions_are(closed_at_the_end):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2_000, 2))
+    y = (X[:, 0] + rng.normal(size=2_000) > 0).astype(int)
+    settings = {"queries": 50, "prior_error": 0.02, "estimate": 0.75}
+    guard = closed_at_the_end(ReusableHoldout(X[1_000:], y[1_000:], policy="claims", **settings))
+    model = LogisticRegression().fit(X[:1_000], y[:1_000])
+    low = guard.evaluate(model, prior=0.4, series="low")
+    assert low.charged
+    replay = guard.evaluate(model, X[:1_000], y[:1_000], series="own")
+    assert (replay.replayed, replay.query) == (True, 1)
+    anew = guard.evaluate(model, X[:1_000], y[:1_000], series="own", anew=True)
+    assert (anew.replayed, anew.charged, anew.query) == (False, False, 2)
+    plain = closed_at_the_end(ReusableHoldout(X[1_000:], y[1_000:], queries=20, tolerance=0.2))
+    with pytest.raises(InputError, match="board of claims"):
+        plain.evaluate(model, prior=0.7, anew=True)
 
 
 def test_another_metric_of_the_rows_has_claims_of_its_own_and_no_other_policy(board):

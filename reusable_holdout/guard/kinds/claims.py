@@ -55,6 +55,7 @@ class Claims(Check):
     """
 
     name: ClassVar[str] = "claim"
+    in_batches: ClassVar[bool] = False
 
     # ---- what is asked
 

@@ -128,6 +128,9 @@ class Kind(ABC):
     #: Whether when something is told is the analyst's choice, not the rows': then it has no place to pay for.
     voluntary: ClassVar[bool] = False
 
+    #: Whether several are asked together, and certified by the state before all of them.
+    in_batches: ClassVar[bool] = True
+
     #: Whether the rows' own confidence set is needed, not the score alone; see `samples`.
     by_sample: ClassVar[bool] = False
 

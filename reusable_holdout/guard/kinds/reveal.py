@@ -36,6 +36,7 @@ class Reveal(Check):
 
     name: ClassVar[str] = "reveal"
     voluntary: ClassVar[bool] = True
+    in_batches: ClassVar[bool] = False
 
     @property
     def code(self) -> CellCode:
