@@ -21,6 +21,7 @@ _POLICIES = ("claims", "ladder", "thresholdout")
 _SIGN_UPS = ("closed", "code", "open")
 _MOST_PICKS = 10
 _TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
+_CLAIMS_OF_ONE = 100  # teams that can send all that are declared, if nothing is named
 _CLAIMED_ERROR = 0.005  # of the range: of a validation score from some ten thousand rows
 _PARAMETRIC: dict[str, Callable[..., Metric]] = {
     "log_loss": log_loss,
@@ -89,7 +90,8 @@ class Rules:
     submissions_per_day : int or None
         Of each team, from midnight to midnight UTC.
     submissions_per_team, charges_per_team : int or None
-        Of each team, in each epoch. When a team's charges are spent it can send nothing new.
+        Of each team, in each epoch. When a team's charges are spent it can send nothing new. On a board of claims no
+        team takes more than a hundredth of all `queries` unless a number is named, for claims that stand are free.
     sign_up : {"closed", "code", "open"}
         Who makes teams: the organiser alone; who has the organiser's newest invitation code; or everyone.
     final_picks : int
@@ -178,6 +180,13 @@ class Rules:
                 "given already; choose another"
             )
         return metric
+
+    @property
+    def most_submissions(self) -> int | None:
+        """Of each team, in each epoch; None if there is no limit."""
+        if self.submissions_per_team is None and self.policy == "claims":
+            return max(1, self.queries // _CLAIMS_OF_ONE)
+        return self.submissions_per_team
 
     def plan_wish(self, rows: int) -> dict[str, Any]:
         """What :class:`reusable_holdout.ReusableHoldout` is asked for, given so many labels."""

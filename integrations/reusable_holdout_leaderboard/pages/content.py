@@ -227,8 +227,8 @@ def limits_of(rules: Rules, status: Status) -> list[tuple[str, str]]:
     ]
     if rules.submissions_per_day is not None:
         limits.append((RULES["submissions_per_day"], f"{rules.submissions_per_day:,}"))
-    if rules.submissions_per_team is not None:
-        limits.append((RULES["submissions_per_team"], f"{rules.submissions_per_team:,}"))
+    if rules.most_submissions is not None:
+        limits.append((RULES["submissions_per_team"], f"{rules.most_submissions:,}"))
     if rules.charges_per_team is not None:
         limits.append((RULES["charges_per_team"], f"{rules.charges_per_team:,}"))
     if status.has_fresh_labels:
@@ -248,7 +248,7 @@ def own_limits_of(competition: Competition, team: Team, rows: list[Row]) -> list
     own = next((row.one for row in rows if row.one.team_id == team.id), None)
     submissions = getattr(own, "submissions", 0)
     charges = 0 if own is None else getattr(own, "charges", None)
-    limits = [("Submissions", _of(submissions, rules.submissions_per_team))]
+    limits = [("Submissions", _of(submissions, rules.most_submissions))]
     if charges is not None:
         most = rules.charges or ALLOWANCE if rules.policy == "claims" else rules.charges_per_team
         limits.append(("Charges", _of(charges, most)))

@@ -265,7 +265,7 @@ class Entries(Picks):
             return int(connection.execute(counted).scalar_one())
 
         here = _ENTRY.epoch == wish.epoch
-        most = rules.submissions_per_team
+        most = rules.most_submissions
         if most is not None and count(here) >= most:
             raise LimitError(f"each team has {most} submissions; all are used; {_NOTHING}")
         most, midnight = rules.submissions_per_day, wish.at - wish.at % _DAY_SECONDS

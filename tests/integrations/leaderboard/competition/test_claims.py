@@ -1,17 +1,18 @@
 """A board of claims: what stands is free, nobody leads on a claim, and one team's lies halt no other."""
 
 import pytest
-from reusable_holdout_leaderboard import Rules, SubmissionError
+from reusable_holdout_leaderboard import LimitError, Rules, SubmissionError
 
 from reusable_holdout import InputError, verify
 
 CLAIMS = {"policy": "claims", "tolerance": None, "prior_error": 0.01, "queries": 200, "vacuous": True}
+MANY = {"submissions_per_team": 200}
 
 
 @pytest.fixture
 def claims(make_competition, add_team, predictions):
     """A board, and what a team sends to it: so accurate, and claimed to be that or something else."""
-    competition = make_competition(**CLAIMS)
+    competition = make_competition(**CLAIMS, **MANY)
     teams = {}
 
     def send(team, accuracy, claimed=None, variant=0, **more):
@@ -70,7 +71,7 @@ def test_one_team_that_lies_is_not_certified_and_halts_nobody(claims):
 
 
 def test_a_team_that_was_told_nothing_is_listed_last_without_a_rank(make_competition, add_team, predictions):
-    competition = make_competition(**CLAIMS, charges=1)
+    competition = make_competition(**CLAIMS, **MANY, charges=1)
     honest, spent = (add_team(competition, name) for name in ("Honest", "Spent"))
     competition.submit_predictions(honest, predictions(0.7), claimed=0.7)
     competition.submit_predictions(spent, predictions(0.5, 1), claimed=0.9)
@@ -158,3 +159,15 @@ def test_rules_of_a_board_say_what_does_not_go_together():
     with pytest.raises(InputError, match="50 charges serve as many teams"):
         Rules(**named, policy="ladder", sign_up="open", most_teams=200).check()
     assert Rules(**named, policy="ladder", sign_up="open", most_teams=50).check()
+
+
+def test_one_team_cannot_use_up_what_all_are_answered(make_competition, add_team, predictions):
+    competition = make_competition(**{**CLAIMS, "queries": 300})
+    greedy, other = (add_team(competition, name) for name in ("Greedy", "Other"))
+    for variant in range(3):
+        competition.submit_predictions(greedy, predictions(0.7, variant), claimed=0.7)
+    with pytest.raises(LimitError, match="each team has 3 submissions"):
+        competition.submit_predictions(greedy, predictions(0.7, 9), claimed=0.7)
+    assert competition.submit_predictions(other, predictions(0.7, 9), claimed=0.7).value == 0.7
+    assert Rules(slug="a", title="A", queries=300, submissions_per_team=200).most_submissions == 200
+    assert Rules(slug="a", title="A", policy="ladder").most_submissions is None
