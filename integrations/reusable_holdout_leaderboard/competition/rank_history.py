@@ -92,10 +92,11 @@ class RankHistory:
         points: list[RankPoint] = []
         steps = self._steps if self._steps and self._steps[-1] is latest else [*self._steps, latest]
         for step in steps:
-            for team, one in step.places.items():  # the best first
+            shown = [step.places[team] for team in first if team in step.places]
+            for one in sorted(shown, key=lambda one: one.place):
                 now = (*one[:3], one.best.value)
-                if team in first and before.get(team) != now:
-                    before[team] = now
+                if before.get(one.best.team_id) != now:
+                    before[one.best.team_id] = now
                     points.append(_point(step, one))
         return points
 

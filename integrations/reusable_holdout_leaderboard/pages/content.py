@@ -12,6 +12,7 @@ from reusable_holdout_leaderboard.pages.charts import burn_down_of
 from reusable_holdout_leaderboard.pages.times import moment
 
 if TYPE_CHECKING:
+    from reusable_holdout import Metric
     from reusable_holdout.scales import Bar, Scale
     from reusable_holdout_leaderboard.competition import Competition
     from reusable_holdout_leaderboard.files.expected import Expected
@@ -71,7 +72,7 @@ class Halt(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A standing and its drawing."""
+    """A standing, and its drawing on the page that shows it."""
 
     one: Standing | FinalStanding
     bar: Bar | None
@@ -133,13 +134,15 @@ class Contents:
         return board._asdict() | {"burn": _burn_down(board.paid, status)}
 
 
-def part_of(rows: list[Row], *, search: str, page: str) -> Part:
-    """Page of a board, of the teams whose names hold some text; of a page that is not there the nearest one."""
+def part_of(rows: list[Row], scale: Scale | None, *, search: str, page: str) -> Part:
+    """Page of a board with its bars, of the teams whose names hold some text; the nearest one there is."""
     search = search.strip()[:_LONGEST_SEARCH]
     found = [row for row in rows if search.casefold() in row.one.team.casefold()] if search else rows
     pages = max(1, -(-len(found) // _TEAMS_A_PAGE))
     number = min(max(int(page), 1), pages) if page.isascii() and page.isdigit() and len(page) < 10 else 1
-    return Part(found[(number - 1) * _TEAMS_A_PAGE :][:_TEAMS_A_PAGE], number, pages, len(found), search)
+    begins = (number - 1) * _TEAMS_A_PAGE
+    shown = [_drawn(row, scale) for row in found[begins : begins + _TEAMS_A_PAGE]]
+    return Part(shown, number, pages, len(found), search)
 
 
 def _burn_down(paid: list[int], status: Status) -> BurnDown | None:
@@ -150,12 +153,15 @@ def _burn_down(paid: list[int], status: Status) -> BurnDown | None:
 
 def _board_of(competition: Competition, *, final: bool) -> _Board:
     metric = competition.metric
-    rows, scale = _drawn(competition.board(), lower=metric.lower, upper=metric.upper)
+    standings = competition.board()
+    rows, scale = [Row(one, None) for one in standings], _scale_of(standings, metric)
     moves = competition.rank_history()
     fresh: list[Row] = []
     final_scale = None
     if final:  # made before: nothing is scored here
-        fresh, final_scale = _drawn(competition.final_standings(), lower=metric.lower, upper=metric.upper)
+        made = competition.final_standings()
+        final_scale = _scale_of(made, metric)
+        fresh = [_drawn(Row(one, None), final_scale) for one in made]
     return _Board(
         rows=rows,
         scale=scale,
@@ -169,22 +175,17 @@ def _board_of(competition: Competition, *, final: bool) -> _Board:
     )
 
 
-def _drawn(
-    standings: list[Standing] | list[FinalStanding], *, lower: float, upper: float
-) -> tuple[list[Row], Scale | None]:
-    shown = [one for one in standings if one.rank is not None]
-    ends = [end for one in shown for end in (one.low, one.high) if end is not None]
-    if not ends:
-        return [Row(one, None) for one in standings], None
-    scale = scale_of(ends, lower=lower, upper=upper)
-    rows = []
-    for one in standings:
-        if one.rank is None:
-            rows.append(Row(one, None))
-            continue
-        assert one.low is not None and one.high is not None and one.value is not None  # noqa: PT018, S101 - not blind
-        rows.append(Row(one, scale.bar(one.low, one.high, one.value)))
-    return rows, scale
+def _scale_of(standings: list[Standing] | list[FinalStanding], metric: Metric) -> Scale | None:
+    ranked = [one for one in standings if one.rank is not None]
+    ends = [end for one in ranked for end in (one.low, one.high) if end is not None]
+    return scale_of(ends, lower=metric.lower, upper=metric.upper) if ends else None
+
+
+def _drawn(row: Row, scale: Scale | None) -> Row:
+    one = row.one
+    if scale is None or one.rank is None or one.low is None or one.high is None or one.value is None:
+        return row
+    return Row(one, scale.bar(one.low, one.high, one.value))
 
 
 def _lead(rows: list[Row], scale: Scale | None, *, greater_is_better: bool) -> float | None:
@@ -192,8 +193,12 @@ def _lead(rows: list[Row], scale: Scale | None, *, greater_is_better: bool) -> f
     if scale is None or len(rows) < 2:
         return None
     if greater_is_better:
-        return scale.at(max(row.one.low for row in rows if row.bar is not None and row.one.low is not None))
-    return scale.at(min(row.one.high for row in rows if row.bar is not None and row.one.high is not None))
+        return scale.at(
+            max(row.one.low for row in rows if row.one.rank is not None and row.one.low is not None)
+        )
+    return scale.at(
+        min(row.one.high for row in rows if row.one.rank is not None and row.one.high is not None)
+    )
 
 
 # ---- words

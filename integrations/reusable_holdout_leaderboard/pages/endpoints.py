@@ -267,6 +267,7 @@ class _Pages:
             halt=halt_of(visit.status),
             part=part_of(
                 shown["rows"],
+                shown["scale"],
                 search=request.query_params.get("q", ""),
                 page=request.query_params.get("page", ""),
             ),

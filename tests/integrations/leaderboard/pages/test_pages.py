@@ -440,7 +440,7 @@ def test_a_board_of_many_teams_comes_page_by_page():
         "x": (1, 0, 50),
         "9" * 20: (1, 0, 50),
     }.items():
-        part = part_of(rows, search="", page=page)
+        part = part_of(rows, None, search="", page=page)
         assert (part.number, part.pages, part.rows[0].one.team_id, len(part.rows)) == (
             number,
             3,
@@ -450,10 +450,10 @@ def test_a_board_of_many_teams_comes_page_by_page():
 
 
 def test_teams_are_found_by_a_part_of_their_names():
-    part = part_of(rows_of(120), search=" tEAM 11", page="")
+    part = part_of(rows_of(120), None, search=" tEAM 11", page="")
     assert [row.one.team_id for row in part.rows] == [11, *range(110, 120)]
     assert (part.found, part.pages) == (11, 1)
-    assert part_of(rows_of(3), search="nobody", page="1") == ([], 1, 1, 0, "nobody")
+    assert part_of(rows_of(3), None, search="nobody", page="1") == ([], 1, 1, 0, "nobody")
 
 
 def test_a_page_of_a_board_can_be_turned_and_searched_without_scripts(
