@@ -49,6 +49,7 @@ def parse_submission(content: bytes, filename: str, expected: Expected) -> NDArr
 
     Examples
     --------
+    >>> from reusable_holdout_leaderboard import Expected
     >>> expected = Expected(ids=("a", "b"), rows=2, id_column="id", columns=("prediction",), response="scores")
     >>> parse_submission(b"id,prediction\nb,0.5\na,1", "mine.csv", expected)
     array([1. , 0.5])
