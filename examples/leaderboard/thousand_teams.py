@@ -64,8 +64,24 @@ def claimed(team: int, number: int, truth: float, lead: float, style: str, rng: 
     if kind == "late":  # stand once, lie, stand again, lie again
         lies = number in {1, SUBMISSIONS - 1}
         return Asked(truth, min(1.0, truth + 0.02 * (1.0 + 5.0 * rng.random())) if lies else truth, False)
+    if (
+        kind == "burst"
+    ):  # stand once, lie, stand seven times, lie: each lie in another of the cells that can be told
+        off = float(rng.choice([-3.0, -1.5, 1.5, 3.0, 6.0, 9.0])) if number in {1, 9} else 0.0
+        return Asked(0.6, float(np.clip(0.6 + off * 4.0 * (OFF**2 + 0.25 / ROWS) ** 0.5, 0.0, 1.0)), False)
     near = TOP - 0.002  # claims the lead without end, with scores that are nearly as good
     return Asked(near, min(1.0, max(near, lead + 0.0102)), False)
+
+
+def in_order(style: str, rng: np.random.Generator) -> np.ndarray:
+    """Teams in the order of their submissions: by chance, but for who comes in one early burst."""
+    kind, _, count = style.partition(" ")
+    if kind != "burst":
+        return rng.permutation(np.repeat(np.arange(TEAMS), SUBMISSIONS))
+    spoilers = np.tile(np.arange(int(count)), SUBMISSIONS)
+    others = rng.permutation(np.repeat(np.arange(int(count), TEAMS), SUBMISSIONS))
+    early = len(others) // 20
+    return np.concatenate([others[:early], spoilers, others[early:]])
 
 
 def play(name: str, style: str, *, piled: bool = False, seed: int = 0) -> Board:
@@ -73,7 +89,7 @@ def play(name: str, style: str, *, piled: bool = False, seed: int = 0) -> Board:
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, ROWS).astype(np.uint8)
     truths = scores(rng, piled=piled)
-    order = rng.permutation(np.repeat(np.arange(TEAMS), SUBMISSIONS))
+    order = in_order(style, rng)
     sent = np.zeros(TEAMS, dtype=int)
     settings = {"queries": TEAMS * SUBMISSIONS, "policy": "claims", "prior_error": OFF, "seed": seed}
     guard = ReusableHoldout(None, labels, classes=[0, 1], **settings)
@@ -98,9 +114,7 @@ def play(name: str, style: str, *, piled: bool = False, seed: int = 0) -> Board:
     guard.close()
     unjust = _unjust(standing)
     off = float("nan") if leader is None else lead - leader
-    return Board(
-        name, len(standing), refused, float(np.median(widths)), max(widths), missed, off, unjust
-    )
+    return Board(name, len(standing), refused, float(np.median(widths)), max(widths), missed, off, unjust)
 
 
 def _unjust(standing: dict[int, tuple[float, float, float]]) -> int:
@@ -119,6 +133,8 @@ BOARDS = [
     ("100 teams that always lie", "lie 100", False),
     ("20 that stand, lie, stand, lie", "late 20", False),
     ("100 that stand, lie, stand, lie", "late 100", False),
+    ("20 that do so in one early burst, every cell", "burst 20", False),
+    ("100 that do so in one early burst, every cell", "burst 100", False),
     ("scores that pile up at the top", "honest", True),
     ("20 near-best that always claim the lead", "near 20", True),
     ("100 near-best that always claim the lead", "near 100", True),
