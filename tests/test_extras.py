@@ -35,7 +35,11 @@ for library, (_, program) in json.loads(sys.argv[2]).items():
     except ImportError as error:
         print(library, type(error).__name__, error)
 """
-_MODULES = {"psycopg[binary]": "psycopg", "python-multipart": "python_multipart"}
+_MODULES = {
+    "psycopg[binary]": "psycopg",
+    "python-multipart": "python_multipart",
+    "markdown-it-py": "markdown_it",
+}
 
 _NEEDED = {  # what others here import comes first
     "uvicorn": (
@@ -64,6 +68,7 @@ _NEEDED = {  # what others here import comes first
     ),
     "fastapi": ("leaderboard", "import reusable_holdout_leaderboard.app"),
     "jinja2": ("leaderboard", "import reusable_holdout_leaderboard.app"),
+    "markdown_it": ("leaderboard", "import reusable_holdout_leaderboard.app"),
     "httpx": ("leaderboard", "from reusable_holdout_leaderboard import RemoteHoldout"),
 }
 _ON_THE_WAY = {"dask": "its users bring it: only their own collections are asked for anything"}

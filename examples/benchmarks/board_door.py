@@ -20,6 +20,7 @@ Submissions per second are measured by leaderboard.py.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import http.client
 import io
@@ -43,7 +44,6 @@ from reusable_holdout_leaderboard import Competition, Expected, Rules
 from reusable_holdout_leaderboard.app import create_app
 from reusable_holdout_leaderboard.files.decoder import Decoder
 from reusable_holdout_leaderboard.settings import Settings
-from starlette.testclient import TestClient
 
 sys.path.append(str(Path(__file__).parent.parent / "leaderboard"))
 from served import Served, served
@@ -284,6 +284,11 @@ def behind(folder: Path, *, trusted: bool) -> Row:
 
 
 def after_news(folder: Path, *, few: bool) -> list[Row]:
+    """What everyone reads, when a submission has come."""
+    return asyncio.run(_after_news(folder, few=few))
+
+
+async def _after_news(folder: Path, *, few: bool) -> list[Row]:
     """Processor milliseconds and bytes of what everyone reads, when a submission has come."""
     teams, submissions = (100, 1_000) if few else (1_000, 10_000)
     make_board(folder, rows=500)
@@ -298,13 +303,16 @@ def after_news(folder: Path, *, few: bool) -> list[Row]:
     costs: dict[str, list[float]] = {name: [] for name in paths}
     sizes = {}
     app = create_app(Settings(folder=folder, requests_per_minute=0))
-    with TestClient(app) as client:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://127.0.0.1") as client,
+    ):
         competition = app.state.boards.competition("door")
         for k in range(10):
             competition.submit_predictions(numbers[k], rng.integers(0, 2, 500), claimed=0.5)
             for name, path in paths.items():
                 began = time.process_time()
-                answer = client.get(path)
+                answer = await client.get(path)
                 costs[name].append(1_000 * (time.process_time() - began))
                 sizes[name] = len(answer.content)
     return [

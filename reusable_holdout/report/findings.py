@@ -37,6 +37,10 @@ class Budget(NamedTuple):
         What all outcomes cost, and how much more can be told on request before a promise of the plan would break.
     halted : str
         "charges", "queries" or "final"; empty while it answers.
+    charged : int
+        Charges that were made.
+    of_each : bool
+        Whether `charges` are those of each series of claims.
     """
 
     charges_left: int
@@ -46,6 +50,8 @@ class Budget(NamedTuple):
     nats: float
     room: float
     halted: str
+    charged: int
+    of_each: bool
 
 
 class Span(NamedTuple):
@@ -130,4 +136,6 @@ def _budget(plan: Plan, kinds: dict[str, Kind], rows: Sequence[Row]) -> Budget:
         state.nats,
         max(0.0, kinds["reveal"].certificate.room(charges=state.charges, nats=state.nats)),
         policy.halt_reason(state) or "",
+        state.charges,
+        plan.policy == "claims",
     )

@@ -38,6 +38,8 @@ _POLICIES: dict[Policy, str] = {
     "a charge is paid from a finite budget.",
     "parameter-free-ladder": "An answer repeats the best score so far, until one improves on it: that is told, and a "
     "charge is paid from a finite budget.",
+    "claims": "Many series, such as teams, say what they believe of each submission: what stands is the answer, what "
+    "would lead is measured, and what is wrong is a charge of its series' own.",
     "gate": "It says whether a model reaches a bar that was named, and nothing else; each yes is a charge, paid from a "
     "finite budget.",
 }
@@ -155,8 +157,16 @@ def _epoch(found: Findings, *, alone: bool) -> Iterator[str]:
 
 def _left(budget: Budget) -> list[str]:
     more = "no more is told on request" if budget.halted else f"{budget.room:.2f} more can be told on request"
+    left = (
+        "charges left",
+        f"{budget.charges_left:,} of {budget.charges:,}",
+        "deviations that can be paid for",
+    )
+    if budget.of_each:
+        more = "intervals grow with what is told"
+        left = ("charges of each series", f"{budget.charges:,}", f"{budget.charged:,} were made in all")
     cards = [
-        ("charges left", f"{budget.charges_left:,} of {budget.charges:,}", "deviations that can be paid for"),
+        left,
         (
             "queries left",
             f"{budget.queries - budget.asked:,} of {budget.queries:,}",

@@ -29,6 +29,7 @@ from reusable_holdout.guard.kinds import (
     MeasuredBoth,
     Reveal,
     State,
+    Terms,
 )
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.queries import GRID
@@ -244,9 +245,7 @@ class Game:
                 if outcome is None:
                     interval = self.ask.agreed(*terms, length)
                 else:
-                    interval = self.ask.interval(
-                        outcome, self.ask.terms(0.0, state, None)._make(terms), length
-                    )
+                    interval = self.ask.interval(outcome, Terms(*terms), length)
                     value = outcome.value
                 missed |= self.misses(interval, truths[place])
                 name.append(outcome)
