@@ -290,9 +290,7 @@ class SqlLedger:
             raise gone(self.place)
         if self._connection is None:
             self._connection = self._engine.raw_connection()
-            self._at_the_end = weakref.finalize(
-                self, self._connection.close
-            )  # collected in a cycle, it would stay open
+            self._at_the_end = weakref.finalize(self, self._connection.close)  # a cycle would leave it open
             self._at_the_end.atexit = False  # a forked child's end must not close what is its parent's
         return self._connection
 

@@ -5,15 +5,32 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from reusable_holdout.errors import InputError
+
 if TYPE_CHECKING:
     from reusable_holdout.validity import Theory
 
-__all__ = ["ALLOWANCE", "honest_nats"]
+__all__ = ["ALLOWANCE", "check_follows", "honest_nats"]
 
 ALLOWANCE = 2
 """Charges of each series, if no other number is stated."""
 
 _LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
+
+
+def check_follows(stated: float, derived: float) -> None:
+    """Refuse a tolerance of claims that is not the one that follows.
+
+    Raises
+    ------
+    InputError
+        With the one that does.
+    """
+    if stated != derived:
+        raise InputError(
+            f"claims have no tolerance, for their intervals grow with what is told; got tolerance={stated!r}, and "
+            f"{derived:g} is what a board of honest claims keeps; leave it out"
+        )
 
 
 def honest_nats(claims: int, theory: Theory) -> float:

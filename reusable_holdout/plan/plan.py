@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.plan.claims import ALLOWANCE
+from reusable_holdout.errors import PlanError
+from reusable_holdout.plan.claims import ALLOWANCE, check_follows
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
 from reusable_holdout.plan.outlook import Outlook
@@ -225,17 +225,14 @@ class Plan(Vacuity, Outlook, Privacy):
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
         stated_rows = whole_or_none("rows", rows, MOST_ROWS)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
-        if policy == "claims":
-            charges = ALLOWANCE if charges is None else charges
-            said, stated_tolerance = (
-                stated_tolerance,
-                self._tolerance_of_claims(rows, queries, stated_tolerance),
-            )
+        grows = policy == "claims" and not self._is_kept  # then the tolerance follows from the rest
+        if policy == "claims" and charges is None:
+            charges = ALLOWANCE
         self._wish = Wish(
             rows=stated_rows,
             queries=whole_or_none("queries", queries, MOST_QUERIES),
             charges=whole_or_none("charges", charges, MOST_QUERIES),
-            tolerance=_divided(stated_tolerance, span),
+            tolerance=None if grows else _divided(stated_tolerance, span),
             threshold=_divided(self._stated_threshold, span),
             noise_scale=_divided(real_or_none("noise_scale", noise_scale, least=0.0), span),
             beta=1.0 - self.confidence,
@@ -255,20 +252,6 @@ class Plan(Vacuity, Outlook, Privacy):
             self._set_a_choice_aside()
         self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
         self._settle_comparisons(comparison_tolerance, comparison_noise, stated=noise_scale is not None)
-        if policy == "claims" and said not in {None, self.tolerance}:
-            raise InputError(
-                f"claims have no tolerance, for their intervals grow with what is told; got tolerance={said!r}, and "
-                f"{self.tolerance:g} is what a board of honest claims keeps; leave it out"
-            )
-
-    def _tolerance_of_claims(self, rows: object, queries: object, stated: float | None) -> float | None:
-        """What a kept plan or a record of one says; else it follows."""
-        if self._is_kept:
-            return stated
-        if rows is None or queries is None:
-            missing = "rows" if rows is None else "queries"
-            raise InputError(f"a board of claims needs rows and queries; {missing} is missing; name it")
-        return None
 
     def _settle(
         self, mechanism: MechanismChoice, stated_tolerance: float | None, stated_delta: float | None
@@ -300,12 +283,9 @@ class Plan(Vacuity, Outlook, Privacy):
     def _set_a_choice_aside(self) -> None:
         """Keep room for one choice, where the other numbers leave a charge beside it."""
         wish = self._wish
-        if (
-            wish.rows is None
-            or wish.queries is None
-            or wish.tolerance is None
-            or self.policy != "thresholdout"
-        ):
+        if wish.rows is None or wish.queries is None or wish.tolerance is None:
+            return
+        if self.policy != "thresholdout":
             return
         self.choices = (min(_CANDIDATES, wish.queries),)
         more = replace(wish, reserved_nats=self._reserved_nats())
@@ -317,7 +297,10 @@ class Plan(Vacuity, Outlook, Privacy):
     def _solve(self, stated_tolerance: float | None) -> None:
         numbers = solved(self._wish, span=self.span, kept=self._is_kept)
         self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
-        self.tolerance = stated_tolerance or round_up(numbers.tolerance * self.span)
+        derived = round_up(numbers.tolerance * self.span)
+        self.tolerance = stated_tolerance or derived
+        if self._wish.tolerance is None:
+            check_follows(self.tolerance, derived)
         self.exam_rows = self._wish.exam_rows(self.rows)
         self.asked_rows = self.rows - self.exam_rows
         wish, tolerance = self._wish, self.tolerance / self.span

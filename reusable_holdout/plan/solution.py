@@ -49,6 +49,9 @@ def solved(wish: Wish, *, span: float, kept: bool = False) -> Solution:
     """
     numbers = {name: getattr(wish, name) for name in Solution._fields}
     missing = [name for name, value in numbers.items() if value is None]
+    if len(missing) > 1 and wish.policy == "claims":
+        unnamed = " and ".join(name for name in missing if name != "tolerance")
+        raise InputError(f"a board of claims needs rows and queries; {unnamed} is missing; name it")
     if len(missing) > 1:
         raise InputError(
             "give three of rows, queries, charges and tolerance, so that the fourth can be derived; "
