@@ -44,11 +44,11 @@ _MODULES = {
 _NEEDED = {  # what others here import comes first
     "uvicorn": (
         "leaderboard",
-        "from reusable_holdout_leaderboard.command.commands import _check_extra; _check_extra()",
+        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
     ),
     "python_multipart": (
         "leaderboard",
-        "from reusable_holdout_leaderboard.command.commands import _check_extra; _check_extra()",
+        "from reusable_holdout_leaderboard.command.options import check_extra; check_extra()",
     ),
     "matplotlib": ("plot", "from reusable_holdout.plotting import pyplot; pyplot()"),
     "mlflow": ("mlflow", "import reusable_holdout_mlflow"),

@@ -202,7 +202,7 @@ def test_what_is_not_installed_is_named(run, folder, monkeypatch):
 
 
 def test_a_database_comes_from_the_environment_or_a_private_file(folder, tmp_path, monkeypatch):
-    from reusable_holdout_leaderboard.command.commands import database_of
+    from reusable_holdout_leaderboard.command.options import database_of
 
     def given(line):
         parser = argparse.ArgumentParser()
