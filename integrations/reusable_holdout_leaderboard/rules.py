@@ -190,30 +190,18 @@ class Rules:
 
     def plan_wish(self, rows: int) -> dict[str, Any]:
         """What :class:`reusable_holdout.ReusableHoldout` is asked for, given so many labels."""
-        names = (
-            "policy",
-            "queries",
-            "tolerance",
-            "charges",
-            "threshold",
-            "estimate",
-            "prior_error",
-            "confidence",
-            "vacuous",
-        )
+        guarded = ("policy", "queries", "tolerance", "charges", "threshold")
+        names = (*guarded, "estimate", "prior_error", "confidence", "vacuous")
         wish = {name: getattr(self, name) for name in names}
         wish["choices"] = ()  # a board makes none
         if self.policy == "claims":
             return wish | {"prior_error": self._honest_error(rows)}
         if self.tolerance is not None or self.charges is not None or self.threshold is not None:
             return wish
-        metric = self.made_metric()
-        span = metric.upper - metric.lower
+        span = (metric := self.made_metric()).upper - metric.lower
         if self.policy == "thresholdout":
             return wish | {"tolerance": _TOLERANCE * span}
-        step = max(
-            _STEP, 3.0 * math.sqrt(0.5 / rows)
-        )  # scores of two submissions differ by chance by sqrt(1/2n)
+        step = max(_STEP, 3.0 * math.sqrt(0.5 / rows))  # by chance two scores differ by sqrt(1/2n)
         return wish | {"threshold": round_up(step, 2) * span, "charges": min(_CHARGES, self.queries)}
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
@@ -335,22 +323,16 @@ class Rules:
             )
         if self.policy == "claims" and self.charges_per_team is not None:
             raise InputError(
-                "of claims charges are each team's own; got charges_per_team; name charges in its place"
+                "of claims charges are each team's own; got charges_per_team; name charges instead"
             )
         if self.final_picks > _MOST_PICKS:
             raise InputError(f"final_picks must be at most {_MOST_PICKS}; got {self.final_picks}")
 
     def _check_numbers(self) -> None:
-        optional = (
-            "submissions_per_day",
-            "submissions_per_team",
-            "charges_per_team",
-            "charges",
-            "most_teams",
-        )
-        for name in ("queries", "final_picks", *optional):
+        limits = ("submissions_per_day", "submissions_per_team", "charges_per_team")
+        for name in ("queries", "final_picks", "charges", "most_teams", *limits):
             value = getattr(self, name)
-            if value is None and name in optional:
+            if value is None and name not in {"queries", "final_picks"}:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} must be a whole number, 1 or more; got {value!r}")

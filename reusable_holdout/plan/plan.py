@@ -283,9 +283,12 @@ class Plan(Vacuity, Outlook, Privacy):
     def _set_a_choice_aside(self) -> None:
         """Keep room for one choice, where the other numbers leave a charge beside it."""
         wish = self._wish
-        if wish.rows is None or wish.queries is None or wish.tolerance is None:
-            return
-        if self.policy != "thresholdout":
+        if (
+            wish.rows is None
+            or wish.queries is None
+            or wish.tolerance is None
+            or wish.policy != "thresholdout"
+        ):
             return
         self.choices = (min(_CANDIDATES, wish.queries),)
         more = replace(wish, reserved_nats=self._reserved_nats())

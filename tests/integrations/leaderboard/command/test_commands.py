@@ -194,7 +194,7 @@ def test_a_command_that_cannot_be_done_says_what_to_do(run, folder, line, words)
 
 
 def test_what_is_not_installed_is_named(run, folder, monkeypatch):
-    monkeypatch.setattr("reusable_holdout_leaderboard.command.commands._EXTRA", ("json", "no_such_module"))
+    monkeypatch.setattr("reusable_holdout_leaderboard.command.options._EXTRA", ("json", "no_such_module"))
 
     for line in (f"serve --folder {folder}", f"board status --folder {folder}"):
         with pytest.raises(InputError, match=r"needs no_such_module, .*reusable-holdout\[leaderboard\]"):
