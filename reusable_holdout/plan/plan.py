@@ -14,7 +14,7 @@ from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.report import promise_table, report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
-from reusable_holdout.plan.stated import arguments_of, stated_of
+from reusable_holdout.plan.stated import arguments_of, record_of, stated_of
 from reusable_holdout.plan.vacuity import Vacuity
 from reusable_holdout.plan.wish import (
     BY_ROWS,
@@ -212,14 +212,9 @@ class Plan(Vacuity, Outlook, Privacy):
             spread=spread,
         )
         self.confidence = real("confidence", confidence, above=0.0, below=1.0)
-        at = (lower + upper) / 2.0 if estimate is None else estimate
-        self.estimate = real("estimate", at, least=lower, most=upper)
-        self.influence = real("influence", influence, above=0.0)
-        self.variation = real("variation", variation, above=0.0)
-        self.stated_spread = real_or_none("spread", spread, above=0.0)
+        self._expect(estimate, influence, variation, spread, prior_error)
         self.family, self.policy, self.shared = family, policy, shared
-        self._stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
-        self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
+        self.stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
         self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = wholes("choices", choices)
         self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
@@ -233,7 +228,7 @@ class Plan(Vacuity, Outlook, Privacy):
             queries=whole_or_none("queries", queries, MOST_QUERIES),
             charges=whole_or_none("charges", charges, MOST_QUERIES),
             tolerance=None if grows else _divided(stated_tolerance, span),
-            threshold=_divided(self._stated_threshold, span),
+            threshold=_divided(self.stated_threshold, span),
             noise_scale=_divided(real_or_none("noise_scale", noise_scale, least=0.0), span),
             beta=1.0 - self.confidence,
             estimate=(self.estimate - lower) / span,
@@ -252,6 +247,22 @@ class Plan(Vacuity, Outlook, Privacy):
             self._set_a_choice_aside()
         self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
         self._settle_comparisons(comparison_tolerance, comparison_noise, stated=noise_scale is not None)
+
+    def _expect(
+        self,
+        estimate: float | None,
+        influence: float,
+        variation: float,
+        spread: float | None,
+        prior_error: float | None,
+    ) -> None:
+        """Take what is expected of scores, their rows and priors."""
+        at = (self.lower + self.upper) / 2.0 if estimate is None else estimate
+        self.estimate = real("estimate", at, least=self.lower, most=self.upper)
+        self.influence = real("influence", influence, above=0.0)
+        self.variation = real("variation", variation, above=0.0)
+        self.stated_spread = real_or_none("spread", spread, above=0.0)
+        self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
 
     def _settle(
         self, mechanism: MechanismChoice, stated_tolerance: float | None, stated_delta: float | None
@@ -338,33 +349,7 @@ class Plan(Vacuity, Outlook, Privacy):
 
     def record(self) -> dict[str, Any]:
         """Everything the plan rests on, as JSON can write it; :meth:`from_record` gives the same plan."""
-        return {
-            "rows": self.rows,
-            "queries": self.queries,
-            "tolerance": self.tolerance,
-            "charges": self.charges,
-            "threshold": self._stated_threshold or None,
-            "noise_scale": self.noise_scale,
-            "confidence": self.confidence,
-            "estimate": self.estimate,
-            "prior_error": self.stated_prior_error,
-            "reveals": self.reveals,
-            "choices": list(self.choices),
-            "final_noise": self.final_noise or None,
-            "exam": self.exam_rows or None,
-            "delta": self.delta,
-            "mechanism": self.mechanism,
-            "policy": self.policy,
-            "bounds": [self.lower, self.upper],
-            "family": self.family,
-            "influence": self.influence,
-            "variation": self.variation,
-            "spread": self.stated_spread,
-            "comparison_tolerance": self.comparison_tolerance,
-            "comparison_noise": self.comparison_noise,
-            "shared": self.shared.record(),
-            "stated": list(self.stated),
-        }
+        return record_of(self)
 
     @classmethod
     def kept(cls, record: Mapping[str, Any]) -> Self:
