@@ -9,6 +9,7 @@ from reusable_holdout.accounting.composition import (
 )
 from reusable_holdout.accounting.gaussian import gaussian_delta, gaussian_deviation
 from reusable_holdout.accounting.mixed_charging import mixed_charging_epsilon, mixed_charging_weight
+from reusable_holdout.accounting.repetitions import Repetitions
 from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsampled_epsilon
 from reusable_holdout.accounting.target_charging import (
     TargetChargingBound,
@@ -25,6 +26,7 @@ from reusable_holdout.accounting.targets import (
 )
 
 __all__ = [
+    "Repetitions",
     "TargetChargingBound",
     "advanced_composition",
     "basic_composition",

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
         select_top,
     )
     from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
+    from reusable_holdout.mechanisms.selection.joint import joint_exponential_top
     from reusable_holdout.mechanisms.selection.noisy_max import (
         NoisyMax,
         permute_and_flip,
         report_noisy_max,
         report_noisy_max_gap,
     )
+    from reusable_holdout.mechanisms.selection.private_selection import PrivateSelection, private_selection
     from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
     from reusable_holdout.mechanisms.selection.synthetic import (
         synthetic_accuracy,
@@ -42,6 +44,11 @@ if TYPE_CHECKING:
         noisy_top_k_gaps,
         one_shot_top_k,
         one_shot_top_k_epsilon_each,
+    )
+    from reusable_holdout.mechanisms.selection.unknown_domain import (
+        UnknownDomainTop,
+        unknown_domain_margin,
+        unknown_domain_top,
     )
     from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
     from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
@@ -79,12 +86,14 @@ else:  # a guard needs few of them
             ".selection.accuracy": ["exponential_accuracy", "noisy_max_accuracy"],
             ".selection.comparison": ["SelectionNoise", "compare_selections", "select_top"],
             ".selection.exponential": ["exponential_mechanism", "exponential_top"],
+            ".selection.joint": ["joint_exponential_top"],
             ".selection.noisy_max": [
                 "NoisyMax",
                 "permute_and_flip",
                 "report_noisy_max",
                 "report_noisy_max_gap",
             ],
+            ".selection.private_selection": ["PrivateSelection", "private_selection"],
             ".selection.rounds": ["permute_and_flip_top"],
             ".selection.synthetic": ["synthetic_accuracy", "synthetic_data", "synthetic_size"],
             ".selection.top_k": [
@@ -93,6 +102,11 @@ else:  # a guard needs few of them
                 "noisy_top_k_gaps",
                 "one_shot_top_k",
                 "one_shot_top_k_epsilon_each",
+            ],
+            ".selection.unknown_domain": [
+                "UnknownDomainTop",
+                "unknown_domain_margin",
+                "unknown_domain_top",
             ],
             ".sparse_vector.above_threshold": ["AboveThreshold"],
             ".sparse_vector.core": ["NoiseScales", "SparseVector"],
@@ -129,6 +143,7 @@ __all__ = [
     "NoiseScales",
     "NoisyMax",
     "NumericSparse",
+    "PrivateSelection",
     "RandomWords",
     "SelectionNoise",
     "Sparse",
@@ -139,6 +154,7 @@ __all__ = [
     "TopK",
     "TopKGaps",
     "TwoRuns",
+    "UnknownDomainTop",
     "boundary_wrapper",
     "boundary_wrapper_black_box",
     "compare_mechanisms",
@@ -150,6 +166,7 @@ __all__ = [
     "exponential_top",
     "exponential_weights",
     "gaussian_mechanism",
+    "joint_exponential_top",
     "key_from_seed",
     "laplace_accuracy",
     "laplace_mechanism",
@@ -162,6 +179,7 @@ __all__ = [
     "optimal_ratio",
     "permute_and_flip",
     "permute_and_flip_top",
+    "private_selection",
     "report_noisy_max",
     "report_noisy_max_gap",
     "retraversal",
@@ -171,4 +189,6 @@ __all__ = [
     "synthetic_accuracy",
     "synthetic_data",
     "synthetic_size",
+    "unknown_domain_margin",
+    "unknown_domain_top",
 ]
