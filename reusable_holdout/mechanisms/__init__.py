@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from reusable_holdout.deferred import names_on_first_use
 
 if TYPE_CHECKING:
+    from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
     from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism
     from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
     from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms
@@ -18,30 +19,28 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms.noise.random_words import RandomWords
     from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
     from reusable_holdout.mechanisms.selection.accuracy import exponential_accuracy, noisy_max_accuracy
-    from reusable_holdout.mechanisms.selection.comparison import (
-        SelectionNoise,
-        compare_selections,
-        select_top,
-    )
+    from reusable_holdout.mechanisms.selection.comparison import SelectionNoise, compare_selections
     from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
+    from reusable_holdout.mechanisms.selection.joint import joint_exponential_top
     from reusable_holdout.mechanisms.selection.noisy_max import (
         NoisyMax,
         permute_and_flip,
         report_noisy_max,
         report_noisy_max_gap,
     )
+    from reusable_holdout.mechanisms.selection.private_selection import PrivateSelection, private_selection
     from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
     from reusable_holdout.mechanisms.selection.synthetic import (
         synthetic_accuracy,
         synthetic_data,
         synthetic_size,
     )
-    from reusable_holdout.mechanisms.selection.top_k import (
-        TopK,
-        TopKGaps,
-        noisy_top_k_gaps,
-        one_shot_top_k,
-        one_shot_top_k_epsilon_each,
+    from reusable_holdout.mechanisms.selection.tightest import select_then_measure, select_top
+    from reusable_holdout.mechanisms.selection.top_k import TopK, TopKGaps, noisy_top_k_gaps, one_shot_top_k
+    from reusable_holdout.mechanisms.selection.unknown_domain import (
+        UnknownDomainTop,
+        unknown_domain_margin,
+        unknown_domain_top,
     )
     from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
     from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
@@ -68,6 +67,7 @@ else:  # a guard needs few of them
     __getattr__, __dir__ = names_on_first_use(
         __name__,
         {
+            "reusable_holdout.accounting.one_shot": ["one_shot_top_k_epsilon_each"],
             ".answers": ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"],
             ".calibration": ["Calibration", "GuardCore", "GuardMechanism"],
             ".comparison": ["MechanismNoise", "compare_mechanisms"],
@@ -77,22 +77,24 @@ else:  # a guard needs few of them
             ".noise.random_words": ["RandomWords"],
             ".null_charges": ["expected_charges_of_stages", "expected_null_charges"],
             ".selection.accuracy": ["exponential_accuracy", "noisy_max_accuracy"],
-            ".selection.comparison": ["SelectionNoise", "compare_selections", "select_top"],
+            ".selection.comparison": ["SelectionNoise", "compare_selections"],
             ".selection.exponential": ["exponential_mechanism", "exponential_top"],
+            ".selection.joint": ["joint_exponential_top"],
             ".selection.noisy_max": [
                 "NoisyMax",
                 "permute_and_flip",
                 "report_noisy_max",
                 "report_noisy_max_gap",
             ],
+            ".selection.private_selection": ["PrivateSelection", "private_selection"],
             ".selection.rounds": ["permute_and_flip_top"],
             ".selection.synthetic": ["synthetic_accuracy", "synthetic_data", "synthetic_size"],
-            ".selection.top_k": [
-                "TopK",
-                "TopKGaps",
-                "noisy_top_k_gaps",
-                "one_shot_top_k",
-                "one_shot_top_k_epsilon_each",
+            ".selection.tightest": ["select_then_measure", "select_top"],
+            ".selection.top_k": ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"],
+            ".selection.unknown_domain": [
+                "UnknownDomainTop",
+                "unknown_domain_margin",
+                "unknown_domain_top",
             ],
             ".sparse_vector.above_threshold": ["AboveThreshold"],
             ".sparse_vector.core": ["NoiseScales", "SparseVector"],
@@ -129,6 +131,7 @@ __all__ = [
     "NoiseScales",
     "NoisyMax",
     "NumericSparse",
+    "PrivateSelection",
     "RandomWords",
     "SelectionNoise",
     "Sparse",
@@ -139,6 +142,7 @@ __all__ = [
     "TopK",
     "TopKGaps",
     "TwoRuns",
+    "UnknownDomainTop",
     "boundary_wrapper",
     "boundary_wrapper_black_box",
     "compare_mechanisms",
@@ -150,6 +154,7 @@ __all__ = [
     "exponential_top",
     "exponential_weights",
     "gaussian_mechanism",
+    "joint_exponential_top",
     "key_from_seed",
     "laplace_accuracy",
     "laplace_mechanism",
@@ -162,13 +167,17 @@ __all__ = [
     "optimal_ratio",
     "permute_and_flip",
     "permute_and_flip_top",
+    "private_selection",
     "report_noisy_max",
     "report_noisy_max_gap",
     "retraversal",
+    "select_then_measure",
     "select_top",
     "sparse_scales",
     "standard_svt_scales",
     "synthetic_accuracy",
     "synthetic_data",
     "synthetic_size",
+    "unknown_domain_margin",
+    "unknown_domain_top",
 ]
