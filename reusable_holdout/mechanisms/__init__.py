@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         one_shot_top_k,
         one_shot_top_k_epsilon_each,
     )
+    from reusable_holdout.mechanisms.sketches import DistinctSketch
     from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
     from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
     from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         boundary_wrapper,
         boundary_wrapper_black_box,
         exponential_weights,
+        exponential_weights_or_low,
     )
     from reusable_holdout.mechanisms.targets.charging import TargetCharging
     from reusable_holdout.mechanisms.targets.individual import IndividualCharging
@@ -94,6 +96,7 @@ else:  # a guard needs few of them
                 "one_shot_top_k",
                 "one_shot_top_k_epsilon_each",
             ],
+            ".sketches": ["DistinctSketch"],
             ".sparse_vector.above_threshold": ["AboveThreshold"],
             ".sparse_vector.core": ["NoiseScales", "SparseVector"],
             ".sparse_vector.numeric_sparse": ["NumericSparse", "numeric_sparse_scales"],
@@ -105,6 +108,7 @@ else:  # a guard needs few of them
                 "boundary_wrapper",
                 "boundary_wrapper_black_box",
                 "exponential_weights",
+                "exponential_weights_or_low",
             ],
             ".targets.charging": ["TargetCharging"],
             ".targets.individual": ["IndividualCharging"],
@@ -120,6 +124,7 @@ __all__ = [
     "ConditionalRelease",
     "DiscreteExponential",
     "DiscreteLaplace",
+    "DistinctSketch",
     "GuardCore",
     "GuardMechanism",
     "IndividualCharging",
@@ -149,6 +154,7 @@ __all__ = [
     "exponential_mechanism",
     "exponential_top",
     "exponential_weights",
+    "exponential_weights_or_low",
     "gaussian_mechanism",
     "key_from_seed",
     "laplace_accuracy",
