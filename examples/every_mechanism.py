@@ -26,9 +26,11 @@ from reusable_holdout.mechanisms import (
     AboveThreshold,
     DistinctSketch,
     IndividualCharging,
+    KeyedNoise,
     MixedInteraction,
     NumericSparse,
     Sparse,
+    SparseVector,
     StandardSVT,
     TargetCharging,
     TargetInteraction,
@@ -39,12 +41,15 @@ from reusable_holdout.mechanisms import (
     exponential_weights,
     exponential_weights_or_low,
     gaussian_mechanism,
+    key_from_seed,
     laplace_mechanism,
+    new_key,
     noisy_top_k_gaps,
     one_shot_top_k,
     permute_and_flip,
     report_noisy_max,
     retraversal,
+    standard_svt_scales,
     synthetic_data,
 )
 
@@ -128,6 +133,19 @@ def _(counts: np.ndarray, seed: int | None) -> Any:
     stream = StandardSVT(THRESHOLD, charges=3, epsilon=EPSILON, answers=0.3, seed=seed)
     told = [stream.ask_value(count) for count in counts if not stream.halted]
     return [round(value) for value in told if value is not None]
+
+
+@named("is an answer derived from earlier ones off by 300 or more? of four")
+def _(counts: np.ndarray, seed: int | None) -> Any:
+    noise = KeyedNoise(new_key() if seed is None else key_from_seed(seed))
+    core = SparseVector(
+        scales=standard_svt_scales(charges=2, epsilon=EPSILON, sensitivity=1), noise=noise, charges=2
+    )
+    truth = counts[[0, 25, 27, 29]].astype(int).tolist()
+    return [
+        core.deviates(true, derived, 300, str(derived).encode())
+        for true, derived in zip(truth, (10, 4_050, 9_000, 5_100), strict=True)
+    ]
 
 
 @named("retraversal, best 3")
