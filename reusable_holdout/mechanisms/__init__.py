@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         unknown_domain_margin,
         unknown_domain_top,
     )
+    from reusable_holdout.mechanisms.sketches import DistinctSketch
     from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
     from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
     from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         boundary_wrapper,
         boundary_wrapper_black_box,
         exponential_weights,
+        exponential_weights_or_low,
     )
     from reusable_holdout.mechanisms.targets.charging import TargetCharging
     from reusable_holdout.mechanisms.targets.individual import IndividualCharging
@@ -96,6 +98,7 @@ else:  # a guard needs few of them
                 "unknown_domain_margin",
                 "unknown_domain_top",
             ],
+            ".sketches": ["DistinctSketch"],
             ".sparse_vector.above_threshold": ["AboveThreshold"],
             ".sparse_vector.core": ["NoiseScales", "SparseVector"],
             ".sparse_vector.numeric_sparse": ["NumericSparse", "numeric_sparse_scales"],
@@ -107,6 +110,7 @@ else:  # a guard needs few of them
                 "boundary_wrapper",
                 "boundary_wrapper_black_box",
                 "exponential_weights",
+                "exponential_weights_or_low",
             ],
             ".targets.charging": ["TargetCharging"],
             ".targets.individual": ["IndividualCharging"],
@@ -122,6 +126,7 @@ __all__ = [
     "ConditionalRelease",
     "DiscreteExponential",
     "DiscreteLaplace",
+    "DistinctSketch",
     "GuardCore",
     "GuardMechanism",
     "IndividualCharging",
@@ -153,6 +158,7 @@ __all__ = [
     "exponential_mechanism",
     "exponential_top",
     "exponential_weights",
+    "exponential_weights_or_low",
     "gaussian_mechanism",
     "joint_exponential_top",
     "key_from_seed",
