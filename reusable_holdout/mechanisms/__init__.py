@@ -1,7 +1,8 @@
 """The mechanisms of the literature: they know noise but no data.
 
-Each class or function is one algorithm of one paper, in its real units; `SparseVector` and `ConditionalRelease` are the
-integer cores a guard runs on.
+Each class or function is one algorithm of one paper, in its real units. A guard runs on `cores/`, `calibration`,
+`targets/release` and the noise of `noise/` alone; `samplers/`, `sparse_vector/`, `selection/`, the rest of `targets/`,
+`answers` and `comparison` are for those who run the algorithms themselves.
 """
 
 from typing import TYPE_CHECKING
@@ -11,12 +12,15 @@ from reusable_holdout.deferred import names_on_first_use
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism
     from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
-    from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms
-    from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
+    from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms, tightest_stream
+    from reusable_holdout.mechanisms.cores.scales import NoiseScales, optimal_ratio
+    from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
     from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
-    from reusable_holdout.mechanisms.noise.random_words import RandomWords
     from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
+    from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
+    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+    from reusable_holdout.mechanisms.samplers.rounded_normal import RoundedNormal
     from reusable_holdout.mechanisms.selection.accuracy import exponential_accuracy, noisy_max_accuracy
     from reusable_holdout.mechanisms.selection.comparison import (
         SelectionNoise,
@@ -44,15 +48,12 @@ if TYPE_CHECKING:
         one_shot_top_k_epsilon_each,
     )
     from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
-    from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
+    from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
+    from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT
     from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import NumericSparse, numeric_sparse_scales
     from reusable_holdout.mechanisms.sparse_vector.retraverse import retraversal
     from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, sparse_scales
-    from reusable_holdout.mechanisms.sparse_vector.standard_svt import (
-        StandardSVT,
-        optimal_ratio,
-        standard_svt_scales,
-    )
+    from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT, standard_svt_scales
     from reusable_holdout.mechanisms.targets.boundary import (
         TwoRuns,
         boundary_wrapper,
@@ -70,12 +71,15 @@ else:  # a guard needs few of them
         {
             ".answers": ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"],
             ".calibration": ["Calibration", "GuardCore", "GuardMechanism"],
-            ".comparison": ["MechanismNoise", "compare_mechanisms"],
-            ".noise.discrete_exponential": ["DiscreteExponential"],
+            ".comparison": ["MechanismNoise", "compare_mechanisms", "tightest_stream"],
+            ".cores.scales": ["NoiseScales", "optimal_ratio"],
+            ".cores.sparse_vector": ["SparseVector"],
             ".noise.discrete_laplace": ["DiscreteLaplace"],
             ".noise.keyed": ["KeyedNoise", "key_from_seed", "new_key"],
-            ".noise.random_words": ["RandomWords"],
             ".null_charges": ["expected_charges_of_stages", "expected_null_charges"],
+            ".samplers.discrete_exponential": ["DiscreteExponential"],
+            ".samplers.random_words": ["RandomWords"],
+            ".samplers.rounded_normal": ["RoundedNormal"],
             ".selection.accuracy": ["exponential_accuracy", "noisy_max_accuracy"],
             ".selection.comparison": ["SelectionNoise", "compare_selections", "select_top"],
             ".selection.exponential": ["exponential_mechanism", "exponential_top"],
@@ -95,11 +99,12 @@ else:  # a guard needs few of them
                 "one_shot_top_k_epsilon_each",
             ],
             ".sparse_vector.above_threshold": ["AboveThreshold"],
-            ".sparse_vector.core": ["NoiseScales", "SparseVector"],
+            ".sparse_vector.conditional_stream": ["ConditionalStream"],
+            ".sparse_vector.gaussian_svt": ["GaussianSVT"],
             ".sparse_vector.numeric_sparse": ["NumericSparse", "numeric_sparse_scales"],
             ".sparse_vector.retraverse": ["retraversal"],
             ".sparse_vector.sparse": ["Sparse", "sparse_scales"],
-            ".sparse_vector.standard_svt": ["StandardSVT", "optimal_ratio", "standard_svt_scales"],
+            ".sparse_vector.standard_svt": ["StandardSVT", "standard_svt_scales"],
             ".targets.boundary": [
                 "TwoRuns",
                 "boundary_wrapper",
@@ -118,8 +123,10 @@ __all__ = [
     "AboveThreshold",
     "Calibration",
     "ConditionalRelease",
+    "ConditionalStream",
     "DiscreteExponential",
     "DiscreteLaplace",
+    "GaussianSVT",
     "GuardCore",
     "GuardMechanism",
     "IndividualCharging",
@@ -130,6 +137,7 @@ __all__ = [
     "NoisyMax",
     "NumericSparse",
     "RandomWords",
+    "RoundedNormal",
     "SelectionNoise",
     "Sparse",
     "SparseVector",
@@ -171,4 +179,5 @@ __all__ = [
     "synthetic_accuracy",
     "synthetic_data",
     "synthetic_size",
+    "tightest_stream",
 ]
