@@ -8,7 +8,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.deferred import special
+from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 
 __all__ = [
@@ -180,8 +180,8 @@ def gaussian_sparse_vector_deviations(
 
     Notes
     -----
-    The smallest with ``s2 / s1 = (2 g^2 c ln(1 + k))^(1/4)``, where ``g`` is 2, or 1 for monotonic queries: about the
-    ratio with the least variance of the comparison. Any other is as private.
+    With ``g`` 2, or 1 for monotonic queries: the smallest with a ratio ``s2 / s1`` of ``(g^2 c L)^(1/4)``, ``L`` 1,
+    ``sqrt(2 ln(1 + k))`` or ``2 ln(1 + k)``, whichever has the least variance. Any other ratio is as private.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def gaussian_sparse_vector_deviations(
     ...         epsilon=1.0, delta=1e-6, queries=1_000, charges=1
     ...     )
     ... ]
-    [6.7, 18.3]
+    [9.6, 13.5]
     """
     _check(queries=queries, charges=charges, sensitivity=sensitivity)
     if not (math.isfinite(epsilon) and epsilon > 0):
@@ -199,20 +199,28 @@ def gaussian_sparse_vector_deviations(
     if not 0 < delta < 1:
         raise InputError(f"normal noise needs a delta in (0, 1); got {delta}")
     factor = 1 if monotonic else 2
-    ratio = (2 * factor**2 * charges * math.log1p(queries)) ** 0.25
+    spread = [(factor**2 * charges * (2 * math.log1p(queries)) ** power) ** 0.25 for power in (0.0, 0.5, 1.0)]
+    found = [_smallest(epsilon, delta, queries, charges, factor, ratio) for ratio in spread]
+    size, ratio = min(zip(found, spread, strict=True), key=lambda each: each[0] * math.hypot(1, each[1]))
+    return size * sensitivity * _ROUND_UP, size * ratio * sensitivity * _ROUND_UP
 
-    def spent(threshold: float) -> float:
-        return _epsilon(delta, queries, charges, 1 / threshold, factor / (threshold * ratio))
 
-    low = high = 1.0
-    while spent(high) > epsilon:
-        low, high = high, 2 * high
-    while spent(low) <= epsilon:
-        low, high = low / 2, low
-    while high > low * (1 + 1e-4):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if spent(middle) <= epsilon else (middle, high)
-    return high * sensitivity * _ROUND_UP, high * ratio * sensitivity * _ROUND_UP
+def _smallest(epsilon: float, delta: float, queries: int, charges: int, factor: int, ratio: float) -> float:
+    """Deviation of the threshold's noise that keeps epsilon, in sensitivities; `ratio` is the queries' to it."""
+
+    def excess(log_deviation: float) -> float:
+        moved = math.exp(-log_deviation)
+        return math.log(_epsilon(delta, queries, charges, moved, moved * factor / ratio) / epsilon)
+
+    low = high = -math.log(epsilon)
+    while excess(low) <= 0:
+        low -= 1.0
+    while excess(high) > 0:
+        high += 1.0
+    root = float(optimize.brentq(excess, low, high, xtol=1e-4))
+    while excess(root) > 0:
+        root += 1e-4
+    return math.exp(root)
 
 
 def _check(*, queries: int, charges: int, sensitivity: float) -> None:
@@ -226,7 +234,7 @@ def _epsilon(delta: float, queries: int, charges: int, moved: float, shift: floa
     """Least epsilon over the orders; `moved` and `shift` are sensitivities in deviations of the two noises."""
     divergences = _divergences(_ORDERS, queries, charges, moved, shift)
     epsilons = divergences + np.log1p(-1 / _ORDERS) - np.log(delta * _ORDERS) / (_ORDERS - 1)
-    return max(0.0, float(epsilons.min()))
+    return max(5e-324, float(epsilons.min()))
 
 
 def _divergences(

@@ -112,7 +112,8 @@ class RealStream:
         limits = self._limits(thresholds, len(steps))
         if self._most is not None and len(steps):
             self._check_queries()
-            steps = steps[: self._most - self._asked]
+            left = self._most - self._asked
+            steps, limits = steps[:left], limits[:left]
         questions = [number.to_bytes(8, "big") for number in range(self._asked, self._asked + len(steps))]
         noise = self._core.query_noise(questions)
         above, released = np.zeros(len(steps), dtype=np.bool_), []

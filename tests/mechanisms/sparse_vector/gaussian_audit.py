@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Array = npt.NDArray[np.float64]
-_NODES = 400
+_NODES = 240
 _REACH = 12.0  # deviations of the threshold's noise
 
 
@@ -26,11 +26,16 @@ def transcript_laws(
     values: Sequence[float], moves: Sequence[float], *, threshold: float, query: float, charges: int
 ) -> tuple[Array, Array]:
     """Probability of every transcript on the two data sets, the same order in both."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    noise = _REACH * threshold * nodes
-    weights = weights * _REACH * np.exp(-((noise / threshold) ** 2) / 2) / math.sqrt(2 * math.pi)
+    noise, weights = _threshold_noise(threshold)
     own, others = np.asarray(values, dtype=float), np.asarray(values, dtype=float) + np.asarray(moves)
     return tuple(_law(each, noise, weights, query, charges) for each in (own, others))  # type: ignore[return-value]
+
+
+def _threshold_noise(deviation: float) -> tuple[Array, Array]:
+    """Nodes and weights of the threshold's noise."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    density = np.exp(-((_REACH * nodes) ** 2) / 2) / math.sqrt(2 * math.pi)
+    return _REACH * deviation * nodes, weights * _REACH * density
 
 
 def _law(values: Array, noise: Array, weights: Array, query: float, charges: int) -> Array:
