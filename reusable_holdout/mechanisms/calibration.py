@@ -14,8 +14,8 @@ from reusable_holdout.accounting import (
     target_charging,
 )
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
-from reusable_holdout.mechanisms.sparse_vector.standard_svt import optimal_ratio
+from reusable_holdout.mechanisms.cores.scales import NoiseScales, optimal_ratio
+from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
 from reusable_holdout.mechanisms.targets.release import ConditionalRelease
 
 if TYPE_CHECKING:
