@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.bound import BoundMetric
-from reusable_holdout.queries.custom import as_floats
-from reusable_holdout.queries.judged import Judge
 from reusable_holdout.queries.scoring import Family, Statistic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from reusable_holdout.queries import custom
+else:
+    (custom,) = modules_on_first_use(__package__, "custom")
 
 __all__ = ["Family", "Metric", "Response", "is_finite"]
 
@@ -106,7 +109,9 @@ class Metric:
         object.__setattr__(self, "parameters", {key: float(value) for key, value in self.parameters.items()})
         if self.differences is not None and not callable(self.differences):
             # a tuple, unlike an array, cannot change and can be compared
-            object.__setattr__(self, "differences", tuple(as_floats(self.differences).ravel().tolist()))
+            object.__setattr__(
+                self, "differences", tuple(custom.as_floats(self.differences).ravel().tolist())
+            )
 
     def describe(self) -> dict[str, Any]:
         """Describe what tells two configurations apart, as JSON can write it.
@@ -263,7 +268,9 @@ class Metric:
                 f"a metric must have either a loss or a statistic, a function; got {given or 'neither'}; "
                 "pass loss= for a mean of per-row losses, else statistic= and differences="
             )
-        if (self.response == "judged") != isinstance(self.kernel, Judge):
+        if (self.response == "judged") != hasattr(
+            self.kernel, "every_row"
+        ):  # as a judge has, and no other kernel
             raise InputError(
                 'a metric of one\'s own must be of labels or targets; got response "judged"; use score(lower=..., '
                 "upper=...) of reusable_holdout.queries, and pass what the judge gave"

@@ -1,0 +1,99 @@
+"""The source of the package and its integrations, as modules that import one another."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["TOP", "Module", "modules", "packages"]
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file of source.
+
+    Attributes
+    ----------
+    name : str
+        As it is imported.
+    path : Path
+    """
+
+    name: str
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @property
+    def lines(self) -> int:
+        return len(self.text.splitlines())
+
+    @property
+    def file(self) -> str:
+        """Its path in the repository."""
+        return self.path.relative_to(TOP).as_posix()
+
+    def imports(self, known: Mapping[str, Module]) -> Iterator[str]:
+        """Names of our own modules that it imports: at once, when a function runs, or for type checkers alone.
+
+        A package is passed through to the module where it finds the name: ``from package import name`` needs this one.
+        """
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names if alias.name in known)
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                for alias in node.names:
+                    yield from _homes(node.module, alias.name, known)
+
+
+def _homes(package: str, name: str, known: Mapping[str, Module]) -> Iterator[str]:
+    if f"{package}.{name}" in known and name not in _from_elsewhere(known.get(package)):
+        yield f"{package}.{name}"
+    elif package in known:
+        yield package
+        home = _from_elsewhere(known[package]).get(name)
+        if home is not None and home in known:
+            yield home
+
+
+def _from_elsewhere(module: Module | None) -> dict[str, str]:
+    """What a package takes from its modules: names, and where they are from."""
+    if module is None or module.path.name != "__init__.py":
+        return {}
+    return {
+        alias.asname or alias.name: node.module
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and node.module is not None
+        for alias in node.names
+    }
+
+
+def packages(top: Path = TOP) -> list[Path]:
+    """Folders of the import packages."""
+    found = sorted(path.parent for path in (top / "integrations").glob("*/__init__.py"))
+    return [top / "reusable_holdout", *found]
+
+
+def modules(top: Path = TOP) -> dict[str, Module]:
+    """All modules by their names."""
+    found = [_module(path, package.parent) for package in packages(top) for path in package.rglob("*.py")]
+    return {module.name: module for module in sorted(found, key=lambda module: module.name)}
+
+
+def _module(path: Path, above: Path) -> Module:
+    parts = path.relative_to(above).with_suffix("").parts
+    return Module(".".join(parts[:-1] if parts[-1] == "__init__" else parts), path)
