@@ -9,7 +9,7 @@ from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.kinds import ways_of
+from reusable_holdout.guard.kinds import Ways
 from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.guard.trained import TrainedOn
@@ -99,7 +99,7 @@ class Standing(Asking):
         self._view, self.view, self._root = view, view.number, root or self
         self._content = ContentKey(secret)
         self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
-        self._ways = ways_of(view.kept, self._noise)
+        self._ways = Ways(view.kept, self._noise)
         self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None
 

@@ -50,14 +50,30 @@ class Module:
     def imports(self, known: Mapping[str, Module]) -> Iterator[str]:
         """Names of our own modules that it imports: at once, when a function runs, or for type checkers alone.
 
-        A package is passed through to the module where it finds the name: ``from package import name`` needs this one.
+        A package is passed through to the module where it finds the name: ``from package import name`` needs this one,
+        and so does ``package.name``, but for the public face of all, the package itself: who uses that is outside.
         """
+        rooms = dict(self._rooms(known))
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names if alias.name in known)
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
                 for alias in node.names:
                     yield from _homes(node.module, alias.name, known)
+            elif (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in rooms
+            ):
+                yield from _homes(rooms[node.value.id], node.attr, known)
+
+    def _rooms(self, known: Mapping[str, Module]) -> Iterator[tuple[str, str]]:
+        """Names that stand for packages of ours in this file, and their packages."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                for alias in node.names:
+                    if f"{node.module}.{alias.name}" in known:
+                        yield alias.asname or alias.name, f"{node.module}.{alias.name}"
 
 
 def _homes(package: str, name: str, known: Mapping[str, Module]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.chunks.dask_rows import DaskRows
+from reusable_holdout.guard import chunks
 from reusable_holdout.guard.chunks.rows import ChunkedRows
 from reusable_holdout.queries.containers import from_arrow
 from reusable_holdout.queries.pieces import compact, is_dask
@@ -34,7 +34,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
         _check_no_paths(given, what, name_allowed=what == "y")
     X, y = from_arrow(X), from_arrow(y)
     if is_dask(X):
-        X = DaskRows(X)
+        X = chunks.DaskRows(X)
     if isinstance(y, str):
         if not isinstance(X, ChunkedRows):
             raise InputError(

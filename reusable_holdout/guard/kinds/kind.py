@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Row
     from reusable_holdout.validity import Certificate, Interval
 
-__all__ = ["AGREED", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
+__all__ = ["AGREED", "APART", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
 
 AGREED = "agreed"
 FAILED = "failed"
+APART = "; apart"
+"""How the outcome of a final ends whose exam contradicts the other rows."""
 
 HaltReason = Literal["charges", "queries", "final"]
 
@@ -137,6 +139,9 @@ class Kind(ABC):
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
 
+    #: Whether it ends what is asked, and all of it are told together.
+    ends: ClassVar[bool] = False
+
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
 
@@ -163,6 +168,10 @@ class Kind(ABC):
     def length(self, state: State, answers: int = 1) -> float:
         """Description length of a question in a state."""
         return self.certificate.length(charges=state.charges, nats=state.nats)
+
+    def worst_nats(self, candidates: int = 1) -> float:
+        """Cost of its dearest outcome beside charges, which must be affordable before it is asked."""
+        return 0.0
 
     def takes(self, told: str) -> int:
         """How many of the declared queries a question with this outcome takes."""
