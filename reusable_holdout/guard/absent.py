@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-import reusable_holdout
+from reusable_holdout import guard as public
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import metric_of
 from reusable_holdout.guard.frozen import FrozenCertificate
@@ -38,7 +38,7 @@ class AbsentGuard:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if callable(getattr(reusable_holdout.ReusableHoldout, name, None)):
+        if callable(getattr(public.ReusableHoldout, name, None)):
             return functools.partial(AbsentGuard._refuse, self)
         raise ElsewhereError(str(self.why()))
 

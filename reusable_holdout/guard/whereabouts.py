@@ -19,7 +19,7 @@ from reusable_holdout.guard.absent import AbsentGuard, FrozenGuard
 from reusable_holdout.guard.handle import Handle, arrive
 
 if TYPE_CHECKING:
-    from reusable_holdout import ReusableHoldout
+    from reusable_holdout.guard import ReusableHoldout
     from reusable_holdout.guard.frozen import FrozenCertificate
 
 __all__ = ["ForWorkers", "Whereabouts"]

@@ -51,29 +51,43 @@ class Module:
         """Names of our own modules that it imports: at once, when a function runs, or for type checkers alone.
 
         A package is passed through to the module where it finds the name: ``from package import name`` needs this one,
-        and so does ``package.name``, but for the public face of all, the package itself: who uses that is outside.
+        and so does ``package.name``. The face of a package that the module lies in is not: see :meth:`uses_own_face`.
         """
-        rooms = dict(self._rooms(known))
+        for package, name in self._taken(known):
+            if package in self._above:
+                yield f"{package}.{name}" if f"{package}.{name}" in known else package
+            else:
+                yield from _homes(package, name, known)
+
+    def uses_own_face(self, known: Mapping[str, Module]) -> bool:
+        """Whether it takes what another module defines from the face of a package that it lies in, as one outside."""
+        return any(
+            package in self._above and name in _from_elsewhere(known[package])
+            for package, name in self._taken(known)
+        )
+
+    @property
+    def _above(self) -> set[str]:
+        parts = self.name.split(".")
+        return {".".join(parts[:end]) for end in range(1, len(parts))}
+
+    def _taken(self, known: Mapping[str, Module]) -> Iterator[tuple[str, str]]:
+        """What it takes from our modules, as pairs of a module's name and what is taken."""
+        rooms: dict[str, str] = {}
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names if alias.name in known)
-            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
                 for alias in node.names:
-                    yield from _homes(node.module, alias.name, known)
-            elif (
+                    if node.module in known:
+                        yield node.module, alias.name
+                    if f"{node.module}.{alias.name}" in known:
+                        rooms[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        for node in ast.walk(self.tree):
+            if (
                 isinstance(node, ast.Attribute)
                 and isinstance(node.value, ast.Name)
                 and node.value.id in rooms
             ):
-                yield from _homes(rooms[node.value.id], node.attr, known)
-
-    def _rooms(self, known: Mapping[str, Module]) -> Iterator[tuple[str, str]]:
-        """Names that stand for packages of ours in this file, and their packages."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom) and node.module is not None:
-                for alias in node.names:
-                    if f"{node.module}.{alias.name}" in known:
-                        yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+                yield rooms[node.value.id], node.attr
 
 
 def _homes(package: str, name: str, known: Mapping[str, Module]) -> Iterator[str]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from reusable_holdout.deferred import names_on_first_use
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.chunks.dask_rows import DaskRows
     from reusable_holdout.guard.chunks.intake import rows_and_labels
     from reusable_holdout.guard.chunks.parquet import ParquetRows
     from reusable_holdout.guard.chunks.predicting import predicted_by_chunks
@@ -14,7 +13,6 @@ else:
     __getattr__, __dir__ = names_on_first_use(
         __name__,
         {
-            ".dask_rows": ["DaskRows"],
             ".intake": ["rows_and_labels"],
             ".parquet": ["ParquetRows"],
             ".predicting": ["predicted_by_chunks"],
@@ -22,4 +20,4 @@ else:
         },
     )
 
-__all__ = ["ChunkedRows", "DaskRows", "ParquetRows", "predicted_by_chunks", "rows_and_labels"]
+__all__ = ["ChunkedRows", "ParquetRows", "predicted_by_chunks", "rows_and_labels"]
