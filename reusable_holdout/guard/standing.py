@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.asking import Asking
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.overlap import OwnedRows
     from reusable_holdout.guard.views import Counts, View
     from reusable_holdout.ledger import Ledger
+    from reusable_holdout.queries import Metric
 
 __all__ = ["Standing"]
 
@@ -94,7 +95,7 @@ class Standing(Asking):
     ) -> None:
         """Take the place of one view: its own metric, noise and questions, on the one ledger."""
         secret, metric = view.secret(key[0]), holdout.bound.metric
-        self.plan, self.metric, self.policy = plan, metric, plan.policy
+        self.plan, self.metric, self.policy = plan, cast("Metric", metric), plan.policy
         self._holdout, self._ledger, self._key = holdout, ledger, key
         self._view, self.view, self._root = view, view.number, root or self
         self._content = ContentKey(secret)

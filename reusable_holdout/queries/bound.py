@@ -10,7 +10,7 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.grid import GRID
 from reusable_holdout.queries.predictions import Predictions
-from reusable_holdout.queries.scoring import Mean
+from reusable_holdout.queries.scoring import Mean, PublicNumbers
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
 
 if TYPE_CHECKING:
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import custom, derived, ids
     from reusable_holdout.queries import groups as of_groups
     from reusable_holdout.queries import weights as of_weights
-    from reusable_holdout.queries.class_counts import PublicNumbers
     from reusable_holdout.queries.classes import ClassCoder
+    from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.form import Form
     from reusable_holdout.queries.judged import Judge
-    from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 
@@ -36,17 +35,6 @@ else:  # most rows have labels of one class each, all of which count alike
     )
 
 __all__ = ["BoundMetric"]
-
-_OVER_OUTPUTS = {
-    "accuracy",
-    "hamming_loss",
-    "mae",
-    "mean_absolute_error",
-    "mean_squared_error",
-    "mse",
-    "quantile_loss",
-    "zero_one_loss",
-}
 
 
 class BoundMetric(HoldsLabels):
@@ -109,7 +97,7 @@ class BoundMetric(HoldsLabels):
 
     def __init__(
         self,
-        metric: Metric,
+        metric: Definition,
         y: object,
         *,
         classes: object | None = None,
@@ -198,6 +186,11 @@ class BoundMetric(HoldsLabels):
         query : numpy.ndarray of shape (rows,)
         """
         return self.statistic.sample(query)
+
+    @property
+    def numbers(self) -> PublicNumbers:
+        """What its confidence bound and its noise rest on: at the labels' own class counts, until others are told."""
+        return PublicNumbers(self.sensitivity, self.sum_of_squares, self.effective_rows)
 
     def told(self, numbers: PublicNumbers) -> Self:
         """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""
@@ -329,7 +322,7 @@ def _groups(names: object, rows: int, largest: int | None) -> of_groups.Groups |
 
 
 def _check_every_row(
-    metric: Metric, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+    metric: Definition, weights: of_weights.Weights | None, groups: of_groups.Groups | None
 ) -> None:
     if metric.response != "judged" or not cast("Judge", metric.kernel).every_row:
         return
@@ -341,7 +334,7 @@ def _check_every_row(
         )
 
 
-def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, Form]:
+def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targets, Form]:
     """What the rows hold, and the form of what is compared with it."""
     if metric.response not in {"values", "judged"}:
         coded = ClassTargets(y, classes)
@@ -358,14 +351,16 @@ def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, 
     return targets, _form_of(metric, targets, None)
 
 
-def _form_of(metric: Metric, targets: ClassTargets | RealTargets, coder: ClassCoder | None) -> Predictions:
+def _form_of(
+    metric: Definition, targets: ClassTargets | RealTargets, coder: ClassCoder | None
+) -> Predictions:
     if targets.outputs > 1:
-        _check_over_outputs(metric, targets.outputs)
+        metric.check_over_outputs(targets.outputs)
     return Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
 
 
 def _statistic(
-    metric: Metric, targets: Targets, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+    metric: Definition, targets: Targets, weights: of_weights.Weights | None, groups: of_groups.Groups | None
 ) -> Statistic:
     """What computes the metric on these rows, or on those that weights choose, or with weights or groups."""
     if weights is None:
@@ -383,19 +378,7 @@ def _statistic(
     return of_weights.weighted(_of_all(metric, targets), weights, name=metric.name)
 
 
-def _check_over_outputs(metric: Metric, outputs: int) -> None:
-    own = metric.kernel is None and metric.response in {"labels", "values"}
-    if own or metric.name.removeprefix("neg_") in _OVER_OUTPUTS or metric.name.endswith("_samples"):
-        return
-    advice = '"accuracy", "hamming_loss" or "f1_samples"'
-    if metric.response == "values":
-        advice = "mae, mse or quantile_loss, which are means over the outputs"
-    raise InputError(
-        f"for {metric.name} y must be one column; got {outputs}; use {advice}, or a Metric with a loss of your own"
-    )
-
-
-def _of_all(metric: Metric, targets: Any) -> Statistic:
+def _of_all(metric: Definition, targets: Any) -> Statistic:
     if metric.kernel is not None:
         return metric.kernel(metric, targets)
     if metric.loss is not None:

@@ -11,7 +11,7 @@ from reusable_holdout.queries.metric import Metric
 
 if TYPE_CHECKING:
     from reusable_holdout.queries import derived
-    from reusable_holdout.queries.metric import Kernel
+    from reusable_holdout.queries.definition import Definition, Kernel
     from reusable_holdout.queries.scoring import Statistic
 else:
     (derived,) = modules_on_first_use(__package__, "derived")
@@ -33,7 +33,7 @@ class _Negation:
     kernel: Kernel
     loss: Metric
 
-    def __call__(self, metric: Metric, targets: Any) -> Statistic:
+    def __call__(self, metric: Definition, targets: Any) -> Statistic:
         if self.loss.name == "brier" and len(targets.counts) > 2:  # scikit-learn's lies in [-2, 0] there
             raise InputError(
                 f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "

@@ -7,9 +7,10 @@ at most ceil(sensitivity * 2**32) between neighbours whatever order a machine ad
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,7 @@ __all__ = [
     "Family",
     "Mean",
     "MeanLoss",
+    "PublicNumbers",
     "Statistic",
 ]
 
@@ -39,6 +41,34 @@ Family = Literal["binomial", "bounded", "bounded-difference"]
 
 FINE_BITS = 96  # of each class's score, where several are averaged
 FINE_SLACK = Fraction(1, 1 << 90)  # far above what that rounding can add to a change
+
+
+class PublicNumbers(NamedTuple):
+    """Numbers of a bound metric that its confidence bound and its noise rest on; see :class:`BoundMetric`.
+
+    Attributes
+    ----------
+    sensitivity : fractions.Fraction
+    sum_of_squares : float
+    rows : int
+        Effective rows.
+    """
+
+    sensitivity: Fraction
+    sum_of_squares: float
+    rows: int
+
+    def scaled(self, factor: float, rests: Sequence[bool]) -> PublicNumbers:
+        """Numbers when so many times the rows count; of those that rest on class counts."""
+        exactly, rows = Fraction(factor), self.rows
+        if rests[2]:  # a mean over the rows of a class, which has one at least
+            rows = max(1, math.floor(rows * exactly))
+            exactly, factor = Fraction(rows, self.rows), rows / self.rows
+        return PublicNumbers(
+            min(self.sensitivity / exactly, Fraction(1)) if rests[0] else self.sensitivity,
+            self.sum_of_squares / factor if rests[1] else self.sum_of_squares,
+            rows,
+        )
 
 
 class Statistic(HoldsLabels, ABC):

@@ -8,9 +8,10 @@ Everything else (transcript, ledger, history, verification) works on this interf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds.told import AGREED, APART, FAILED, HaltReason, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +21,6 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Certificate, Interval
 
 __all__ = ["AGREED", "APART", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
-
-AGREED = "agreed"
-FAILED = "failed"
-APART = "; apart"
-"""How the outcome of a final ends whose exam contradicts the other rows."""
-
-HaltReason = Literal["charges", "queries", "final"]
 
 
 class State(NamedTuple):
@@ -94,25 +88,6 @@ class Posed(NamedTuple):
     terms: Terms
     question: bytes
     length: float
-
-
-class Outcome(NamedTuple):
-    """What is told, and what it costs.
-
-    Attributes
-    ----------
-    told : str
-        Its public name.
-    value : float
-        In the metric's unit.
-    charged : bool
-    nats : float
-    """
-
-    told: str
-    value: float
-    charged: bool
-    nats: float
 
 
 class Kind(ABC):
