@@ -32,8 +32,11 @@ def registry(tmp_path, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def mlflow_as_it_was():
+def mlflow_as_it_was(monkeypatch):
     """A page may say where MLflow logs to, for its reader's whole process."""
+    monkeypatch.setenv(
+        "MLFLOW_GENAI_EVAL_MAX_WORKERS", "1"
+    )  # SQLite lets one write, and more wait by the second
     yield
     if "mlflow" in sys.modules:
         import mlflow
