@@ -11,8 +11,11 @@ from public_names import public_names
 from site_links import for_the_site, outside_code
 from site_pages import sources
 
+from reusable_holdout import __version__
+
 _LONGEST = 2_000  # words that are read in ten minutes
 _TOO_LONG = {"theory.md"}  # to be split
+_TABLES = {"mechanisms-and-seeds.md"}  # in which things are looked up
 _site = pytest.mark.long(*ROOMS)
 
 
@@ -66,7 +69,7 @@ def test_no_page_takes_longer_than_ten_minutes():
         source.page: source.text for source in sources() if source.page.startswith("measured/")
     }
     assert len(pages) > 40
-    assert {name for name, text in pages.items() if len(text.split()) > _LONGEST} <= _TOO_LONG
+    assert {name for name, text in pages.items() if len(text.split()) > _LONGEST} <= _TOO_LONG | _TABLES
 
 
 def test_what_was_measured_is_split_at_its_headings_and_nothing_is_lost():
@@ -101,6 +104,19 @@ def test_a_docstring_is_read_without_the_marks_of_another_tool():
 
     text = "As :class:`~reusable_holdout.Plan` [1]_.\n\n    .. [1] Dwork et al. (2015)."
     assert readable(text) == "As `reusable_holdout.Plan` [1].\n\n    1. Dwork et al. (2015)."
+
+
+def test_the_picture_of_the_house_has_all_its_rooms():
+    tree = (DOCS / "house.md").read_text().partition("```text")[2].partition("```")[0]
+    shown = set(re.findall(r"[\w.]+(?=/?\b)", tree))
+    rooms = {path.name for path in (ROOT / "reusable_holdout").iterdir() if not path.name.startswith("_")}
+    rooms |= {path.name.removeprefix("reusable_holdout") for path in (ROOT / "integrations").iterdir()}
+    assert {room for room in rooms if room not in shown} == {"py.typed", "version.py"}
+
+
+def test_who_cites_it_names_this_version():
+    cited = (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", cited, flags=re.MULTILINE)[1] == __version__
 
 
 def test_the_picture_of_the_ways_to_ask_is_what_its_script_draws():
