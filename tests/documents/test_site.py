@@ -1,5 +1,7 @@
 """The documentation as a site: it is built without a warning, opens from a file, and has every public name."""
 
+import importlib
+import inspect
 import re
 
 import pytest
@@ -30,6 +32,30 @@ def test_every_public_name_has_a_place_among_the_pages_of_its_package(site):
         page = (site / "api" / f"{package}.html").read_text()
         missing = [name for name in names if f'id="{package}.{name}"' not in page]
         assert missing == [], package
+
+
+@_site
+def test_every_method_of_a_public_class_has_a_place_too(site):
+    missing = []
+    for package in ("reusable_holdout", "reusable_holdout_sklearn"):
+        page = (site / "api" / f"{package}.html").read_text()
+        for name in public_names()[package]:
+            members = _own_members(getattr(importlib.import_module(package), name))
+            missing += [one for one in members if f'id="{package}.{name}.{one}"' not in page]
+    assert missing == []
+    guard = importlib.import_module("reusable_holdout").ReusableHoldout
+    assert {"evaluate", "reveal", "choose", "compare", "final", "on", "history"} <= set(_own_members(guard))
+
+
+def _own_members(thing):
+    """Public methods and properties of a class that this project wrote."""
+    if not isinstance(thing, type):
+        return []
+    found = {name: inspect.getattr_static(thing, name) for name in dir(thing) if not name.startswith("_")}
+    written = {name: getattr(one, "fget", getattr(one, "__func__", one)) for name, one in found.items()}
+    return [
+        name for name, one in written.items() if "reusable_holdout" in str(getattr(one, "__module__", ""))
+    ]
 
 
 @_site
