@@ -132,6 +132,13 @@ def test_a_docstring_is_read_without_the_marks_of_another_tool():
     assert readable(text) == "As `reusable_holdout.Plan` [1].\n\n    1. Dwork et al. (2015)."
 
 
+def test_the_glossary_has_each_word_once_in_order_and_those_of_the_readme():
+    words = re.findall(r"^\| \*\*(.*?)\*\* \|", (DOCS / "glossary.md").read_text(), flags=re.MULTILINE)
+    assert words == sorted(set(words))
+    five = re.findall(r"^\| \*\*(.*?)\*\* \|", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    assert set(five) == {"prior", "agreed", "charge", "tolerance", "halt"} <= set(words)
+
+
 def test_the_picture_of_the_house_has_all_its_rooms():
     tree = (DOCS / "house.md").read_text().partition("```text")[2].partition("```")[0]
     shown = set(re.findall(r"[\w.]+(?=/?\b)", tree))
