@@ -8,7 +8,14 @@ from reusable_holdout.accounting.composition import (
     optimal_epsilon_each,
 )
 from reusable_holdout.accounting.gaussian import gaussian_delta, gaussian_deviation
+from reusable_holdout.accounting.gaussian_sparse_vector import (
+    gaussian_sparse_vector_deviations,
+    gaussian_sparse_vector_epsilon,
+    gaussian_sparse_vector_rdp,
+)
 from reusable_holdout.accounting.mixed_charging import mixed_charging_epsilon, mixed_charging_weight
+from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
+from reusable_holdout.accounting.repetitions import Repetitions
 from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsampled_epsilon
 from reusable_holdout.accounting.target_charging import (
     TargetChargingBound,
@@ -25,6 +32,7 @@ from reusable_holdout.accounting.targets import (
 )
 
 __all__ = [
+    "Repetitions",
     "TargetChargingBound",
     "advanced_composition",
     "basic_composition",
@@ -38,9 +46,13 @@ __all__ = [
     "epsilon_of_the_sample",
     "gaussian_delta",
     "gaussian_deviation",
+    "gaussian_sparse_vector_deviations",
+    "gaussian_sparse_vector_epsilon",
+    "gaussian_sparse_vector_rdp",
     "mixed_charging_epsilon",
     "mixed_charging_weight",
     "not_prior_q",
+    "one_shot_top_k_epsilon_each",
     "optimal_composition",
     "optimal_epsilon_each",
     "subsampled_epsilon",

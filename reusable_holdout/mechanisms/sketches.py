@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.coins import leading_bits
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
