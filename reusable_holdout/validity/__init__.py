@@ -21,6 +21,7 @@ from reusable_holdout.validity.outcome_code import (
     choice_nats,
     worst_choice_nats,
 )
+from reusable_holdout.validity.paired import lead_nats, paired_length
 from reusable_holdout.validity.policies import (
     BY_DISTANCE,
     LADDERS,
@@ -66,8 +67,10 @@ __all__ = [
     "edition",
     "fixed_queries_half_width",
     "gains_of_rows",
+    "lead_nats",
     "likely_rows",
     "majority_attack_gain",
+    "paired_length",
     "parameter_free_step",
     "policy_code",
     "sample_splitting_half_width",
