@@ -5,6 +5,7 @@ from reusable_holdout.accounting.composition import (
     advanced_composition,
     basic_composition,
     optimal_composition,
+    optimal_delta,
     optimal_epsilon_each,
 )
 from reusable_holdout.accounting.gaussian import gaussian_delta, gaussian_deviation
@@ -13,6 +14,7 @@ from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsa
 from reusable_holdout.accounting.target_charging import (
     TargetChargingBound,
     target_charging,
+    target_charging_delta,
     target_charging_epsilon_each,
 )
 from reusable_holdout.accounting.targets import (
@@ -21,6 +23,7 @@ from reusable_holdout.accounting.targets import (
     boundary_q,
     boundary_wrapped_epsilon,
     differing_runs_q,
+    not_prior_mean,
     not_prior_q,
 )
 
@@ -40,10 +43,13 @@ __all__ = [
     "gaussian_deviation",
     "mixed_charging_epsilon",
     "mixed_charging_weight",
+    "not_prior_mean",
     "not_prior_q",
     "optimal_composition",
+    "optimal_delta",
     "optimal_epsilon_each",
     "subsampled_epsilon",
     "target_charging",
+    "target_charging_delta",
     "target_charging_epsilon_each",
 ]

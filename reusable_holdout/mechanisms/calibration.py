@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from reusable_holdout.accounting import (
     basic_composition,
+    not_prior_mean,
     not_prior_q,
     optimal_composition,
     target_charging,
@@ -173,7 +174,11 @@ class Calibration:
             return math.inf
         try:
             charged = target_charging(
-                epsilon=each / query, charges=self.charges, delta=delta, q=not_prior_q(each / query)
+                epsilon=each / query,
+                charges=self.charges,
+                delta=delta,
+                q=not_prior_q(each / query),
+                mean=not_prior_mean(each / query),
             ).epsilon
             return charged + told * each / query
         except (InputError, OverflowError):  # more calls than can be counted

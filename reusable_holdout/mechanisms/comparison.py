@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from reusable_holdout.accounting import not_prior_q, optimal_epsilon_each, target_charging_epsilon_each
+from reusable_holdout.accounting import (
+    not_prior_mean,
+    not_prior_q,
+    optimal_epsilon_each,
+    target_charging_epsilon_each,
+)
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales
 from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import numeric_sparse_scales
@@ -151,7 +156,9 @@ def _standard(
 def _target_charging(epsilon: float, delta: float, charges: int) -> Iterator[tuple[str, NoiseScales, float]]:
     if delta == 0:
         return
-    each = target_charging_epsilon_each(epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q)
+    each = target_charging_epsilon_each(
+        epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
+    )
     scale = 1 / Fraction(each)
     yield "target charging", NoiseScales(Fraction(0), scale, scale), 2.0
 
