@@ -8,6 +8,11 @@ from reusable_holdout.accounting.composition import (
     optimal_epsilon_each,
 )
 from reusable_holdout.accounting.gaussian import gaussian_delta, gaussian_deviation
+from reusable_holdout.accounting.gaussian_sparse_vector import (
+    gaussian_sparse_vector_deviations,
+    gaussian_sparse_vector_epsilon,
+    gaussian_sparse_vector_rdp,
+)
 from reusable_holdout.accounting.mixed_charging import mixed_charging_epsilon, mixed_charging_weight
 from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.accounting.repetitions import Repetitions
@@ -41,6 +46,9 @@ __all__ = [
     "epsilon_of_the_sample",
     "gaussian_delta",
     "gaussian_deviation",
+    "gaussian_sparse_vector_deviations",
+    "gaussian_sparse_vector_epsilon",
+    "gaussian_sparse_vector_rdp",
     "mixed_charging_epsilon",
     "mixed_charging_weight",
     "not_prior_q",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, LedgerError
-from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.finals import Finals
-from reusable_holdout.guard.handle import Handle, arrive, make_handle
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
 from reusable_holdout.guard.kinds import POLICIES
@@ -31,9 +30,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from reusable_holdout.guard import handle
+    from reusable_holdout.guard.handle import Handle
     from reusable_holdout.guard.overlap import Overlap
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
+else:  # of a guard that is pickled alone
+    (handle,) = modules_on_first_use(__package__, "handle")
 
 __all__ = ["ReusableHoldout"]
 
@@ -365,7 +368,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
 
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
-        return arrive, (self._handle_of_all(),)
+        return handle.arrive, (self._handle_of_all(),)
 
     def _handle_of_all(self) -> Handle:
         if self._handle is None:
@@ -378,11 +381,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
                     "classes": holdout.classes,
                     "groups": holdout.groups,
                 }
-                self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
+                self._handle = handle.make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
             else:
                 contents["policy"] = self.policy
                 self._handle = self._root._handle_of_all().of_view(self.view, contents)
         return self._handle
-
-
-AbsentGuard.stands_for = ReusableHoldout

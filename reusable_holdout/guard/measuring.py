@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.guard import kinds
 from reusable_holdout.guard.batches import (
     Asked,
     MeasuredModel,
@@ -23,7 +24,7 @@ from reusable_holdout.guard.batches import (
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds import Claims, Winner, unpacked
+from reusable_holdout.guard.kinds import Claims
 from reusable_holdout.guard.models import check_data, check_model, fitted
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary
@@ -215,7 +216,7 @@ class Measuring(Voluntary):
         stated = self._stated_priors(priors, count_of(priors, "priors"))
         units = kind.grid_units(stated).tolist()
         for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
-            winner = Winner.parse(told)
+            winner = kinds.Winner.parse(told)
             if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
                 return True
         return False
@@ -259,7 +260,8 @@ class Measuring(Voluntary):
             found = self._measured_of(models, "choose", X_train)
         bound = self._holdout.bound
         measured = [
-            None if one is None else unpacked(bound, one) if kind.by_sample else int(one[0]) for one in found
+            None if one is None else kinds.unpacked(bound, one) if kind.by_sample else int(one[0])
+            for one in found
         ]
         return self._chosen(measured, stated, digests, name)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.kinds import ways_of
+from reusable_holdout.guard.kinds import Ways
 from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.guard.trained import TrainedOn
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.overlap import OwnedRows
     from reusable_holdout.guard.views import Counts, View
     from reusable_holdout.ledger import Ledger
+    from reusable_holdout.queries import Metric
 
 __all__ = ["Standing"]
 
@@ -94,12 +95,12 @@ class Standing(Asking):
     ) -> None:
         """Take the place of one view: its own metric, noise and questions, on the one ledger."""
         secret, metric = view.secret(key[0]), holdout.bound.metric
-        self.plan, self.metric, self.policy = plan, metric, plan.policy
+        self.plan, self.metric, self.policy = plan, cast("Metric", metric), plan.policy
         self._holdout, self._ledger, self._key = holdout, ledger, key
         self._view, self.view, self._root = view, view.number, root or self
         self._content = ContentKey(secret)
         self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
-        self._ways = ways_of(view.kept, self._noise)
+        self._ways = Ways(view.kept, self._noise)
         self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None
 

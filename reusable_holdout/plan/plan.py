@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.claims import ALLOWANCE, check_follows
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
-from reusable_holdout.plan.outlook import Outlook
-from reusable_holdout.plan.privacy import Privacy
-from reusable_holdout.plan.report import promise_table, report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
-from reusable_holdout.plan.stated import arguments_of, record_of, stated_of
-from reusable_holdout.plan.vacuity import Vacuity
+from reusable_holdout.plan.stated import Stated, arguments_of, stated_of
 from reusable_holdout.plan.wish import (
     BY_ROWS,
     MOST_QUERIES,
@@ -32,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reusable_holdout.mechanisms import GuardMechanism
+    from reusable_holdout.plan import report
+else:
+    (report,) = modules_on_first_use(__package__, "report")
 
 __all__ = ["Plan"]
 
@@ -39,7 +39,7 @@ _ROUNDING = 1e-9  # nats
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
-class Plan(Vacuity, Outlook, Privacy):
+class Plan(Stated):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
     With probability at least `confidence`, every released interval contains the population value, for all
@@ -167,7 +167,6 @@ class Plan(Vacuity, Outlook, Privacy):
     tolerance: float
     family: Family
     policy: Policy
-    stated: tuple[str, ...]
     _is_kept = False
 
     @checked_call
@@ -347,10 +346,6 @@ class Plan(Vacuity, Outlook, Privacy):
 
     # ---- records
 
-    def record(self) -> dict[str, Any]:
-        """Everything the plan rests on, as JSON can write it; :meth:`from_record` gives the same plan."""
-        return record_of(self)
-
     @classmethod
     def kept(cls, record: Mapping[str, Any]) -> Self:
         """Plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise of this one."""
@@ -380,10 +375,10 @@ class Plan(Vacuity, Outlook, Privacy):
         )
 
     def __str__(self) -> str:
-        return report(self)
+        return report.report(self)
 
     def _repr_html_(self) -> str:
-        return promise_table(self)
+        return report.promise_table(self)
 
 
 def _divided(value: float | None, span: float) -> float | None:

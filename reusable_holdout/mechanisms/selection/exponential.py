@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.grid import Grid
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.race import first_rings
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.mechanisms.noise.digits import Digits
+from reusable_holdout.mechanisms.samplers.digits import Digits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from reusable_holdout.mechanisms.noise.random_words import RandomWords
+    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 __all__ = ["first_rings"]
 

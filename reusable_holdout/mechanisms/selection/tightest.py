@@ -10,7 +10,7 @@ import numpy as np
 from reusable_holdout.accounting.composition import optimal_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.comparison import Selection, tightest_selection
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, exponential_top
 from reusable_holdout.mechanisms.selection.joint import joint_exponential_top

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.comparison import tightest_selection
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
 from reusable_holdout.mechanisms.selection.noisy_max import Ranking, draw_noise
@@ -22,7 +22,7 @@ from reusable_holdout.mechanisms.selection.one_shot import run_candidates, swept
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reusable_holdout.mechanisms.noise.grid import Grid
+    from reusable_holdout.mechanisms.samplers.grid import Grid
     from reusable_holdout.mechanisms.selection.comparison import Selection
 
 __all__ = ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"]

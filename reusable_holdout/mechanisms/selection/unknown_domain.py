@@ -10,7 +10,7 @@ import numpy as np
 
 from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
 from reusable_holdout.mechanisms.selection.race import first_rings
 

@@ -13,8 +13,8 @@ from reusable_holdout.accounting.target_charging import (
 )
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.grid import Grid
 from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
+    from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Outcome = tuple[tuple[int, int], tuple[int, int]]

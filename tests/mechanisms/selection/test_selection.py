@@ -29,9 +29,9 @@ from mechanisms.selection.selection_laws import (
 )
 from scipy import stats
 
-from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection import exponential, noisy_max, race
 from reusable_holdout.mechanisms.selection.exponential import (
     exponential_mechanism,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from reusable_holdout.mechanisms.noise.digits import Digits
+    from reusable_holdout.mechanisms.samplers.digits import Digits
 
 CASES = [(0.5, 1), (1.0, 3), (2.0, 2), (4.0, 1)]
 

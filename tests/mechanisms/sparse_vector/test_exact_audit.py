@@ -189,7 +189,7 @@ def test_the_audited_law_is_the_law_of_the_code(comparison: str) -> None:
     observed: dict[int | None, float] = dict.fromkeys((0, 1, None), 0.0)
     for rho, nu0, nu1 in itertools.product(range(-reach, reach + 1), repeat=3):
         noise = EnumeratedNoise(rho, dict(zip(questions, (nu0, nu1), strict=True)))
-        core = SparseVector(scales=scales, noise=noise, charges=1, comparison=comparison)  # type: ignore[arg-type]
+        core = SparseVector(scales=scales, noise=noise, charges=1, law=noise_type)  # type: ignore[arg-type]
         first = core.first_above(deviations, np.zeros(2, dtype=np.int64), questions)
         observed[first] += math.exp(
             threshold_law.log_pmf(rho) + query_law.log_pmf(nu0) + query_law.log_pmf(nu1)

@@ -21,7 +21,7 @@ from reusable_holdout.mechanisms import (
     numeric_sparse_scales,
     sparse_scales,
 )
-from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.sparse import composed_scale
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-    from reusable_holdout.mechanisms.noise.random_words import RandomWords
+    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 __all__ = ["Digits"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from cases import for_each
 
 from reusable_holdout.mechanisms import RandomWords
-from reusable_holdout.mechanisms.noise.digits import Digits
+from reusable_holdout.mechanisms.samplers.digits import Digits
 
 THIRD = 2**64 // 3  # the first 64 binary digits of 1/3, and all further ones
 
