@@ -5,6 +5,7 @@ from reusable_holdout.accounting.composition import (
     advanced_composition,
     basic_composition,
     optimal_composition,
+    optimal_delta,
     optimal_epsilon_each,
 )
 from reusable_holdout.accounting.gaussian import gaussian_delta, gaussian_deviation
@@ -20,6 +21,7 @@ from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsa
 from reusable_holdout.accounting.target_charging import (
     TargetChargingBound,
     target_charging,
+    target_charging_delta,
     target_charging_epsilon_each,
 )
 from reusable_holdout.accounting.targets import (
@@ -28,6 +30,7 @@ from reusable_holdout.accounting.targets import (
     boundary_q,
     boundary_wrapped_epsilon,
     differing_runs_q,
+    not_prior_mean,
     not_prior_q,
 )
 
@@ -51,11 +54,14 @@ __all__ = [
     "gaussian_sparse_vector_rdp",
     "mixed_charging_epsilon",
     "mixed_charging_weight",
+    "not_prior_mean",
     "not_prior_q",
     "one_shot_top_k_epsilon_each",
     "optimal_composition",
+    "optimal_delta",
     "optimal_epsilon_each",
     "subsampled_epsilon",
     "target_charging",
+    "target_charging_delta",
     "target_charging_epsilon_each",
 ]

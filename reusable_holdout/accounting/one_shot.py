@@ -6,7 +6,7 @@ import functools
 
 from reusable_holdout.accounting.composition import optimal_composition, optimal_epsilon_each
 from reusable_holdout.accounting.target_charging import target_charging_epsilon_each
-from reusable_holdout.accounting.targets import not_prior_q
+from reusable_holdout.accounting.targets import not_prior_mean, not_prior_q
 from reusable_holdout.errors import InputError
 
 __all__ = ["one_shot_top_k_epsilon_each"]
@@ -56,7 +56,9 @@ def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delt
         raise InputError(f"k lies between 1 and the number of candidates, {candidates}; got {k}")
     if delta == 0:
         return optimal_epsilon_each(epsilon=epsilon, count=candidates, delta=0.0)
-    revised = target_charging_epsilon_each(epsilon=epsilon, delta=delta, charges=k, q=not_prior_q)
+    revised = target_charging_epsilon_each(
+        epsilon=epsilon, delta=delta, charges=k, q=not_prior_q, mean=not_prior_mean
+    )
     each = revised / 2  # a revised conditional release costs twice its algorithm
     if optimal_composition(epsilon=each, count=candidates, delta=delta) > epsilon:
         return each

@@ -9,17 +9,16 @@ from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration, metric_of
-from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.keys import find_key
-from reusable_holdout.guard.kinds import POLICIES
 from reusable_holdout.guard.measuring import Measuring
 from reusable_holdout.guard.overlap import looked_through
 from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
 from reusable_holdout.guard.sharing import Sharing
+from reusable_holdout.guard.standing import check_may_stand
 from reusable_holdout.guard.stores import new_or_kept, sql_ledger, watched
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
@@ -255,14 +254,12 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
             comparison_tolerance=comparison_tolerance,
             shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
-        POLICIES[plan.policy].check(data.bound, ledger)
-        plan.check_says_something(vacuous=vacuous)
-        warn_of_copies(data)
+        check_may_stand(data, plan, ledger, vacuous=vacuous)
         rows = looked_through(data, ids, training, overlap)
         with new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
             found = find_key(store, key=key, seed=seed)
-            place = watched(store, witness, found[0])
-            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=place)
+            seen = watched(store, witness, found[0])
+            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=seen)
 
     @classmethod
     @sealed

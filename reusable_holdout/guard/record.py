@@ -263,6 +263,11 @@ class Record:
         return final.certificate.final_half_width(length=final.length(state), estimate=self.plan.estimate)
 
     @property
+    def rows(self) -> int:
+        """Rows of the holdout, as many as predictions about it have."""
+        return self._holdout.bound.rows
+
+    @property
     def halted(self) -> bool:
         """Whether nothing new will be answered any more."""
         return self.halt_reason is not None

@@ -9,7 +9,8 @@ from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.kinds import Ways
+from reusable_holdout.guard.copies import warn_of_copies
+from reusable_holdout.guard.kinds import POLICIES, Ways
 from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.guard.trained import TrainedOn
@@ -27,7 +28,20 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.queries import Metric
 
-__all__ = ["Standing"]
+__all__ = ["Standing", "check_may_stand"]
+
+
+def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None, *, vacuous: bool) -> None:
+    """Refuse a metric or ledger that the policy is not for, and a plan that says nothing; warn of copied rows.
+
+    Raises
+    ------
+    InputError, PlanError
+        Saying what to do.
+    """
+    POLICIES[plan.policy].check(holdout.bound, ledger)
+    plan.check_says_something(vacuous=vacuous)
+    warn_of_copies(holdout)
 
 
 class Standing(Asking):

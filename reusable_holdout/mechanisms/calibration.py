@@ -176,6 +176,7 @@ class Calibration:
                 charges=self.charges,
                 delta=delta,
                 q=accounting.not_prior_q(each / query),
+                mean=accounting.not_prior_mean(each / query),
             ).epsilon
             return charged + told * each / query
         except (InputError, OverflowError):  # more calls than can be counted

@@ -22,7 +22,7 @@ _MOST_REGISTERS = 2**16
 _MOST_PHANTOMS = 2**24  # in all registers; each is a draw
 _LARGEST_RANK = 65  # of 64 bits that are all zero
 _ROUND_UP = 1 + 2.0**-40  # pays for a few floating-point operations
-_HALVINGS = 200
+_BISECTIONS = 200
 
 
 class DistinctSketch:
@@ -204,7 +204,7 @@ def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
         high *= 2
         if high >= 2.0**_LARGEST_RANK:
             return high
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if slope(middle) > 0 else (low, middle)
     return low

@@ -214,14 +214,11 @@ class Plan(Stated):
         self._expect(estimate, influence, variation, spread, prior_error)
         self.family, self.policy, self.shared = family, policy, shared
         self.stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
-        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
-        self.choices = wholes("choices", choices)
-        self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
+        self._reserve(reveals, choices, final_noise)
         stated_rows = whole_or_none("rows", rows, MOST_ROWS)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
         grows = policy == "claims" and not self._is_kept  # then the tolerance follows from the rest
-        if policy == "claims" and charges is None:
-            charges = ALLOWANCE
+        charges = ALLOWANCE if policy == "claims" and charges is None else charges
         self._wish = Wish(
             rows=stated_rows,
             queries=whole_or_none("queries", queries, MOST_QUERIES),
@@ -246,6 +243,12 @@ class Plan(Stated):
             self._set_a_choice_aside()
         self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
         self._settle_comparisons(comparison_tolerance, comparison_noise, stated=noise_scale is not None)
+
+    def _reserve(self, reveals: int | None, choices: Sequence[int] | None, final_noise: float | None) -> None:
+        """Take what is set aside for what is asked for, and the noise of what ends it."""
+        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
+        self.choices = wholes("choices", choices)
+        self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=self.span) or 0.0
 
     def _expect(
         self,

@@ -1,49 +1,24 @@
 """The documentation as a site: it is built without a warning, opens from a file, and has every public name."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 from decision_tree import drawn
 from documents.links import anchors
 from documents.pages import DOCS, ROOT
+from documents.site import ROOMS, build
 from public_names import public_names
 from site_links import for_the_site, outside_code
 from site_pages import sources
 
 _LONGEST = 2_000  # words that are read in ten minutes
 _TOO_LONG = {"theory.md"}  # to be split
-_site = pytest.mark.long(
-    "AGENTS.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
-    "docs",
-    "examples/README.md",
-    "integrations",
-    "mkdocs.yml",
-    "reusable_holdout",
-)
+_site = pytest.mark.long(*ROOMS)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    for library in ("material", "mkdocs", "mkdocstrings"):
-        pytest.importorskip(library)
-    folder = tmp_path_factory.mktemp("docs") / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    return build(tmp_path_factory.mktemp("docs"))
 
 
 @_site

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def underscored(known: Mapping[str, Module], room: str) -> list[str]:
     ]
 
 
-def _private_names(module: Module) -> set[str]:
+@cache
+def _private_names(module: Module) -> frozenset[str]:
     """What a module defines with a leading underscore, or sets on `self`."""
     found: set[str] = set()
     for node in ast.walk(module.tree):
@@ -110,7 +112,8 @@ def _private_names(module: Module) -> set[str]:
             found.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             found.add(node.attr)
-    return {name for name in found if name.startswith("_") and not name.startswith("__")} - _OF_NAMED_TUPLES
+    private = (name for name in found if name.startswith("_") and not name.startswith("__"))
+    return frozenset(private) - _OF_NAMED_TUPLES
 
 
 def _uses(module: Module, inside: set[str]) -> Iterator[tuple[int, str]]:

@@ -45,7 +45,7 @@ class Module:
     @property
     def file(self) -> str:
         """Its path in the repository."""
-        return self.path.relative_to(TOP).as_posix()
+        return self.path.relative_to(TOP).as_posix() if self.path.is_relative_to(TOP) else self.path.name
 
     def imports(self, known: Mapping[str, Module]) -> Iterator[str]:
         """Names of our own modules that it imports: at once, when a function runs, or for type checkers alone.

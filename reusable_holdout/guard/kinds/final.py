@@ -43,7 +43,6 @@ class Final(Kind):
     """
 
     name: ClassVar[str] = "final"
-    voluntary: ClassVar[bool] = True
     ends: ClassVar[bool] = True
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:

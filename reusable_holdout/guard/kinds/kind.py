@@ -102,9 +102,6 @@ class Kind(ABC):
     #: Name in the ledger.
     name: ClassVar[str]
 
-    #: Whether when something is told is the analyst's choice, not the rows': then it has no place to pay for.
-    voluntary: ClassVar[bool] = False
-
     #: Whether several are asked together, and certified by the state before all of them.
     in_batches: ClassVar[bool] = True
 

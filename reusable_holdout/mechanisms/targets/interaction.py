@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from reusable_holdout.accounting.target_charging import Composition, target_charging_epsilon_each
+from reusable_holdout.accounting.target_charging import target_charging_epsilon_each
 from reusable_holdout.accounting.targets import differing_runs_q, not_prior_q
 from reusable_holdout.errors import BudgetError, HandleError, InputError
 
@@ -35,8 +35,6 @@ class TargetInteraction:
         Number ``k`` of targets of each call; it halts when the least hit of them has been hit `charges` times.
     q : Callable[[float], float]
         Least chance of a hit of any call, given one call's epsilon. Calls with a smaller one are refused.
-    composition : {"basic", "optimal"}
-        How the calls that read the data compose.
     calls_delta : float
         Part of `delta` that is set aside for calls which are approximately private only: what the deltas of all calls
         may add up to, hits or not. At least 0, less than ``delta / targets``.
@@ -76,7 +74,6 @@ class TargetInteraction:
         delta: float,
         targets: int = 1,
         q: Callable[[float], float] = not_prior_q,
-        composition: Composition = "optimal",
         calls_delta: float = 0.0,
     ) -> None:
         if not (calls_delta >= 0 and Fraction(calls_delta) * targets < Fraction(delta)):
@@ -90,7 +87,6 @@ class TargetInteraction:
             charges=charges,
             q=q,
             targets=targets,
-            composition=composition,
         )
         self._calls_delta = self._delta_left = Fraction(calls_delta)
         self._q = q(self._epsilon_each)
