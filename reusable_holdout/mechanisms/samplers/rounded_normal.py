@@ -30,6 +30,8 @@ __all__ = ["RoundedNormal", "normal_cdf_digits"]
 
 _HALF = Fraction(1, 2)
 _DIGITS = 64
+_ONES = 2**_DIGITS - 1
+_LARGEST = 2.0**52  # below it floating point knows every integer
 _DOUBT = 2.0**-43  # of a quantile y, times 1 + |y|; floating point errs by less than a hundredth of it
 
 
@@ -170,7 +172,15 @@ class RoundedNormal:
         """
         if not self.scale:
             return 0
-        return int(self.decode_many(stream, lambda draw, position: further(position))[0])
+        word = int.from_bytes(stream, "little")
+        upper = word >> _DIGITS - 1
+        tail = word ^ _ONES if upper else word
+        low, high = (float(special.ndtri((tail + end) * 2.0**-_DIGITS)) for end in (0, 1))
+        least = (low - _DOUBT * (1 - low)) * self._deviation + 0.5
+        most = (high + _DOUBT * (1 - high)) * self._deviation + 0.5
+        if least > -_LARGEST and math.floor(least) == math.floor(most):
+            return -math.floor(most) if upper else math.floor(most)
+        return self._exactly(word, further(0))
 
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
@@ -215,7 +225,7 @@ class RoundedNormal:
         ends[0] -= _DOUBT * (1 - ends[0])
         ends[1] += _DOUBT * (1 - ends[1])
         low, high = np.floor(ends * self._deviation + 0.5)
-        doubtful = ~((low == high) & (np.abs(low) < 2.0**52))
+        doubtful = ~((low == high) & (low > -_LARGEST))
         drawn = np.where(doubtful, 0.0, high).astype(np.int64)
         return np.where(upper, -drawn, drawn), doubtful
 
