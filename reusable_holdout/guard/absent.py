@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from reusable_holdout import guard as public
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import metric_of
 from reusable_holdout.guard.frozen import FrozenCertificate
@@ -30,8 +31,6 @@ class AbsentGuard:
     Its methods are there, for a pickle of one must be loaded before a worker can say what is wrong; called, they raise.
     """
 
-    stands_for: ClassVar[type]  # the guard's own module says it, for that needs this one
-
     def why(self) -> HoldoutError:
         """Say where the guard is, or why it cannot be opened."""
         raise NotImplementedError
@@ -39,7 +38,7 @@ class AbsentGuard:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if callable(getattr(self.stands_for, name, None)):
+        if callable(getattr(public.ReusableHoldout, name, None)):
             return functools.partial(AbsentGuard._refuse, self)
         raise ElsewhereError(str(self.why()))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.kinds import State
-from reusable_holdout.guard.released import failed, history_frame
+from reusable_holdout.guard.releases import failed, history_frame
 from reusable_holdout.guard.rows import first_occurrences
 
 if TYPE_CHECKING:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.opening import Opening
 from reusable_holdout.guard.standing import Standing
 from reusable_holdout.queries import Metric, resolve_metric
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from reusable_holdout.guard import opening
     from reusable_holdout.validity import Policy
+else:
+    (opening,) = modules_on_first_use(__package__, "opening")
 
 __all__ = ["Sharing"]
 
@@ -99,7 +102,7 @@ class Sharing(Standing):
         same, counts = chosen == self.metric, self._view.counts
         guessed = self.plan.stated_spread if same and self.plan.family != "ratio" else None
         shares = counts.guessed if same and counts is not None else None
-        opening = Opening(
+        asked = opening.Opening(
             metric=chosen,
             sample_weight=self._holdout.sample_weight if sample_weight is None else sample_weight,
             policy=self.policy if policy is None else policy,
@@ -113,9 +116,7 @@ class Sharing(Standing):
             root=root.plan,
             rules=root._view.kept,
         )
-        opened = opening.open(
-            root._view, root._holdout, self._transcript, ContentKey(self._key[0]), root._ways
-        )
+        opened = asked.open(root._view, root._holdout, self._transcript, ContentKey(self._key[0]), root._ways)
         if opened.view.number == 0:
             return root
         guard = type(self).__new__(type(self))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.content import ContentKey
-from reusable_holdout.guard.kinds import ways_of
+from reusable_holdout.guard.copies import warn_of_copies
+from reusable_holdout.guard.kinds import POLICIES, Ways
 from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.guard.trained import TrainedOn
@@ -25,8 +26,22 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.overlap import OwnedRows
     from reusable_holdout.guard.views import Counts, View
     from reusable_holdout.ledger import Ledger
+    from reusable_holdout.queries import Metric
 
-__all__ = ["Standing"]
+__all__ = ["Standing", "check_may_stand"]
+
+
+def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None, *, vacuous: bool) -> None:
+    """Refuse a metric or ledger that the policy is not for, and a plan that says nothing; warn of copied rows.
+
+    Raises
+    ------
+    InputError, PlanError
+        Saying what to do.
+    """
+    POLICIES[plan.policy].check(holdout.bound, ledger)
+    plan.check_says_something(vacuous=vacuous)
+    warn_of_copies(holdout)
 
 
 class Standing(Asking):
@@ -94,12 +109,12 @@ class Standing(Asking):
     ) -> None:
         """Take the place of one view: its own metric, noise and questions, on the one ledger."""
         secret, metric = view.secret(key[0]), holdout.bound.metric
-        self.plan, self.metric, self.policy = plan, metric, plan.policy
+        self.plan, self.metric, self.policy = plan, cast("Metric", metric), plan.policy
         self._holdout, self._ledger, self._key = holdout, ledger, key
         self._view, self.view, self._root = view, view.number, root or self
         self._content = ContentKey(secret)
         self._noise = KeyedNoise(secret, epoch=ledger.epoch - 1)
-        self._ways = ways_of(view.kept, self._noise)
+        self._ways = Ways(view.kept, self._noise)
         self._trained_on = self._root._trained_on
         self._listeners, self._handle = [], None
 

@@ -6,11 +6,11 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, cast
 
+from reusable_holdout import ledger as ledgers
+from reusable_holdout import witness as witnesses
 from reusable_holdout.errors import InputError, LedgerError, NoWitnessWarning, SecondBudgetError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.keys import find_key
-from reusable_holdout.ledger import MemoryLedger
-from reusable_holdout.witness import witness_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
                 stacklevel=4,
             )
         return ""
-    chosen = witness_at(place, key)
+    chosen = witnesses.witness_at(place, key)
     if kept and chosen.place != kept:
         _check_is_gone(kept, key, chosen.place)
     cast("SqlLedger", ledger).watched_by(chosen, may_begin=not kept)
@@ -74,7 +74,7 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
 def _check_is_gone(kept: str, key: bytes, place: str) -> None:
     """Refuse another witness than a ledger has, while its own remembers it: a copy would go on by the side of it."""
     try:
-        seen = witness_at(kept, key).read()
+        seen = witnesses.witness_at(kept, key).read()
     except LedgerError:
         return
     if seen is not None:
@@ -105,7 +105,7 @@ def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
             raise LedgerError(
                 f"the ledger {store.place} must have a witness; it has none; open its guard with witness="
             )
-        witness = witness_at(place, find_key(store, key=key, seed=None)[0])
+        witness = witnesses.witness_at(place, find_key(store, key=key, seed=None)[0])
         if witness.read() is not None:
             raise LedgerError(
                 f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "
@@ -127,7 +127,7 @@ def sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
 @contextmanager
 def new_or_kept(location: str | Path | None) -> Iterator[Ledger]:
     """A guard's ledger; a file that is made for rows which have a budget elsewhere is taken away again."""
-    ledger = MemoryLedger() if location is None else sql_ledger(location)
+    ledger = ledgers.MemoryLedger() if location is None else sql_ledger(location)
     try:
         yield ledger
     except SecondBudgetError:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from reusable_holdout.errors import HoldoutError
-from reusable_holdout.guard.kinds import Final, Reveal
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reusable_holdout.guard.kinds import Kind, State
+    from reusable_holdout.guard.kinds import Kind, State, Ways
     from reusable_holdout.ledger import Row
 
 __all__ = ["Views"]
@@ -30,7 +29,7 @@ class Views:
 
     def __init__(self, first: View) -> None:
         self._views = [first]
-        self._kinds: list[dict[str, Kind]] = [first.kinds()]
+        self._ways: list[Ways | None] = [first.ways()]
 
     def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
         """Say what is wrong with the views, and which rows were asked in a way that no view has.
@@ -44,12 +43,12 @@ class Views:
         for row, state in zip(rows, states, strict=True):
             if row.kind == VIEW:
                 yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))
-            elif not 0 <= row.view < len(self._kinds) or row.kind not in self._kinds[row.view]:
+            elif self._named(row.view, row.kind) is None:
                 yield f"query {row.query}: it was asked in a way that this guard does not have"
 
     def kind(self, row: Row) -> Kind | None:
         """Way in which a row was asked; None if it opens a view."""
-        return None if row.kind == VIEW else self._kinds[row.view][row.kind]
+        return None if row.kind == VIEW else self._named(row.view, row.kind)
 
     def places(self, rows: Sequence[Row]) -> Iterator[tuple[Kind, list[int]]]:
         """Every way that was asked in, with the places of its rows."""
@@ -58,17 +57,21 @@ class Views:
             if row.kind != VIEW:
                 found.setdefault((row.view, row.kind), []).append(place)
         for (view, name), places in found.items():
-            yield self._kinds[view][name], places
+            yield cast("Kind", self._named(view, name)), places
+
+    def _named(self, view: int, name: str) -> Kind | None:
+        ways = self._ways[view] if 0 <= view < len(self._ways) else None
+        return None if ways is None else ways.named(name)
 
     def _problems(self, row: Row, state: State) -> Iterator[str]:
-        number, first = len(self._kinds), self._views[0]
+        number, first = len(self._ways), self._views[0]
         try:
             view = View.parse(row.told)
-            kinds = view.kinds()
+            ways = view.ways()
         except HoldoutError as error:
             yield str(error)
             return
-        self._kinds.append(kinds)
+        self._ways.append(ways)
         self._views.append(view)
         budget = first.kept.budget_of_view(number)
         if (view.number, row.view, row.value, row.told) != (number, 0, number, view.text()):
@@ -89,11 +92,14 @@ class Views:
             yield f"what it knows of the {view.tells_of} was not told before"
         if (row.prior, row.threshold, row.low, row.high, row.batch) != (0.0, 0.0, 0.0, 0.0, row.query):
             yield "a view has no value and no interval"
-        own = self._kinds[0]
-        final, reveal = own[Final.name], own[Reveal.name]
-        policy = next(kind for kind in own.values() if not kind.voluntary)
-        if final.halt_reason(state) is not None:
+        own = cast("Ways", self._ways[0])
+        if own.final.halt_reason(state) is not None:
             yield "it was opened after a final"
+        reveal = own.reveal
         room = reveal.certificate.room(charges=state.charges, nats=state.nats) + _SAME
-        if view.tells and policy.halt_reason(state) is None and room < reveal.certificate.theory.counts.worst:
+        if (
+            view.tells
+            and own.policy.halt_reason(state) is None
+            and room < reveal.certificate.theory.counts.worst
+        ):
             yield f"what it told of the {view.tells_of} could have broken a promise of the plan"

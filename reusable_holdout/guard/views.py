@@ -13,13 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError
-from reusable_holdout.guard.kinds import Rules, kinds_of
+from reusable_holdout.guard.kinds import Rules, Ways
 from reusable_holdout.ledger import Row
 from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds import Kind, State
-    from reusable_holdout.mechanisms import KeyedNoise
+    from reusable_holdout.guard.kinds import State
     from reusable_holdout.plan import Plan
 
 __all__ = ["VIEW", "Counts", "Facts", "View"]
@@ -194,9 +193,9 @@ class View(Facts):
             return key
         return hashlib.blake2b(b"view %d" % self.number, key=key, digest_size=len(key)).digest()
 
-    def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
-        """Every way to ask about it, by its name; without its noise, all that verification needs."""
-        return {} if self.rules is None else kinds_of(self.kept, noise)
+    def ways(self) -> Ways | None:
+        """Ways to ask about it, as verification needs them, without its noise; None if nothing is asked."""
+        return None if self.rules is None else Ways(self.kept)
 
     def row(self, state: State, digest: bytes, name: str) -> Row:
         """Row that opens it, in the state before."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reusable_holdout.deferred import names_on_first_use
 
 if TYPE_CHECKING:
+    from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
     from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism
     from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
     from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms, tightest_stream
@@ -22,31 +23,30 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms.samplers.random_words import RandomWords
     from reusable_holdout.mechanisms.samplers.rounded_normal import RoundedNormal
     from reusable_holdout.mechanisms.selection.accuracy import exponential_accuracy, noisy_max_accuracy
-    from reusable_holdout.mechanisms.selection.comparison import (
-        SelectionNoise,
-        compare_selections,
-        select_top,
-    )
+    from reusable_holdout.mechanisms.selection.comparison import SelectionNoise, compare_selections
     from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
+    from reusable_holdout.mechanisms.selection.joint import joint_exponential_top
     from reusable_holdout.mechanisms.selection.noisy_max import (
         NoisyMax,
         permute_and_flip,
         report_noisy_max,
         report_noisy_max_gap,
     )
+    from reusable_holdout.mechanisms.selection.private_selection import PrivateSelection, private_selection
     from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
     from reusable_holdout.mechanisms.selection.synthetic import (
         synthetic_accuracy,
         synthetic_data,
         synthetic_size,
     )
-    from reusable_holdout.mechanisms.selection.top_k import (
-        TopK,
-        TopKGaps,
-        noisy_top_k_gaps,
-        one_shot_top_k,
-        one_shot_top_k_epsilon_each,
+    from reusable_holdout.mechanisms.selection.tightest import select_then_measure, select_top
+    from reusable_holdout.mechanisms.selection.top_k import TopK, TopKGaps, noisy_top_k_gaps, one_shot_top_k
+    from reusable_holdout.mechanisms.selection.unknown_domain import (
+        UnknownDomainTop,
+        unknown_domain_margin,
+        unknown_domain_top,
     )
+    from reusable_holdout.mechanisms.sketches import DistinctSketch
     from reusable_holdout.mechanisms.sparse_vector.above_threshold import AboveThreshold
     from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
     from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         boundary_wrapper,
         boundary_wrapper_black_box,
         exponential_weights,
+        exponential_weights_or_low,
     )
     from reusable_holdout.mechanisms.targets.charging import TargetCharging
     from reusable_holdout.mechanisms.targets.individual import IndividualCharging
@@ -69,6 +70,7 @@ else:  # a guard needs few of them
     __getattr__, __dir__ = names_on_first_use(
         __name__,
         {
+            "reusable_holdout.accounting.one_shot": ["one_shot_top_k_epsilon_each"],
             ".answers": ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"],
             ".calibration": ["Calibration", "GuardCore", "GuardMechanism"],
             ".comparison": ["MechanismNoise", "compare_mechanisms", "tightest_stream"],
@@ -81,23 +83,26 @@ else:  # a guard needs few of them
             ".samplers.random_words": ["RandomWords"],
             ".samplers.rounded_normal": ["RoundedNormal"],
             ".selection.accuracy": ["exponential_accuracy", "noisy_max_accuracy"],
-            ".selection.comparison": ["SelectionNoise", "compare_selections", "select_top"],
+            ".selection.comparison": ["SelectionNoise", "compare_selections"],
             ".selection.exponential": ["exponential_mechanism", "exponential_top"],
+            ".selection.joint": ["joint_exponential_top"],
             ".selection.noisy_max": [
                 "NoisyMax",
                 "permute_and_flip",
                 "report_noisy_max",
                 "report_noisy_max_gap",
             ],
+            ".selection.private_selection": ["PrivateSelection", "private_selection"],
             ".selection.rounds": ["permute_and_flip_top"],
             ".selection.synthetic": ["synthetic_accuracy", "synthetic_data", "synthetic_size"],
-            ".selection.top_k": [
-                "TopK",
-                "TopKGaps",
-                "noisy_top_k_gaps",
-                "one_shot_top_k",
-                "one_shot_top_k_epsilon_each",
+            ".selection.tightest": ["select_then_measure", "select_top"],
+            ".selection.top_k": ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"],
+            ".selection.unknown_domain": [
+                "UnknownDomainTop",
+                "unknown_domain_margin",
+                "unknown_domain_top",
             ],
+            ".sketches": ["DistinctSketch"],
             ".sparse_vector.above_threshold": ["AboveThreshold"],
             ".sparse_vector.conditional_stream": ["ConditionalStream"],
             ".sparse_vector.gaussian_svt": ["GaussianSVT"],
@@ -110,6 +115,7 @@ else:  # a guard needs few of them
                 "boundary_wrapper",
                 "boundary_wrapper_black_box",
                 "exponential_weights",
+                "exponential_weights_or_low",
             ],
             ".targets.charging": ["TargetCharging"],
             ".targets.individual": ["IndividualCharging"],
@@ -126,6 +132,7 @@ __all__ = [
     "ConditionalStream",
     "DiscreteExponential",
     "DiscreteLaplace",
+    "DistinctSketch",
     "GaussianSVT",
     "GuardCore",
     "GuardMechanism",
@@ -136,6 +143,7 @@ __all__ = [
     "NoiseScales",
     "NoisyMax",
     "NumericSparse",
+    "PrivateSelection",
     "RandomWords",
     "RoundedNormal",
     "SelectionNoise",
@@ -147,6 +155,7 @@ __all__ = [
     "TopK",
     "TopKGaps",
     "TwoRuns",
+    "UnknownDomainTop",
     "boundary_wrapper",
     "boundary_wrapper_black_box",
     "compare_mechanisms",
@@ -157,7 +166,9 @@ __all__ = [
     "exponential_mechanism",
     "exponential_top",
     "exponential_weights",
+    "exponential_weights_or_low",
     "gaussian_mechanism",
+    "joint_exponential_top",
     "key_from_seed",
     "laplace_accuracy",
     "laplace_mechanism",
@@ -170,9 +181,11 @@ __all__ = [
     "optimal_ratio",
     "permute_and_flip",
     "permute_and_flip_top",
+    "private_selection",
     "report_noisy_max",
     "report_noisy_max_gap",
     "retraversal",
+    "select_then_measure",
     "select_top",
     "sparse_scales",
     "standard_svt_scales",
@@ -180,4 +193,6 @@ __all__ = [
     "synthetic_data",
     "synthetic_size",
     "tightest_stream",
+    "unknown_domain_margin",
+    "unknown_domain_top",
 ]

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reusable_holdout.accounting import not_prior_q, optimal_epsilon_each, target_charging_epsilon_each
+from reusable_holdout.accounting import (
+    not_prior_mean,
+    not_prior_q,
+    optimal_epsilon_each,
+    target_charging_epsilon_each,
+)
 from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.cores.scales import NoiseScales, check_privacy
@@ -263,7 +268,9 @@ def _standard(
 def _target_charging(epsilon: float, delta: float, charges: int) -> Iterator[_Way]:
     if delta == 0:
         return
-    each = target_charging_epsilon_each(epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q)
+    each = target_charging_epsilon_each(
+        epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
+    )
     scale = 1 / Fraction(each)
     runs = ("ConditionalStream", "ConditionalRelease", "TargetCharging", "IndividualCharging")
     yield _Way(_CHARGED, NoiseScales(Fraction(0), scale, scale), "laplace", runs)

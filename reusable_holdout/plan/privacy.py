@@ -87,7 +87,7 @@ class Privacy:
         InputError
             If the plan has no noise, hence no guarantee.
         """
-        return mechanisms.compare_mechanisms(  # on first use: a guard has no need of the other mechanisms
+        return mechanisms.compare_mechanisms(
             epsilon=self.epsilon - self.final_epsilon,
             delta=self.delta,
             charges=self.charges,

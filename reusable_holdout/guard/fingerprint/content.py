@@ -20,7 +20,6 @@ import numpy as np
 from reusable_holdout.guard.fingerprint.code import OfCode
 from reusable_holdout.guard.fingerprint.files import digest_of_files, file_named
 from reusable_holdout.guard.fingerprint.origin import is_found
-from reusable_holdout.guard.whereabouts import Whereabouts
 
 __all__ = ["fingerprint"]
 
@@ -208,7 +207,9 @@ class _Content(OfCode):
 
     def _object(self, value: Any) -> None:
         """Whatever pickle would keep of it, and what it is."""
-        if isinstance(value, Whereabouts):  # what it has answered since is no part of a model that holds it
+        if (
+            getattr(type(value), "stands_for_a_guard", False) is True
+        ):  # what that has answered since is no part of it
             self.say(f"guard {value.name}")
             return
         registered = copyreg.dispatch_table.get(type(value))

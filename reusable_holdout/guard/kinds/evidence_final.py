@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
-from reusable_holdout.guard.answer import APART
 from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.kind import APART, FAILED, Outcome, Terms
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds.exam import MeasuredBoth
-    from reusable_holdout.guard.kinds.samples import Sample
+    from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
 
 __all__ = ["EvidenceExam", "EvidenceFinal"]
 

@@ -11,8 +11,7 @@ from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds.exam import MeasuredBoth
-    from reusable_holdout.guard.kinds.samples import Sample
+    from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import Certificate
 
@@ -44,7 +43,7 @@ class Final(Kind):
     """
 
     name: ClassVar[str] = "final"
-    voluntary: ClassVar[bool] = True
+    ends: ClassVar[bool] = True
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate)

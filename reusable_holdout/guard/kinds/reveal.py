@@ -35,7 +35,6 @@ class Reveal(Check):
     """
 
     name: ClassVar[str] = "reveal"
-    voluntary: ClassVar[bool] = True
     in_batches: ClassVar[bool] = False
 
     @property

@@ -41,9 +41,14 @@ def checked_scale(scale: Fraction | float) -> Fraction:
         raise InputError(f"a noise scale is a finite number of grid units; got {scale}")
     exact = Fraction(scale)
     if exact != 0 and not _SMALLEST_SCALE <= exact <= _LARGEST_SCALE:
+        other = (
+            "larger scale, that is a smaller"
+            if exact < _SMALLEST_SCALE
+            else "smaller scale, that is a larger"
+        )
         raise InputError(
             f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; "
-            f"got {float(exact):.6g}; change epsilon, or the grid step"
+            f"got {float(exact):.6g}; use a {other} epsilon"
         )
     return exact
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from reusable_holdout.accounting.target_charging import (
-    Composition,
+    not_prior_mean,
     not_prior_q,
     target_charging_epsilon_each,
 )
@@ -31,8 +31,6 @@ class ConditionalStream(WhetherStream):
         Queries above the threshold before it halts; at least 1.
     epsilon, delta : float
         Privacy parameters of the whole stream; epsilon finite and above 0, delta in (0, 1).
-    composition : {"basic", "optimal"}
-        How the calls that read the data compose.
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
@@ -45,10 +43,10 @@ class ConditionalStream(WhetherStream):
 
     Notes
     -----
-    Each query has noise ``Lap(1/e)`` times the sensitivity, ``e`` of `target_charging_epsilon_each` with `not_prior_q`,
-    and is compared as it is: `ConditionalRelease` for real numbers, in one direction. With the threshold's noise the
-    sparse vector technique hides what "above" says of queries asked before; here nothing needs hiding, so that the very
-    number that was compared is released.
+    Each query has noise ``Lap(1/e)`` times the sensitivity, ``e`` of `target_charging_epsilon_each` with
+    `not_prior_q` and `not_prior_mean`, and is compared as it is: `ConditionalRelease` for real numbers, in one
+    direction. With the threshold's noise the sparse vector technique hides what "above" says of queries asked before;
+    here nothing needs hiding, so that the very number that was compared is released.
 
     References
     ----------
@@ -69,13 +67,12 @@ class ConditionalStream(WhetherStream):
         charges: int,
         epsilon: float,
         delta: float,
-        composition: Composition = "optimal",
         sensitivity: float = 1.0,
         seed: int | None = None,
     ) -> None:
         grid = Grid.of(sensitivity)
         each = target_charging_epsilon_each(
-            epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, composition=composition
+            epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
         )
         scales = NoiseScales(Fraction(0), grid.sensitivity / Fraction(each), Fraction(0))
         super().__init__(

@@ -1,5 +1,0 @@
-"""Moved to `samplers.grid`."""
-
-from reusable_holdout.mechanisms.samplers.grid import Grid
-
-__all__ = ["Grid"]
