@@ -20,6 +20,7 @@ import numpy as np
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.geometric import checked_scale
+from reusable_holdout.mechanisms.samplers.digits import Digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -231,10 +232,10 @@ class RoundedNormal:
 
     def _exactly(self, word: int, further: Iterator[int]) -> int:
         """Draw of a uniform number whose first 64 digits are a word, the others in 16-bit words."""
-        number = _Uniform(word, further)
+        number = Digits(_Further(further), word)
 
-        def above(m: int) -> bool:
-            return number.is_below((m + _HALF) / self.scale)  # so that the draw is at most m
+        def above(m: int) -> bool:  # so that the draw is at most m
+            return number.below(functools.partial(_normal_cdf, (m + _HALF) / self.scale))
 
         high, width = 0, math.ceil(self.scale)
         while not above(high):
@@ -248,23 +249,17 @@ class RoundedNormal:
         return high
 
 
-class _Uniform:
-    """A uniform number in (0, 1) of which more and more binary digits become known."""
+class _Further:
+    """Further 16-bit words of a draw, four at a time."""
 
-    def __init__(self, word: int, further: Iterator[int]) -> None:
-        self._number, self._bits, self._further = word, _DIGITS, further
+    def __init__(self, words: Iterator[int]) -> None:
+        self._words = words
 
-    def is_below(self, y: Fraction) -> bool:
-        """Whether it lies below ``Phi(y)``; equality has probability zero."""
-        while True:
-            low, high = normal_cdf_digits(y, self._bits)
-            if self._number + 1 <= low:
-                return True
-            if self._number >= high:
-                return False
-            for _ in range(_DIGITS // 16):
-                self._number = self._number << 16 | next(self._further)
-            self._bits += _DIGITS
+    def take(self, count: int) -> npt.NDArray[np.uint64]:
+        """Give the next 64-bit words, leading quarters first."""
+        quarters = np.array([next(self._words) for _ in range(4 * count)], dtype=np.uint64).reshape(-1, 4)
+        shifts = np.arange(48, -1, -16, dtype=np.uint64)
+        return np.asarray((quarters << shifts).sum(axis=1), dtype=np.uint64)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -316,6 +311,11 @@ def normal_cdf_digits(y: Fraction, bits: int) -> tuple[int, int]:
         math.floor((_HALF + value - error) * (1 << bits)),
         math.ceil((_HALF + value + error) * (1 << bits)),
     )
+
+
+def _normal_cdf(y: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    low, high = normal_cdf_digits(y, bits)
+    return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
 
 
 def _pi() -> decimal.Decimal:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.digits import Digits
+from reusable_holdout.mechanisms.samplers.digits import Digits
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 if TYPE_CHECKING:
