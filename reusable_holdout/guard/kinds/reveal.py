@@ -1,4 +1,4 @@
-"""Reveal: the holdout's own value, rounded to a cell around the prior; or that cell with the set that the rows leave."""
+"""Reveal: the holdout's own value, rounded to a cell around the prior; or with the set that its rows leave."""
 
 from __future__ import annotations
 
