@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.plan import round_up
-from reusable_holdout.queries import Metric, log_loss, mae, mse, quantile_loss, r2, resolve_metric, rmse
+from reusable_holdout_leaderboard.metrics import also_of, metric_of
+
+if TYPE_CHECKING:
+    from reusable_holdout.queries import Metric
 
 __all__ = ["CHANGEABLE", "WORDS", "Class", "Rules"]
 
@@ -23,17 +26,9 @@ _MOST_PICKS = 10
 _TOLERANCE, _STEP, _CHARGES = 0.05, 0.02, 50  # where nothing is named; the first two of the metric's range
 _CLAIMS_OF_ONE = 100  # teams that can send all that are declared, if nothing is named
 _CLAIMED_ERROR = 0.005  # of the range: of a validation score from some ten thousand rows
-_PARAMETRIC: dict[str, Callable[..., Metric]] = {
-    "log_loss": log_loss,
-    "mae": mae,
-    "mse": mse,
-    "quantile_loss": quantile_loss,
-    "r2": r2,
-    "rmse": rmse,
-}
 WORDS = frozenset({"title", "description"})
 CHANGEABLE = WORDS | {
-    *("opens_at", "closes_at", "sign_up", "most_teams", "final_picks"),
+    *("opens_at", "closes_at", "sign_up", "most_teams", "final_picks", "also"),
     *("submissions_per_day", "submissions_per_team", "charges_per_team"),
 }
 _ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may name others"}
@@ -57,6 +52,8 @@ class Rules:
         A name of the catalogue.
     metric_parameters : mapping of str to float
         Bounds of the targets, for "mae", "mse", "rmse", "r2" and "quantile_loss"; the clip of "log_loss".
+    also : tuple of str
+        Other metrics of the catalogue that the final standings show, of the same predictions; see :func:`also_of`.
     policy : {"claims", "ladder", "thresholdout"}
         What a submission is compared with. Claims: the validation score that its team claims, as it must; claims that
         stand are free, one that would lead is measured, and what is wrong is a charge of its team's own, so nobody is
@@ -73,7 +70,7 @@ class Rules:
         team's first submission is one: so many teams it serves at most, and `most_teams` must not be more. Its
         intervals begin narrow and grow with the charges.
     confidence : float
-        Probability that all intervals of an epoch hold together.
+        Probability that all intervals of an epoch hold together, and with them all that is certified of neighbours.
     id_column : str or None
         Column that names rows; None if a submission's rows are in the order of the labels.
     prediction_columns : tuple of str
@@ -111,6 +108,7 @@ class Rules:
     description: str = ""
     metric: str = "accuracy"
     metric_parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    also: tuple[str, ...] = ()
     policy: Literal["claims", "ladder", "thresholdout"] = "claims"
     queries: int = 10_000
     tolerance: float | None = None
@@ -146,7 +144,7 @@ class Rules:
         self._check_teams()
         self._check_columns()
         self._check_dates()
-        self.made_metric()
+        self.made_also()
         return self
 
     def made_metric(self) -> Metric:
@@ -157,23 +155,17 @@ class Rules:
         InputError
             If there is none of this name, or its parameters do not fit.
         """
-        parameters = dict(self.metric_parameters)
-        if self.metric in _PARAMETRIC and parameters:
-            try:
-                return _PARAMETRIC[self.metric](**parameters)
-            except TypeError:
-                raise InputError(
-                    f"metric_parameters must be those of {self.metric}; got {', '.join(map(str, parameters))}"
-                ) from None
-        if parameters:
-            raise InputError(f"{self.metric} takes no metric_parameters; got some; leave them out")
-        metric = resolve_metric(self.metric)
-        if metric.response == "judged":
-            raise InputError(
-                f"a competition's metric must compare predictions with labels; got {metric.name}, of scores that are "
-                "given already; choose another"
-            )
-        return metric
+        return metric_of(self.metric, self.metric_parameters)
+
+    def made_also(self) -> tuple[Metric, ...]:
+        """Metrics that the final standings show beside it.
+
+        Raises
+        ------
+        InputError
+            If there is none of a name, or one needs other predictions.
+        """
+        return also_of(self.also, self.metric, self.metric_parameters)
 
     @property
     def most_submissions(self) -> int | None:
@@ -264,7 +256,7 @@ class Rules:
                 f"rules must have slug and title, and no names but those of Rules; got {', '.join(unknown) or 'none'} "
                 f"unknown and {', '.join(missing) or 'none'} missing"
             )
-        for name in ("prediction_columns", "classes"):
+        for name in ("prediction_columns", "classes", "also"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
         for name in ("opens_at", "closes_at"):

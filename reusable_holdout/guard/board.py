@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.asking import Asking
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.claiming import Claimed
+from reusable_holdout.guard.kinds import Claims
 from reusable_holdout.guard.kinds.stated import Asked
+from reusable_holdout.guard.pairs import Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Claims, HaltReason
+    from reusable_holdout.guard.kinds import HaltReason
     from reusable_holdout.guard.rows import Query
 
 __all__ = ["OnBoard"]
@@ -24,6 +28,30 @@ __all__ = ["OnBoard"]
 
 class OnBoard(Asking):
     """Claims of many series."""
+
+    @sealed
+    def pairs(self, beta: float) -> Pairs:
+        """Say which of two claims that were answered is better for certain; nothing is asked, nothing is charged.
+
+        Parameters
+        ----------
+        beta : float
+            Failure probability of all pairs together, beside the guard's own: with a `confidence` of .955 and .005 here
+            all intervals and all pairs hold together with probability .95.
+
+        Raises
+        ------
+        InputError
+            If the policy is another, the metric no plain mean over all rows, or beta no probability.
+        """
+        kind, bound = self._ways.policy, self._holdout.bound
+        plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
+        if not isinstance(kind, Claims) or not plain or bound.relative_weights is not None:
+            raise InputError(
+                'pairs are for policy="claims" and means over rows that all count the same; got '
+                f"{self.policy} of {self.metric.name}; compare intervals instead"
+            )
+        return Pairs(kind.certificate, beta, partial(self._transcript.reached, kind))
 
     def _claim(
         self,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout.guard.kinds import NOT_CERTIFIED, Board, Claims
+from reusable_holdout.guard.kinds import NOT_CERTIFIED, Board, Claims, Terms
+from reusable_holdout.guard.pairs import Reached
 from reusable_holdout.guard.recorded import Recorded
 from reusable_holdout.guard.rows import Query, row_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -50,6 +53,12 @@ class _Seen:
     last: int = 0
 
 
+@dataclass(slots=True)
+class _Told:
+    reached: dict[int, Reached] = field(default_factory=dict)
+    last: int = 0
+
+
 class Claiming(Recorded):
     """The claims about a set of rows, each looked up, decided, certified and committed in one transaction."""
 
@@ -66,6 +75,7 @@ class Claiming(Recorded):
             ledger, allowance=allowance, queries=queries, metric=metric, another_budget=another_budget
         )
         self._boards: dict[int, _Seen] = {}
+        self._told_of: dict[int, _Told] = {}
 
     def claim(
         self, kind: Claims, score: int | NDArray[np.int64] | None, prior: float, claimed: Claimed
@@ -135,6 +145,27 @@ class Claiming(Recorded):
         return (
             self.charges_left_of(kind, row.series) if self._allowance.of_each else self.charges_left(charges)
         )
+
+    def reached(self, kind: Claims, queries: Sequence[int]) -> list[Reached | None]:
+        """Where the holdout's own value lies by each of some answers, without waiting for writers.
+
+        Only rows that came since the last call are read; two threads that read the same ones note the same.
+        """
+        view, end = kind.certificate.view, self._ledger.tail().query
+        told = self._told_of.get(view)
+        if told is None or told.last > end:  # the ledger was replaced by one that has less
+            told = self._told_of[view] = _Told()
+        rows = self._ledger.rows(after=told.last) if told.last < end else []
+        for row in rows:
+            if (row.view, row.kind) == (view, Claims.name):
+                ends = kind.reached(row.told, Terms(row.prior, row.threshold))
+                if ends is not None:
+                    before = row.spent_nats - row.nats
+                    told.reached[row.query] = Reached(
+                        row.query, row.asked, float(ends.low), float(ends.high), before
+                    )
+            told.last = max(told.last, row.query)
+        return [told.reached.get(query) for query in queries]
 
     def _board(self, transaction: Transaction, kind: Kind) -> Board:
         """Board after all that is committed: of what other processes were told, too."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
+from reusable_holdout.mechanisms.cores.scales import NoiseScales, optimal_ratio
+from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 
     from reusable_holdout import accounting
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
-    from reusable_holdout.mechanisms.sparse_vector import standard_svt
     from reusable_holdout.mechanisms.targets import release
 else:  # what a guard without noise, or with the usual one, need not read
     (accounting,) = modules_on_first_use("reusable_holdout", "accounting")
-    standard_svt, release = modules_on_first_use(__package__, "sparse_vector.standard_svt", "targets.release")
+    (release,) = modules_on_first_use(__package__, "targets.release")
 
 __all__ = ["Calibration", "GuardCore", "GuardMechanism"]
 
@@ -130,7 +130,7 @@ class Calibration:
             return 0.0, math.sqrt(_COMPARISON), math.sqrt(_COMPARISON)
         if self.mechanism == "noiseless":
             return 0.0, 0.0, 0.0
-        threshold = math.sqrt(_COMPARISON / (1.0 + standard_svt.optimal_ratio(charges=self.charges)))
+        threshold = math.sqrt(_COMPARISON / (1.0 + optimal_ratio(charges=self.charges)))
         return threshold, threshold * math.cbrt(2 * self.charges), 1.0
 
     @property
@@ -176,6 +176,7 @@ class Calibration:
                 charges=self.charges,
                 delta=delta,
                 q=accounting.not_prior_q(each / query),
+                mean=accounting.not_prior_mean(each / query),
             ).epsilon
             return charged + told * each / query
         except (InputError, OverflowError):  # more calls than can be counted

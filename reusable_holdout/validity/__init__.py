@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         choice_nats,
         worst_choice_nats,
     )
+    from reusable_holdout.validity.paired import lead_nats, paired_length
     from reusable_holdout.validity.policies import (
         BY_DISTANCE,
         LADDERS,
@@ -66,6 +67,7 @@ else:  # what a plan does not rest on is not read
                 "choice_nats",
                 "worst_choice_nats",
             ],
+            ".paired": ["lead_nats", "paired_length"],
             ".policies": [
                 "BY_DISTANCE",
                 "LADDERS",
@@ -113,8 +115,10 @@ __all__ = [
     "edition",
     "fixed_queries_half_width",
     "gains_of_rows",
+    "lead_nats",
     "likely_rows",
     "majority_attack_gain",
+    "paired_length",
     "parameter_free_step",
     "policy_code",
     "sample_splitting_half_width",

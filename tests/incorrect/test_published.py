@@ -13,6 +13,7 @@ from incorrect.published import (
     noise_inside,
     noise_inside_and_released,
     releases_the_noisy_query,
+    threshold_of_the_data,
     unnoised_queries,
     unnoised_threshold,
 )
@@ -89,6 +90,17 @@ def test_scales_for_monotonic_queries_are_rejected_for_others(charges: int, loss
         long_loss(wrong, charges=charges, pattern=PATTERNS[name], renewed=False) for name in MONOTONIC
     )
     assert within <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_thresholds_that_follow_the_data_are_rejected(sensitivity: int) -> None:
+    """A query's own threshold may depend on answers, not on the data: else it loses twice what is promised."""
+    far = 12 * sensitivity
+    queries = Queries((-far, 0, far), sensitivity)
+    wrong = threshold_of_the_data(epsilon=1.0, sensitivity=sensitivity, queries=queries)
+    assert long_loss(wrong, charges=1, pattern=MIXED, renewed=False) == pytest.approx(2, abs=0.02)
+    right = sparse_vector_law(standard_svt_scales(charges=1, epsilon=1.0, sensitivity=sensitivity), queries)
+    assert long_loss(right, charges=1, pattern=MIXED, renewed=False) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("charges", [1, 2])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.command.options import (
+    ALSO,
     PROGRAM,
     SIGN_UP,
     SIGN_UPS,
@@ -122,6 +123,9 @@ def _add_change(actions: Any) -> None:
     change = _add_action(actions, "change", _change, about)
     change.add_argument("--title", help="what people read", **_UNNAMED)
     change.add_argument("--description", type=Path, help="file of Markdown", **_UNNAMED)
+    change.add_argument(
+        "--also", action="append", metavar="NAME", help=f"{ALSO}; none to show no other", **_UNNAMED
+    )
     for name in ("opens", "closes"):
         text = "date and time with a time zone, as 2026-03-01T12:00+00:00, or none"
         change.add_argument(f"--{name}", dest=f"{name}_at", type=_date_or_none, help=text, **_UNNAMED)
@@ -228,6 +232,8 @@ def _change(board: InFolder | OverHttp, given: argparse.Namespace) -> list[dict[
         raise InputError("a change must name at least one rule; got none; nothing was changed")
     if "description" in changes:
         changes["description"] = text_of(changes["description"])
+    if "also" in changes:
+        changes["also"] = [] if changes["also"] == ["none"] else changes["also"]
     return board.change(changes)
 
 

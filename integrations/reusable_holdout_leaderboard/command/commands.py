@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout_leaderboard.command.board import add_board
 from reusable_holdout_leaderboard.command.options import (
+    ALSO,
     PROGRAM,
     SIGN_UP,
     SIGN_UPS,
@@ -86,6 +87,7 @@ def _add_rules(group: Any) -> None:
     group.add_argument("--opens", help="date and time with a time zone, as 2026-03-01T12:00+00:00")
     group.add_argument("--closes", help="the same")
     group.add_argument("--sign-up", choices=SIGN_UPS, help=SIGN_UP)
+    group.add_argument("--also", action="append", metavar="NAME", help=f"{ALSO}; needs --fresh-labels")
     group.add_argument("--blind", action="store_true", default=None, help="hide scores until 'board unblind'")
     group.add_argument(
         "--vacuous",

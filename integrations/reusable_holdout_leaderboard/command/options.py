@@ -13,7 +13,17 @@ from reusable_holdout.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["FOLDER", "PROGRAM", "SIGN_UP", "SIGN_UPS", "WHOLE", "add_place", "check_extra", "database_of"]
+__all__ = [
+    "ALSO",
+    "FOLDER",
+    "PROGRAM",
+    "SIGN_UP",
+    "SIGN_UPS",
+    "WHOLE",
+    "add_place",
+    "check_extra",
+    "database_of",
+]
 
 PROGRAM = "reusable-holdout"
 DATABASE = "REUSABLE_HOLDOUT_DATABASE"
@@ -28,6 +38,7 @@ WHOLE = {
     "most-teams": "that sign up",
     "final-picks": "submissions that a team may pick for the final standings (default 1)",
 }
+ALSO = "another metric that the final standings show, of the same predictions; may be repeated"
 SIGN_UPS = ("closed", "code", "open")
 SIGN_UP = "who makes teams: the organiser, who has the newest invitation code, or everyone (default closed)"
 

@@ -152,6 +152,8 @@ def _stated_rules(options: argparse.Namespace) -> dict[str, Any]:
     given |= {name: getattr(options, name) for name in _SAME_NAME if getattr(options, name) is not None}
     if options.description is not None:
         given["description"] = text_of(options.description)
+    if options.also:
+        given["also"] = tuple(options.also)
     if options.metric_parameter:
         given["metric_parameters"] = dict(map(_parameter, options.metric_parameter))
     if options.id is not None:

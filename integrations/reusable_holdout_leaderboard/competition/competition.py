@@ -23,6 +23,7 @@ from reusable_holdout_leaderboard.competition.epoch import (
     open_epoch,
     schema_of,
 )
+from reusable_holdout_leaderboard.competition.final import check_also
 from reusable_holdout_leaderboard.competition.organising import Organising
 from reusable_holdout_leaderboard.competition.scoring import Scoring
 from reusable_holdout_leaderboard.competition.signing_in import SigningIn
@@ -82,7 +83,7 @@ class Competition(Scoring, Organising, Attachments, SigningIn):
         self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
         self._lock = threading.RLock()
         self._past: list[Epoch] = []
-        self._histories = {}
+        self._histories, self._neighbours = {}, {}
 
     def __repr__(self) -> str:
         return f"<Competition: {self.slug}, {self.metric.name}, epoch {self._epoch.number}>"
@@ -137,6 +138,7 @@ class Competition(Scoring, Organising, Attachments, SigningIn):
             fresh = take_labels(Path(fresh_labels_file), id_column=rules.id_column, metric=metric)
         check_ids(labels, fresh, rules)
         rules = completed(rules, labels)
+        check_also(rules, fresh)
         place = Place.of(Path(folder), rules.slug, database=database, key_file=key_file)
         place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.ExitStack() as undone:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ReusableHoldout
 from reusable_holdout.ledger import SqlLedger
+from reusable_holdout_leaderboard.competition.neighbours import guard_confidence, pairs_beta
 from reusable_holdout_leaderboard.files.expected import MAX_BYTES, Expected
 from reusable_holdout_leaderboard.files.labels import Labels, load_labels
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.pairs import Pairs
     from reusable_holdout_leaderboard.rules import Rules
 
 __all__ = ["Epoch", "Place", "check_ids", "completed", "make_epoch", "of_guard", "open_epoch", "schema_of"]
@@ -84,6 +86,8 @@ class Epoch(NamedTuple):
         Places of their rows in a submission.
     ledger : SqlLedger
         To be read beside the guard.
+    pairs : Pairs or None
+        Of neighbours, where these are compared.
     """
 
     number: int
@@ -92,6 +96,7 @@ class Epoch(NamedTuple):
     holdout: NDArray[np.int64]
     fresh: NDArray[np.int64]
     ledger: SqlLedger
+    pairs: Pairs | None = None
 
     def close(self) -> None:
         """Close guard and ledger."""
@@ -171,7 +176,7 @@ def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None)
         ledger=place.ledger,
         witness=False,  # whoever can restore a competition is its organiser
         key=place.key_file,
-        **rules.plan_wish(len(labels.y)),
+        **(rules.plan_wish(len(labels.y)) | {"confidence": guard_confidence(rules)}),
     )
     return of_guard(place, guard, rules, labels, fresh, max_bytes=MAX_BYTES)
 
@@ -237,7 +242,9 @@ def of_guard(
         max_bytes=max_bytes,
     )
     ledger = SqlLedger(place.ledger, must_exist=True)
-    return Epoch(guard.epoch, guard, expected, places[:held], places[held:], ledger)
+    beta = pairs_beta(rules, guard.plan.confidence)
+    pairs = guard.pairs(beta) if beta else None
+    return Epoch(guard.epoch, guard, expected, places[:held], places[held:], ledger, pairs)
 
 
 def check_ids(labels: Labels, fresh: Labels | None, rules: Rules) -> None:

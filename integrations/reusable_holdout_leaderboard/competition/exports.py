@@ -7,12 +7,12 @@ import io
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout_leaderboard.store.records import Standing, Submission
+from reusable_holdout_leaderboard.store.records import FinalStanding, Standing, Submission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["board_csv", "submissions_csv"]
+__all__ = ["board_csv", "final_csv", "submissions_csv"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for more than text
 _PAGE = 5_000
@@ -21,6 +21,19 @@ _PAGE = 5_000
 def board_csv(standings: Sequence[Standing]) -> bytes:
     """Board in its order; what is hidden is empty."""
     return _table(Standing._fields, standings)
+
+
+def final_csv(standings: Sequence[FinalStanding], also: Sequence[str]) -> bytes:
+    """Final standings in their order, each of the other metrics with its interval."""
+    names = [name for name in FinalStanding._fields if name != "also"]
+    others = [(name, end) for name in also for end in ("value", "low", "high")]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*names, *(name if end == "value" else f"{name}_{end}" for name, end in others)])
+    for one in standings:
+        shown = [one.also.get(name, {}).get(end) for name, end in others]
+        writer.writerow([*(_plain(getattr(one, name)) for name in names), *map(_plain, shown)])
+    return text.getvalue().encode()
 
 
 def submissions_csv(page: Callable[[int, int], Sequence[Submission]]) -> bytes:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import math
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.validity import ConfidenceBound
-from reusable_holdout_leaderboard.competition.standings import places_of
+from reusable_holdout.guard.kinds import sample_of
+from reusable_holdout.validity import ConfidenceBound, EvidenceSet
+from reusable_holdout.validity.certificate import GRID_SLACK
+from reusable_holdout_leaderboard.competition.ties import places_of
 from reusable_holdout_leaderboard.store.records import FinalStanding
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.store.rows import Finalist
 
-__all__ = ["final_of", "packed"]
+__all__ = ["check_also", "final_of", "packed"]
 
 _FAST = 1
 
@@ -44,21 +47,46 @@ def unpacked(content: bytes) -> NDArray[Any]:
     return canonical
 
 
+def check_also(rules: Rules, fresh: Labels | None) -> None:
+    """Refuse metrics that the final standings could not show.
+
+    Raises
+    ------
+    InputError
+        If there are no fresh labels, or a metric is for others.
+    """
+    if not rules.also:
+        return
+    if fresh is None:
+        raise InputError(
+            "other metrics are shown in the final standings, which need fresh labels; got also="
+            f"{', '.join(rules.also)} without; give fresh labels, or leave them out"
+        )
+    for metric in rules.made_also():
+        metric.bind(fresh.y, classes=rules.classes)
+
+
+class _Scored(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
 @sealed
 def final_of(
     entered: Sequence[Finalist],
     contents: Mapping[int, bytes],
     *,
     fresh: Labels,
-    metric: Metric,
+    metrics: Sequence[Metric],
     rules: Rules,
     expected: Expected,
 ) -> list[FinalStanding]:
     """Final standings.
 
     With the rules' confidence all intervals contain the population values together: what is entered was decided without
-    the fresh labels, so there are as many questions as submissions, all fixed before. Of a team's the best is shown,
-    with the interval that it has among all.
+    the fresh labels, and so were the metrics, so there are as many questions as submissions times metrics, all fixed
+    before. Of a team's submissions the best by the first metric is shown, with the intervals that it has among all.
 
     Parameters
     ----------
@@ -66,47 +94,69 @@ def final_of(
     contents : mapping of int to bytes
         Of these submissions: predictions for the fresh rows.
     fresh : Labels
-    metric : Metric
+    metrics : sequence of Metric
+        The one that ranks, then others.
     rules : Rules
     expected : Expected
     """
-    bound = metric.bind(fresh.y, classes=rules.classes)
-    values = [
-        metric.measure(
-            fresh.y, expected.decoded(unpacked(contents[one.submission_id])), classes=rules.classes
-        )
-        for one in entered
-    ]
-    level = math.log((1 - rules.confidence) / (2 * max(1, len(entered))))
-    intervals = [_interval(bound, value, level) for value in values]
-    better = -1 if metric.greater_is_better else 1
-    scored = sorted(
-        zip(entered, values, intervals, strict=True),
-        key=lambda row: (better * row[1], row[0].at, row[0].submission_id),
+    level = math.log((1 - rules.confidence) / (2 * max(1, len(entered)) * len(metrics)))
+    predicted = [expected.decoded(unpacked(contents[one.submission_id])) for one in entered]
+    first, *others = [_scores(metric, fresh, predicted, rules, level) for metric in metrics]
+    better = -1 if metrics[0].greater_is_better else 1
+
+    def order(number: int) -> tuple[float, ...]:
+        one = entered[number]
+        return (better * first[number].value, one.at, one.submission_id)
+
+    best: dict[int, int] = {}
+    for number in sorted(range(len(entered)), key=order):
+        best.setdefault(entered[number].team_id, number)
+    shown = list(best.values())
+    places = places_of(
+        [first[number][1:] for number in shown], greater_is_better=metrics[0].greater_is_better
     )
-    first = {one.team_id: place for place, (one, _, _) in reversed(list(enumerate(scored)))}
-    rows = [scored[place] for place in sorted(first.values())]
-    places = places_of([interval for _, _, interval in rows], greater_is_better=metric.greater_is_better)
     return [
         FinalStanding(
             rank=place.rank,
             rank_last=place.rank_last,
-            team=one.team,
-            team_id=one.team_id,
-            value=value,
-            low=low,
-            high=high,
-            public_value=one.value,
-            submission_id=one.submission_id,
+            team=entered[number].team,
+            team_id=entered[number].team_id,
+            value=first[number].value,
+            low=first[number].low,
+            high=first[number].high,
+            public_value=entered[number].value,
+            submission_id=entered[number].submission_id,
+            also={name: scores[number]._asdict() for name, scores in zip(rules.also, others, strict=True)},
         )
-        for (one, value, (low, high)), place in zip(rows, places, strict=True)
+        for number, place in zip(shown, places, strict=True)
     ]
 
 
-def _interval(bound: BoundMetric, value: float, level: float) -> tuple[float, float]:
+def _scores(
+    metric: Metric, fresh: Labels, predicted: Sequence[NDArray[Any]], rules: Rules, level: float
+) -> list[_Scored]:
+    """Scores of all that are entered, each end of an interval missed with probability at most exp(level)."""
+    bound = metric.bind(fresh.y, classes=rules.classes)
+    found = []
+    for one in predicted:
+        value = metric.measure(fresh.y, one, classes=rules.classes)
+        found.append(_Scored(value, *_interval(bound, one, value, level)))
+    return found
+
+
+def _interval(bound: BoundMetric, predicted: NDArray[Any], value: float, level: float) -> tuple[float, float]:
+    """Interval by the rows' own evidence where that is narrower on principle: of ratios and of graded losses."""
     metric = bound.metric
     span = metric.upper - metric.lower
-    confidence = ConfidenceBound(bound.family, rows=bound.effective_rows, sum_of_squares=bound.sum_of_squares)
-    unit = min(max((value - metric.lower) / span, 0.0), 1.0)
-    low, high = (side(unit, log_level=level) for side in (confidence.lower, confidence.upper))
-    return metric.lower + float(low) * span, metric.lower + float(high) * span
+    if bound.is_ratio or (bound.by_rows and bound.family == "bounded"):
+        sample = sample_of(bound, bound.prepare(predicted))
+        low, high = sample.ends(EvidenceSet(-level, bound.rows))
+        low, high = low - GRID_SLACK, high + GRID_SLACK
+    else:
+        confidence = ConfidenceBound(
+            bound.family, rows=bound.effective_rows, sum_of_squares=bound.sum_of_squares
+        )
+        unit = min(max((value - metric.lower) / span, 0.0), 1.0)
+        low, high = (float(side(unit, log_level=level)) for side in (confidence.lower, confidence.upper))
+    ends = metric.lower + low * span, metric.lower + high * span
+    return max(min(ends[0], value), metric.lower), min(max(ends[1], value), metric.upper)

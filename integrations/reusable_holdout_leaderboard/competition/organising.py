@@ -11,7 +11,7 @@ from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout_leaderboard.competition import tokens
 from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.epoch import check_ids, of_guard
-from reusable_holdout_leaderboard.competition.final import final_of
+from reusable_holdout_leaderboard.competition.final import check_also, final_of
 from reusable_holdout_leaderboard.competition.names import checked_team, key_of
 from reusable_holdout_leaderboard.competition.views import Views
 from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, take_labels
@@ -157,6 +157,9 @@ class Organising(Views):
         ClosedError
             If the final standings are made.
         """
+        if "also" in changes:
+            fresh = load_labels(self._place.fresh_labels) if len(self._current().fresh) else None
+            check_also(self.rules.changed(changes), fresh)
         return self._store.change_rules(self._number, changes, at=self._clock())
 
     def note_restored(self, detail: Mapping[str, Any]) -> None:
@@ -261,14 +264,14 @@ class Organising(Views):
                 entered,
                 self._store.contents([one.submission_id for one in entered]),
                 fresh=load_labels(self._place.fresh_labels),
-                metric=self.metric,
+                metrics=[self.metric, *row.rules.made_also()],
                 rules=row.rules,
                 expected=epoch.expected,
             )
             kept = self._store.finish(self._number, [one._asdict() for one in standings], at=self._clock())
         else:
             kept = row.final
-        return [FinalStanding(**one) for one in kept]
+        return [FinalStanding(**({"also": {}} | one)) for one in kept]
 
 
 @contextlib.contextmanager

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout_leaderboard.competition.standings import places_of
+from reusable_holdout_leaderboard.competition.ties import places_of
 from reusable_holdout_leaderboard.store.records import RankPoint
 from reusable_holdout_leaderboard.store.rows import as_moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout_leaderboard.competition.standings import Places
+    from reusable_holdout_leaderboard.competition.ties import Places
     from reusable_holdout_leaderboard.store.rows import Improvement
 
 __all__ = ["RankHistory"]

@@ -11,6 +11,7 @@ from reusable_holdout.errors import Halted, InputError, RotatedError
 from reusable_holdout_leaderboard.competition.agreement import head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.names import checked_title
+from reusable_holdout_leaderboard.competition.neighbours import packed_codes
 from reusable_holdout_leaderboard.competition.views import Views, hidden
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.submissions import parse_submission
@@ -147,6 +148,9 @@ class Scoring(Views):
             otherwise=self.start,
             at=self._clock(),
             content=packed(canonical[epoch.fresh]) if len(epoch.fresh) else None,
+            compared=None
+            if epoch.pairs is None
+            else packed_codes(canonical[epoch.holdout], len(expected.classes or ())),
         )
         reserved = self._store.reserve(self._number, wish)
         submission, replayed = reserved.submission, True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reusable_holdout_leaderboard.competition.neighbours import Neighbours
 from reusable_holdout_leaderboard.competition.rank_history import RankHistory
 from reusable_holdout_leaderboard.competition.standings import board_of, hidden_board_of
 from reusable_holdout_leaderboard.store.records import Event, RankPoint, Standing, Status, Submission, Team
@@ -35,6 +36,7 @@ class Views:
     _epoch: Epoch
     _clock: Callable[[], float]
     _histories: dict[int, RankHistory]
+    _neighbours: dict[int, Neighbours]
 
     @property
     def rules(self) -> Rules:
@@ -54,6 +56,11 @@ class Views:
             return lower if self.metric.greater_is_better else upper
         return (lower + upper) / 2
 
+    @property
+    def compares_neighbours(self) -> bool:
+        """Whether neighbours on the board are compared row by row, where their intervals leave them tied."""
+        return self._current().pairs is not None
+
     def board(self, *, epoch: int | None = None, reveal: bool = False) -> list[Standing]:
         """Standings, the best first; blind, in the order of the teams' names.
 
@@ -70,8 +77,18 @@ class Views:
         bests = self._store.standings(self._number, now.number if epoch is None else epoch)
         if row.blind and not reveal:
             return hidden_board_of(bests)
-        claims = now.guard.policy == "claims"
-        return board_of(bests, greater_is_better=now.guard.metric.greater_is_better, claims=claims)
+        better = None
+        if now.pairs is not None and epoch in {None, now.number}:
+            known = self._neighbours.get(now.number)
+            if known is None:
+                known = self._neighbours[now.number] = Neighbours(now.pairs, self._store.compared)
+            better = known.better(bests)
+        return board_of(
+            bests,
+            greater_is_better=now.guard.metric.greater_is_better,
+            claims=now.guard.policy == "claims",
+            better=better,
+        )
 
     def submissions(
         self,
@@ -206,7 +223,7 @@ class Views:
             has_fresh_labels=bool(len(now.fresh)),
             final=row.final is not None,
             revision=row.revision,
-            confidence=plan.confidence,
+            confidence=row.rules.confidence,
             tolerance=plan.tolerance,
         )
 

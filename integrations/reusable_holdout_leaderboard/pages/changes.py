@@ -27,6 +27,7 @@ RULES = {
     "sign_up": "Sign-up",
     "most_teams": "Teams at most",
     "final_picks": "Picks of a team for the final",
+    "also": "Other metrics in the final",
 }
 _DATES = {"opens_at", "closes_at"}
 
@@ -110,4 +111,6 @@ def _shown(name: str, value: Any) -> str:
         return "none"
     if name in _DATES:
         return moment(datetime.fromisoformat(value))
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -28,6 +28,7 @@ __all__ = [
     "MetricText",
     "Part",
     "Row",
+    "also_text_of",
     "column_text_of",
     "halt_of",
     "limits_of",
@@ -59,6 +60,7 @@ _HALTS = {
 class MetricText(NamedTuple):
     """A metric as people read it."""
 
+    name: str
     label: str
     greater_is_better: bool
     decimals: int
@@ -109,6 +111,8 @@ class _Board(NamedTuple):
     moves_left_out: bool
     final: list[Row]
     final_scale: Scale | None
+    also: list[MetricText]
+    compared: bool
     change: Change | None
     paid: list[int]
 
@@ -157,11 +161,12 @@ def _board_of(competition: Competition, *, final: bool) -> _Board:
     rows, scale = [Row(one, None) for one in standings], _scale_of(standings, metric)
     moves = competition.rank_history()
     fresh: list[Row] = []
-    final_scale = None
+    final_scale, also = None, []
     if final:  # made before: nothing is scored here
         made = competition.final_standings()
         final_scale = _scale_of(made, metric)
         fresh = [_drawn(Row(one, None), final_scale) for one in made]
+        also = [one for one in also_text_of(competition.rules) if all(one.name in row.also for row in made)]
     return _Board(
         rows=rows,
         scale=scale,
@@ -170,6 +175,8 @@ def _board_of(competition: Competition, *, final: bool) -> _Board:
         moves_left_out=len(moves) > _MOST_MOVES,
         final=fresh,
         final_scale=final_scale,
+        also=also,
+        compared=competition.compares_neighbours,
         change=next(iter(changes_of(competition.changes())), None),
         paid=competition.paid_queries(),
     )
@@ -206,10 +213,17 @@ def _lead(rows: list[Row], scale: Scale | None, *, greater_is_better: bool) -> f
 
 def metric_text_of(competition: Competition) -> MetricText:
     """Metric as people read it."""
-    metric = competition.metric
-    name = competition.rules.metric
+    return _text_of(competition.rules.metric, competition.metric)
+
+
+def _text_of(name: str, metric: Metric) -> MetricText:
     label = _NAMES.get(name) or name.replace("_", " ").capitalize()
-    return MetricText(label, metric.greater_is_better, decimals_of(metric.upper - metric.lower))
+    return MetricText(name, label, metric.greater_is_better, decimals_of(metric.upper - metric.lower))
+
+
+def also_text_of(rules: Rules) -> list[MetricText]:
+    """Metrics that the final standings show beside it, as people read them."""
+    return [_text_of(name, metric) for name, metric in zip(rules.also, rules.made_also(), strict=True)]
 
 
 def halt_of(status: Status) -> Halt | None:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from reusable_holdout_leaderboard.pages.changes import changes_of
 from reusable_holdout_leaderboard.pages.content import (
     Contents,
+    also_text_of,
     column_text_of,
     halt_of,
     limits_of,
@@ -286,6 +287,8 @@ class _Pages:
             page="rules",
             expected=expected,
             plan=competition.plan,
+            also=also_text_of(competition.rules),
+            compared=competition.compares_neighbours,
             start=competition.start,
             description=prose_of(competition.rules.description),
             files=competition.public_files(),

@@ -231,6 +231,7 @@ def _fields_of(rules: Rules) -> dict[str, str]:
         "opens_at": shown_in_form(rules.opens_at),
         "closes_at": shown_in_form(rules.closes_at),
         "sign_up": rules.sign_up,
+        "also": ", ".join(rules.also),
         **{name: "" if getattr(rules, name) is None else str(getattr(rules, name)) for name in limits},
     }
 
@@ -245,4 +246,6 @@ def _value(name: str, text: str) -> Any:
         return text
     if name.endswith("_at"):
         return moment_of_form(text)
+    if name == "also":
+        return text.replace(",", " ").split()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text or None

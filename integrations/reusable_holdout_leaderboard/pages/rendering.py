@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from reusable_holdout_leaderboard.competition import Competition
+    from reusable_holdout_leaderboard.pages.content import MetricText
     from reusable_holdout_leaderboard.store.records import Status, Team
     from reusable_holdout_leaderboard.web.services import Boards
 
@@ -165,13 +166,18 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(score=_score, percent=_percent, moment=moment)
+    found.filters.update(score=_score, rounded=_rounded, percent=_percent, moment=moment)
     return found
 
 
 @jinja2.pass_context
 def _score(context: jinja2.runtime.Context, value: float) -> str:
     return f"{value:.{context['metric'].decimals}f}"
+
+
+def _rounded(value: float, metric: MetricText) -> str:
+    """Value of another metric than the one that ranks."""
+    return f"{value:.{metric.decimals}f}"
 
 
 def _percent(share: float) -> str:

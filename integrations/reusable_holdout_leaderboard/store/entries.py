@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
+from reusable_holdout_leaderboard.store.compared import Compared, keep_compared
 from reusable_holdout_leaderboard.store.picks import Picks
 from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, Submission
 from reusable_holdout_leaderboard.store.rows import (
@@ -52,7 +53,7 @@ _NOTHING = "nothing was asked and nothing was charged"
 _UNTOLD = ("value", "low", "high", "charged", "threshold", "query", "told", "improved")
 
 
-class Entries(Picks):
+class Entries(Picks, Compared):
     """Submissions and standings of all competitions in a database."""
 
     database: Database
@@ -135,6 +136,8 @@ class Entries(Picks):
                 return known
             claims = state.rules.policy == "claims"
             improved = self._stand(connection, number, known, outcome, better=better, claims=claims)
+            if improved and wish is not None and wish.compared is not None:
+                keep_compared(connection, number, known, wish.compared)
             answer = outcome._asdict() | {"improved": improved}
             connection.execute(ANSWERED, {"submission": submission_id, **answer})
             tell_answer(connection, state, known, at, head)

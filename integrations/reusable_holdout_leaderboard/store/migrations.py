@@ -27,6 +27,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE board_events ADD COLUMN detail TEXT",
     ),
     2: (),  # tables that were not there are made
+    3: (),
 }
 """By the schema they begin at: statements that SQLite and PostgreSQL both know, never changed once released."""
 

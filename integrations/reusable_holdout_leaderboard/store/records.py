@@ -131,8 +131,9 @@ class Standing(NamedTuple):
     ----------
     rank, rank_last : int or None
         First and last place the team can have: 1 and the teams whose intervals lie wholly above its own, and all teams
-        but those whose intervals lie wholly below. Where they differ the team is tied. None while blind, and of whoever
-        is not certified.
+        but those whose intervals lie wholly below; teams that are certified to be better than a neighbour, and all that
+        follows from it, are among them. Where they differ the team is tied. None while blind, and of whoever is not
+        certified.
     team : str
     team_id : int
     value, low, high : float or None
@@ -152,6 +153,9 @@ class Standing(NamedTuple):
         any of its claims stood.
     leads : bool
         Whether it has the best value that was measured, on a board of claims.
+    better_than_next : bool
+        Whether it is certified to be better than the next row, by their intervals or, on a board of claims, by what
+        both were told and the rows that they predict differently.
     """
 
     rank: int | None
@@ -168,6 +172,7 @@ class Standing(NamedTuple):
     submission_id: int | None
     certified: bool = True
     leads: bool = False
+    better_than_next: bool = False
 
 
 class FinalStanding(NamedTuple):
@@ -186,6 +191,9 @@ class FinalStanding(NamedTuple):
     public_value : float
         What the board said.
     submission_id : int
+    also : dict of str to dict
+        By the names of the other metrics that the rules name: "value", "low" and "high" of the same submission. They
+        hold together with all of the above.
     """
 
     rank: int
@@ -197,6 +205,7 @@ class FinalStanding(NamedTuple):
     high: float
     public_value: float
     submission_id: int
+    also: dict[str, dict[str, float]]
 
 
 class RankPoint(NamedTuple):
@@ -282,7 +291,9 @@ class Status(NamedTuple):
         Whether final standings can be had, and whether they were made.
     revision : int
         Number of the last event; a board that has the same revision is the same.
-    confidence, tolerance : float
+    confidence : float
+        Of the rules: that of all intervals, and of all that is certified of neighbours, together.
+    tolerance : float
         Of the guard's plan.
     """
 

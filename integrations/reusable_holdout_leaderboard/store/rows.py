@@ -73,6 +73,8 @@ class Wish(NamedTuple):
         Seconds since 1970, UTC.
     content : bytes or None
         Predictions for the fresh rows.
+    compared : bytes or None
+        Predictions for the holdout's, if neighbours on the board are compared by them.
     """
 
     epoch: int
@@ -84,6 +86,7 @@ class Wish(NamedTuple):
     otherwise: float
     at: float
     content: bytes | None
+    compared: bytes | None = None
 
 
 class Reserved(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 __all__ = [
+    "COMPARED",
     "COMPETITIONS",
     "EVENTS",
     "METADATA",
@@ -17,7 +18,7 @@ __all__ = [
     "TEAMS",
 ]
 
-SCHEMA = 3
+SCHEMA = 4
 _DIGEST = sa.LargeBinary(32)
 
 METADATA = sa.MetaData()
@@ -143,6 +144,17 @@ PREDICTIONS = sa.Table(  # for the fresh rows
     METADATA,
     sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
+COMPARED = sa.Table(  # predictions for the holdout's rows, of teams' bests
+    "board_compared",
+    METADATA,
+    sa.Column("submission_id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("competition_id", sa.ForeignKey(COMPETITIONS.c.id), nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("team_id", sa.ForeignKey(TEAMS.c.id), nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.Index("board_compared_of_team", "competition_id", "epoch", "team_id"),
 )
 
 EVENTS = sa.Table(

@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from reusable_holdout_leaderboard.web.admin_api import ADMIN
 from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
-from reusable_holdout_leaderboard.web.exports_api import EXPORTS
+from reusable_holdout_leaderboard.web.exports_api import EXPORTS, final_of
 from reusable_holdout_leaderboard.web.files_api import FILES
 from reusable_holdout_leaderboard.web.once import answer_once, sample_of
 from reusable_holdout_leaderboard.web.parameters import (
@@ -134,7 +134,7 @@ async def rank_history(request: Request, competition: Here, epoch: Epoch = None,
 @_PUBLIC.get("/final", response_model=several(FinalAnswer))
 async def final(request: Request, competition: Here) -> Any:
     """Final standings, once they are made."""
-    return as_rows(await boards_of(request).run(_final, competition))
+    return as_rows(await boards_of(request).run(final_of, competition))
 
 
 @_PUBLIC.get(
@@ -356,9 +356,3 @@ def _listed(call: Callable[[], Any], kind: TypeAdapter[Any]) -> bytes:
 
 def _dumped(found: Any, kind: TypeAdapter[Any]) -> bytes:
     return kind.dump_json(kind.validate_python(as_rows(found)))
-
-
-def _final(competition: Competition) -> Any:
-    if not competition.status().final:
-        raise Problem(404, "no_final", "the final standings are not made yet")
-    return competition.final_standings()

@@ -130,10 +130,24 @@ class Claims(Check):
             return Interval(certificate.lower, certificate.upper)
         if not outcome.told.startswith(MEASURED):
             return super().interval(outcome, terms, length)
-        middle, half = self._middle(outcome.told, terms), self._unit(terms) / 2.0 + certificate.answer_tail
-        return certificate.around(
-            middle - half, middle + half, length=length, share=certificate.shares.charged
-        )
+        low, high = self._cell_measured(outcome.told, terms)
+        return certificate.around(low, high, length=length, share=certificate.shares.charged)
+
+    def reached(self, told: str, terms: Terms) -> Interval | None:
+        """Where the holdout's own value lies if this was told; None if that says nothing of it."""
+        if told in {FAILED, NOT_CERTIFIED}:
+            return None
+        certificate = self.certificate
+        if told == AGREED:
+            reach = terms.threshold + certificate.comparison_tail
+            return Interval(terms.prior - reach, terms.prior + reach)
+        if told.startswith(MEASURED):
+            return self._cell_measured(told, terms)
+        return Interval(*self._reached(int(told.split()[1]), terms))
+
+    def _cell_measured(self, told: str, terms: Terms) -> Interval:
+        middle, half = self._middle(told, terms), self._unit(terms) / 2.0 + self.certificate.answer_tail
+        return Interval(middle - half, middle + half)
 
     def _unit(self, terms: Terms) -> float:
         return terms.threshold / self.certificate.theory.claims.reach

@@ -12,7 +12,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT
 
 if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.sparse_vector.core import Comparison
+    from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
 
 __all__ = ["retraversal"]
 

@@ -112,11 +112,11 @@ def folder(tmp_path):
 def make_competition(folder, labels_file, key_file, clock, closed_at_the_end):
     """Competitions, closed when the test ends."""
 
-    def make(*, fresh=None, database=None, folder=folder, **changes):
+    def make(*, fresh=None, database=None, folder=folder, labels=labels_file, **changes):
         competition = Competition.create(
             folder,
             Rules(**{**RULES, **changes}),
-            labels_file,
+            labels,
             fresh_labels_file=fresh,
             database=database,
             key_file=key_file,

@@ -28,7 +28,7 @@ from reusable_holdout.mechanisms import (
 )
 
 if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.sparse_vector.core import Comparison
+    from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
 
 QUIET = {"epsilon": 1.0, "sensitivity": 1e-6}  # noise far below what is asked
 

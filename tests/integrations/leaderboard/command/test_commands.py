@@ -138,6 +138,24 @@ def test_a_folder_is_backed_up_and_restored(run, started, folder, labels_file, t
         run(f"board backup {tmp_path}/other --folder {folder} --database postgresql://me@host/name")
 
 
+def test_other_metrics_of_the_final_are_named_and_changed_by_commands(
+    run, started, folder, labels_file, fresh_labels_file
+):
+    start = f"serve --folder {folder} --labels {labels_file} --policy ladder --queries 50 --tolerance 0.25"
+    with pytest.raises(InputError, match="need fresh labels"):
+        run(f"{start} --also f1")
+    run(f"{start} --fresh-labels {fresh_labels_file} --also f1 --also balanced_accuracy")
+    with Competition.open(folder) as competition:
+        assert competition.rules.also == ("f1", "balanced_accuracy")
+    run(f"serve --folder {folder} --also f1 --also balanced_accuracy")
+    with pytest.raises(InputError, match="another also"):
+        run(f"serve --folder {folder} --also f1")
+    (change,) = json.loads(run(f"board change --folder {folder} --also jaccard"))
+    assert change["detail"]["to"] == ["jaccard"]
+    (change,) = json.loads(run(f"board change --folder {folder} --also none"))
+    assert change["detail"]["to"] == []
+
+
 def test_all_rules_can_be_named(run, started, folder, tmp_path):
     labels = tmp_path / "targets.csv"
     labels.write_text("row,y\n" + "".join(f"{n},{n % 7}\n" for n in range(500)))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from reusable_holdout_leaderboard.competition.rank_history import RankHistory
-from reusable_holdout_leaderboard.competition.standings import places_of
+from reusable_holdout_leaderboard.competition.ties import places_of
 from reusable_holdout_leaderboard.store.rows import Improvement
 
 

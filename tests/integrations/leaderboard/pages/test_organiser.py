@@ -88,6 +88,21 @@ def test_an_organiser_changes_rules_by_form_and_everyone_sees_it(organiser):
     assert re.search(r"Closes : from none → to 2030-01-01 12:30 UTC", shown)
 
 
+def test_an_organiser_names_other_metrics_of_the_final_by_form(organiser, fresh_labels_file):
+    competition, browser = organiser(fresh=fresh_labels_file)
+    browser.send("/organise/rules", also="f1, balanced_accuracy")
+    assert competition.rules.also == ("f1", "balanced_accuracy")
+    assert browser.form("/organise/rules")["also"] == "f1, balanced_accuracy"
+    assert re.search(
+        r"Other metrics in the final : from none → to f1, balanced_accuracy", browser.get("").text
+    )
+    browser.get("/organise").send("/organise/rules", also="roc_auc")
+    assert browser.page.status_code == 422
+    assert "what teams send" in browser.text
+    browser.get("/organise").send("/organise/rules", also="")
+    assert competition.rules.also == ()
+
+
 def test_a_changed_description_keeps_what_it_was(organiser):
     _, browser = organiser(description="It was so.")
     browser.send("/organise/rules", description="It is so.")

@@ -2,6 +2,7 @@
 
 import contextlib
 import html
+import itertools
 import re
 
 import httpx
@@ -118,6 +119,59 @@ def test_the_board_shows_what_was_released_and_ties_as_ties(competition, add_tea
     ]
     for one in standings:
         assert f"{one.low:.4f} to {one.high:.4f}" in browser.text
+
+
+def test_neighbours_that_are_certified_are_marked_in_words(make_competition, add_team, predictions, visit):
+    competition = make_competition(
+        policy="claims", tolerance=None, prior_error=0.002, queries=50, submissions_per_team=9
+    )
+    for name, accuracy in (("Low", 0.3), ("Mid", 0.7), ("High", 0.85)):
+        competition.submit_predictions(
+            add_team(competition, name), predictions(accuracy), claimed=accuracy, name="a"
+        )
+    standings = competition.board()
+    marked = [one.team for one in standings if one.better_than_next]
+    assert marked == ["High", "Mid"]
+    assert any(one.better_than_next and one.low <= other.high for one, other in itertools.pairwise(standings))
+    browser = visit()
+    browser.get()
+    for name in ("High", "Mid", "Low"):
+        row = re.search(rf'<tr[^>]*data-name="{name}".*?</tr>', browser.page.text, re.DOTALL).group()
+        assert ("better than the next" in row) == (name in marked)
+    assert "but where the files of neighbours say who is better" in browser.text
+    browser.get("/rules")
+    assert "Neighbours are also compared file by file" in browser.text
+    assert "With 95% confidence all of these marks are right, and all intervals with them" in browser.text
+    table = browser.client.get("/api/v1/board.csv").text.splitlines()
+    assert table[0].endswith("better_than_next")
+    assert [line.endswith("true") for line in table[1:]] == [True, True, False]
+
+
+def test_boards_that_compare_nothing_say_nothing_of_it(make_competition, visit):
+    make_competition()
+    browser = visit()
+    assert "files of neighbours" not in browser.get().text
+    assert "file by file" not in browser.get("/rules").text
+
+
+def test_the_final_shows_the_other_metrics_and_the_rules_say_them_before(entered, sheet, fresh_labels_file):
+    competition, browser = entered(fresh=fresh_labels_file, also=("f1", "balanced_accuracy"))
+    browser.get("/rules")
+    assert "The final standings also show F1, Balanced accuracy of the submissions" in browser.text
+    assert "Accuracy alone ranks" in browser.text
+    browser.get()
+    assert browser.submit(sheet(0.9, rows=900), claimed="0.9").status_code == 200
+    competition.freeze()
+    (one,) = competition.final_standings()
+    browser.get()
+    for found in one.also.values():
+        assert f"{found['low']:.4f} to {found['high']:.4f}" in browser.text
+    assert "The same submissions by other metrics" in browser.text
+    assert browser.client.get("/api/v1/final").json()[0]["also"] == one.also
+    table = browser.client.get("/api/v1/final.csv").text.splitlines()
+    assert table[0].endswith(
+        "f1,f1_low,f1_high,balanced_accuracy,balanced_accuracy_low,balanced_accuracy_high"
+    )
 
 
 def test_without_submissions_two_label_sets_have_the_same_pages(tmp_path, ids, visit, key_file):

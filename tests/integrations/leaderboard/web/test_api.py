@@ -396,6 +396,7 @@ def test_final_standings_are_public_once_they_are_made(board, fresh_labels_file,
     assert send(team, sheet(0.9, rows=900)).status_code == 201
 
     problem(public.get("/final"), 404, "no_final")
+    problem(public.get("/final.csv"), 404, "no_final")
     problem(admin.post("/admin/final"), 409, "closed")
     admin.post("/admin/freeze", json={})
     (made,) = admin.post("/admin/final").json()

@@ -12,7 +12,7 @@ from cases import for_each
 from scipy import stats
 
 from reusable_holdout.mechanisms import RandomWords
-from reusable_holdout.mechanisms.noise.normal import Normal, nearest_with_noise
+from reusable_holdout.mechanisms.samplers.normal import Normal, nearest_with_noise
 
 if TYPE_CHECKING:
     import numpy.typing as npt

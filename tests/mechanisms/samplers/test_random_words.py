@@ -13,7 +13,7 @@ from cases import for_each
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 
 class Scripted(RandomWords):

@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, NoiseLaw
+    from reusable_holdout.mechanisms.cores.scales import NoiseScales
+    from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
 
-__all__ = ["Comparison", "NoiseScales", "SparseVector", "ThresholdNoise"]
+__all__ = ["Centred", "ComparisonLaw", "SparseVector", "ThresholdNoise"]
 
 ThresholdNoise: TypeAlias = Literal["renewed", "held"]
-Comparison: TypeAlias = Literal["laplace", "exponential"]
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseScales:
-    """Scales of the three noises of a sparse vector mechanism, in grid units.
+class Centred(NoiseLaw, Protocol):
+    """A law of noise that knows its mean."""
 
-    Zero means no noise, and then no privacy either.
+    @property
+    def mean(self) -> float:
+        """Mean, grid units."""
 
-    Parameters
-    ----------
-    threshold : Fraction
-        Noise of the threshold.
-    query : Fraction
-        Noise of each comparison.
-    answer : Fraction
-        Noise of a released number; 0 when the mechanism releases none.
 
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> NoiseScales(threshold=Fraction(2), query=Fraction(4), answer=Fraction(0)).query
-    Fraction(4, 1)
-    """
+class ComparisonLaw(Protocol):
+    """A family of laws: one for each scale."""
 
-    threshold: Fraction
-    query: Fraction
-    answer: Fraction
+    def __call__(self, scale: Fraction, /) -> Centred:
+        """Law of this scale, grid units."""
 
 
 class SparseVector:
@@ -71,9 +58,10 @@ class SparseVector:
         Digest of the question that was charged last: renewed threshold noise belongs to what it follows.
     threshold_noise : {"renewed", "held"}
         Whether each charge renews the threshold's noise, or one draw serves for good.
-    comparison : {"laplace", "exponential"}
-        Law of the threshold's and the queries' noise. Exponential noise has half the variance at the same scale and the
-        same guarantee; its mean is corrected for. Answers have Laplace noise in any case.
+    law : Callable[[Fraction], law of noise]
+        Law of the threshold's and the queries' noise at a scale; `DiscreteLaplace` by default. `DiscreteExponential`
+        has half the variance at the same scale and the same guarantee; its mean is corrected for. Answers have Laplace
+        noise in any case.
     direction : {0, 1, -1}
         Which deviations count: both (0), upwards (1) or downwards (-1).
 
@@ -84,8 +72,8 @@ class SparseVector:
 
     Notes
     -----
-    Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included, and with
-    exponential noise the difference of the two means, rounded, is added on the right. Renewed threshold noise is drawn
+    Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included, and the
+    difference of the two noises' means, rounded, is added on the right. Renewed threshold noise is drawn
     for each number of charges spent and the question that was charged last, so it is held between charges, and after a
     return to an earlier charge it is new unless the same question is charged again.
 
@@ -99,7 +87,7 @@ class SparseVector:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> from reusable_holdout.mechanisms import KeyedNoise, key_from_seed
+    >>> from reusable_holdout.mechanisms import KeyedNoise, NoiseScales, key_from_seed
     >>> scales = NoiseScales(Fraction(20), Fraction(40), Fraction(10))
     >>> core = SparseVector(scales=scales, noise=KeyedNoise(key_from_seed(0)), charges=1)
     >>> core.first_above(np.array([0, 5000]), np.array([1000, 1000]), [b"first", b"second"])
@@ -117,25 +105,14 @@ class SparseVector:
         spent: int = 0,
         last_charged: bytes = b"",
         threshold_noise: ThresholdNoise = "renewed",
-        comparison: Comparison = "laplace",
+        law: ComparisonLaw = DiscreteLaplace,
         direction: int = 0,
     ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
-        if comparison == "exponential":
-            threshold_law, query_law = (
-                DiscreteExponential(scales.threshold),
-                DiscreteExponential(scales.query),
-            )
-            self._correction = round(query_law.mean - threshold_law.mean)
-            self._threshold_law: NoiseLaw = threshold_law
-            self._query_law: NoiseLaw = query_law
-        else:
-            self._correction = 0
-            self._threshold_law, self._query_law = (
-                DiscreteLaplace(scales.threshold),
-                DiscreteLaplace(scales.query),
-            )
+        threshold_law, query_law = law(scales.threshold), law(scales.query)
+        self._threshold_law, self._query_law = threshold_law, query_law
+        self._correction = round(query_law.mean - threshold_law.mean)
         self._answer_law = DiscreteLaplace(scales.answer)
         self._renews = threshold_noise == "renewed"
         self._direction = direction

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from reusable_holdout.mechanisms.noise.coins import leading_bits
 
 if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.noise.random_words import RandomWords
+    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 __all__ = ["Normal", "nearest_with_noise"]
 

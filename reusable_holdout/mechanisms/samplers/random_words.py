@@ -67,11 +67,13 @@ class RandomWords:
         >>> RandomWords(seed=1).take(3).shape
         (3,)
         """
-        while len(self._words) < count:
+        blocks, missing = [self._words], count - len(self._words)
+        for _ in range(-(-missing // _BLOCK)):
             counter = next(self._blocks).to_bytes(8, "big")
             stream = hashlib.shake_256(_DOMAIN + self.__key + counter).digest(8 * _BLOCK)
-            fresh = np.frombuffer(stream, np.dtype("<u8")).astype(np.uint64)
-            self._words = np.concatenate([self._words, fresh])
+            blocks.append(np.frombuffer(stream, np.dtype("<u8")).astype(np.uint64))
+        if len(blocks) > 1:
+            self._words = np.concatenate(blocks)
         taken, self._words = self._words[:count], self._words[count:]
         return taken
 

@@ -1,0 +1,188 @@
+"""Certified ties: what intervals leave open between neighbours, their files may decide.
+
+A pair that is certified is a fact beside the intervals, and all facts hold together. So what follows from them is
+certified, too: who is better than the better one is better than the other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from graphlib import TopologicalSorter
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Places", "Ties", "places_of", "ties_of"]
+
+_PASSES = 32  # most boards need one or two; a pair that is not looked at is tied
+
+
+class Places(NamedTuple):
+    """First and last place a team can have."""
+
+    rank: int
+    rank_last: int
+
+
+class Ties(NamedTuple):
+    """Order of a board.
+
+    Attributes
+    ----------
+    order : list of int
+        Numbers of its rows, the first one first.
+    places : list of Places
+        By number.
+    better_than_next : set of int
+        Numbers of the rows that are certified to be better than the next one in the order.
+    by_pairs : bool
+        Whether any tie was decided by a pair.
+    """
+
+    order: list[int]
+    places: list[Places]
+    better_than_next: set[int]
+    by_pairs: bool
+
+
+def places_of(
+    intervals: Sequence[tuple[float, float]],
+    *,
+    greater_is_better: bool,
+    pairs: Sequence[tuple[int, int]] = (),
+) -> list[Places]:
+    """Places that teams can have, by their intervals and the pairs of which the first is better.
+
+    If all intervals contain the population values, and all pairs are right, every team's true place is among those it
+    gets.
+
+    Parameters
+    ----------
+    intervals : sequence of (low, high)
+        One for each team.
+    greater_is_better : bool
+    pairs : sequence of (int, int)
+        Numbers of the better and the other; without a circle.
+
+    Examples
+    --------
+    >>> places_of([(0.8, 0.9), (0.5, 0.6), (0.55, 0.85)], greater_is_better=True)
+    [Places(rank=1, rank_last=2), Places(rank=2, rank_last=3), Places(rank=1, rank_last=3)]
+    >>> places_of([(0.8, 0.9), (0.5, 0.6), (0.55, 0.85)], greater_is_better=True, pairs=[(0, 2)])
+    [Places(rank=1, rank_last=1), Places(rank=2, rank_last=3), Places(rank=2, rank_last=3)]
+    """
+    if not greater_is_better:
+        intervals = [(-high, -low) for low, high in intervals]
+    if pairs:
+        return _by_all(intervals, pairs)
+    lows, highs = (sorted(ends) for ends in zip(*intervals, strict=True)) if intervals else ([], [])
+    teams = len(intervals)
+    return [
+        Places(1 + teams - bisect_right(lows, high), teams - bisect_left(highs, low))
+        for low, high in intervals
+    ]
+
+
+def _by_all(intervals: Sequence[tuple[float, float]], pairs: Sequence[tuple[int, int]]) -> list[Places]:
+    """Places by all that follows from intervals and pairs.
+
+    Who is better than another is so by pairs alone, or by a chain in which one interval lies above another: then the
+    largest lower end of those that it is better than lies above the least upper end of those that are better.
+    """
+    teams = len(intervals)
+    below, above = _chains(pairs)
+    lows, highs = [low for low, _ in intervals], [high for _, high in intervals]
+    for number, others in below.items():
+        lows[number] = max(intervals[one][0] for one in {number, *others})
+    for number, others in above.items():
+        highs[number] = min(intervals[one][1] for one in {number, *others})
+    by_low, by_high = sorted(lows), sorted(highs)
+    places = []
+    for number in range(teams):
+        better = teams - bisect_right(by_low, highs[number])
+        better += sum(lows[one] <= highs[number] for one in above.get(number, ()))
+        worse = bisect_left(by_high, lows[number])
+        worse += sum(highs[one] >= lows[number] for one in below.get(number, ()))
+        places.append(Places(1 + better, teams - worse))
+    return places
+
+
+def _chains(pairs: Sequence[tuple[int, int]]) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
+    """By number: whom it is better than by pairs alone, and who is better than it."""
+    worse: dict[int, set[int]] = {}
+    for first, second in pairs:
+        worse.setdefault(first, set()).add(second)
+    below: dict[int, set[int]] = {}
+    for number in TopologicalSorter(worse).static_order():  # the worse come first
+        others = worse.get(number, set())
+        below[number] = others.union(*(below[one] for one in others))
+    above: dict[int, set[int]] = {number: set() for number in below}
+    for first, ones in below.items():
+        for one in ones:
+            above[one].add(first)
+    return below, above
+
+
+def ties_of(
+    intervals: Sequence[tuple[float, float]],
+    *,
+    greater_is_better: bool,
+    key: Callable[[int, Places], tuple[float, ...]],
+    better: Callable[[int, int], bool] | None = None,
+) -> Ties:
+    """Order of a board by intervals alone, in which neighbours change places where the lower is certified to be better.
+
+    Neighbours that intervals leave tied are compared, and new neighbours, until nothing is new: a function of intervals
+    and files, whoever looks when. Nobody else moves for what is certified: who is known to be a little worse than the
+    first stands above those of whom nothing is known but their intervals, though these might be first.
+
+    Parameters
+    ----------
+    intervals : sequence of (low, high)
+    greater_is_better : bool
+    key : callable
+        What a row of a number is put in order by, given the places that intervals leave it.
+    better : callable, optional
+        Whether the first of two rows is certified to be better than the second.
+    """
+    numbers = range(len(intervals))
+    places = places_of(intervals, greater_is_better=greater_is_better)
+    order = sorted(numbers, key=lambda number: key(number, places[number]))
+    pairs: set[tuple[int, int]] = set()
+    if better is not None:
+        pairs = _compared(order, intervals, better)
+    if pairs:
+        places = places_of(intervals, greater_is_better=greater_is_better, pairs=sorted(pairs))
+    certified = {
+        first
+        for first, second in pairwise(order)
+        if (first, second) in pairs or not _overlap(intervals[first], intervals[second])
+    }
+    return Ties(order, places, certified, bool(pairs))
+
+
+def _compared(
+    order: list[int], intervals: Sequence[tuple[float, float]], better: Callable[[int, int], bool]
+) -> set[tuple[int, int]]:
+    """Pairs of which the first is better, of all that become neighbours; the order is changed in place."""
+    pairs: set[tuple[int, int]] = set()
+    compared: set[tuple[int, int]] = set()
+    for _ in range(_PASSES):
+        known, moved = len(compared), False
+        for place in range(len(order) - 1):
+            first, second = two = order[place], order[place + 1]
+            if two not in compared and _overlap(intervals[first], intervals[second]):
+                compared |= {two, (second, first)}
+                pairs |= {one for one in (two, (second, first)) if better(*one)}
+            if (second, first) in pairs:
+                order[place], order[place + 1] = second, first
+                moved = True
+        if len(compared) == known and not moved:
+            break
+    return pairs
+
+
+def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]

@@ -1,0 +1,198 @@
+"""Several metrics: one ranks, the others are shown in the final, and all intervals hold together."""
+
+import csv
+import io
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from cases import for_each
+from reusable_holdout_leaderboard import ClosedError, Rules
+from reusable_holdout_leaderboard.competition.exports import final_csv
+from reusable_holdout_leaderboard.competition.final import final_of, packed
+from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.files.labels import Labels
+from reusable_holdout_leaderboard.store.rows import Finalist
+
+from reusable_holdout import InputError
+from reusable_holdout.queries import resolve_metric
+
+ALSO = ("f1", "balanced_accuracy")
+
+
+def standings(fresh, sent, *, metric="accuracy", also=(), classes=(0, 1), confidence=0.95):
+    """Final standings of one submission of each team."""
+    rules = Rules(slug="a", title="A", metric=metric, also=also, classes=classes, confidence=confidence)
+    expected = Expected(
+        ids=None,
+        rows=len(fresh),
+        id_column=None,
+        columns=("prediction",),
+        response=rules.made_metric().response,
+        classes=classes,
+    )
+    entered = [Finalist(number, f"T{number}", number, 0.5, 0.0) for number in range(len(sent))]
+    return final_of(
+        entered,
+        {number: packed(expected.canonical(one)) for number, one in enumerate(sent)},
+        fresh=Labels(None, np.asarray(fresh)),
+        metrics=[rules.made_metric(), *rules.made_also()],
+        rules=rules,
+        expected=expected,
+    )
+
+
+# ---- rules
+
+
+def test_rules_name_other_metrics_of_the_same_predictions():
+    rules = Rules(slug="a", title="A", also=ALSO).check()
+    assert [metric.name for metric in rules.made_also()] == list(ALSO)
+    assert Rules.from_json(rules.to_json()) == rules
+    bounded = {"metric": "rmse", "metric_parameters": {"lower": 0.0, "upper": 9.0}, "also": ("mae", "mse")}
+    assert [one.name for one in Rules(slug="a", title="A", **bounded).made_also()] == ["mae", "mse"]
+
+
+@for_each(
+    ("metric", "also", "said"),
+    [
+        ("accuracy", ("roc_auc",), "must need labels.*needs scores"),
+        ("accuracy", ("accuracy",), "each once, and not accuracy"),
+        ("accuracy", ("f1", "f1"), "each once"),
+        ("accuracy", ("f2",), "must be one of"),
+        ("accuracy", ["f1"], "names of metrics"),
+        ("accuracy", "f1", "names of metrics"),
+        ("accuracy", ("score",), "compare predictions with labels"),
+    ],
+)
+def test_metrics_that_cannot_be_shown_are_refused(metric, also, said):
+    with pytest.raises(InputError, match=said):
+        Rules(slug="a", title="A", metric=metric, also=also).check()
+
+
+def test_other_metrics_need_fresh_labels_and_labels_that_they_are_for(make_competition, fresh_labels_file):
+    with pytest.raises(InputError, match="need fresh labels"):
+        make_competition(also=ALSO)
+    with pytest.raises(InputError):
+        make_competition(also=("f1",), fresh=fresh_labels_file, classes=("0", "1", "2"))
+    assert make_competition(also=ALSO, fresh=fresh_labels_file).rules.also == ALSO
+
+
+# ---- a competition
+
+
+def test_the_final_shows_all_metrics_of_what_ranks_by_one(
+    make_competition, add_team, ids, labels, fresh_labels_file, clock
+):
+    competition = make_competition(also=ALSO, fresh=fresh_labels_file)
+    for number, accuracy in enumerate((0.9, 0.7)):
+        wrong = np.random.default_rng(number).random(len(labels)) >= accuracy
+        rows = zip(ids, np.where(wrong, 1 - labels, labels), strict=True)
+        sheet = "id,prediction\n" + "".join(f"{name},{one}\n" for name, one in rows)
+        team = add_team(competition, f"Team {number}")
+        competition.submit(team, sheet.encode(), filename="x.csv", claimed=accuracy)
+    competition.freeze()
+    first, second = competition.final_standings()
+    assert (first.team, second.team) == ("Team 0", "Team 1")
+    for one in (first, second):
+        assert list(one.also) == list(ALSO)
+        for found in one.also.values():
+            assert found["low"] < found["value"] < found["high"]
+    assert competition.final_standings() == [first, second]
+    table = list(csv.DictReader(io.StringIO(final_csv([first, second], ALSO).decode())))
+    assert float(table[1]["f1_low"]) == second.also["f1"]["low"]
+    assert table[0]["balanced_accuracy"] == str(first.also["balanced_accuracy"]["value"])
+    with pytest.raises(ClosedError, match="only description and title"):
+        competition.change_rules({"also": []})
+
+
+def test_an_organiser_names_others_while_it_runs_and_everyone_sees_it(make_competition, fresh_labels_file):
+    competition = make_competition(fresh=fresh_labels_file)
+    (event,) = competition.change_rules({"also": ["f1"]})
+    assert event.detail == {"rule": "also", "from": [], "to": ["f1"]}
+    assert competition.rules.also == ("f1",)
+    with pytest.raises(InputError, match="needs scores"):
+        competition.change_rules({"also": ["roc_auc"]})
+    bare = make_competition(slug="bare")
+    with pytest.raises(InputError, match="need fresh labels"):
+        bare.change_rules({"also": ["f1"]})
+    assert bare.rules.also == ()
+
+
+def test_final_standings_of_an_earlier_version_have_no_other_metrics(make_competition, fresh_labels_file):
+    competition = make_competition(fresh=fresh_labels_file)
+    competition.freeze()
+    kept = {
+        "rank": 1,
+        "rank_last": 1,
+        "team": "A",
+        "team_id": 1,
+        "value": 0.5,
+        "low": 0.4,
+        "high": 0.6,
+        "public_value": 0.5,
+        "submission_id": 1,
+    }
+    competition._store.finish(competition._number, [kept], at=1.0)
+    (one,) = competition.final_standings()
+    assert one.also == {}
+    assert json.dumps(one.also) == "{}"
+
+
+# ---- the promise
+
+
+def test_a_metric_beside_it_makes_all_intervals_a_little_wider():
+    rng = np.random.default_rng(0)
+    fresh = rng.integers(0, 2, 4_000)
+    sent = [np.where(rng.random(4_000) < 0.8, fresh, 1 - fresh) for _ in range(5)]
+    alone, beside = standings(fresh, sent), standings(fresh, sent, also=ALSO)
+    for one, other in zip(alone, beside, strict=True):
+        assert one.value == other.value
+        assert other.low < one.low < one.high < other.high
+        assert other.high - other.low < 1.15 * (one.high - one.low)
+
+
+def test_f1_is_certified_by_its_rows_not_by_class_counts():
+    rng = np.random.default_rng(1)
+    fresh = (rng.random(5_000) < 0.2).astype(int)
+    (one,) = standings(fresh, [np.where(rng.random(5_000) < 0.9, fresh, 1 - fresh)], also=("f1",))
+    bound = resolve_metric("f1").bind(fresh)
+    level = math.log(0.05 / 4)
+    by_counts = math.sqrt(-0.5 * level * bound.sum_of_squares)
+    assert one.also["f1"]["high"] - one.also["f1"]["low"] < 2 * by_counts
+
+
+@for_each(("rows", "positive", "confidence"), [(8, 0.5, 0.5), (9, 0.3, 0.5), (10, 0.4, 0.7)])
+def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):
+    """Exact: every holdout of a few rows of which each is positive with some probability, two fixed submissions."""
+    sent = [np.arange(rows) % 2, (np.arange(rows) < rows // 2).astype(int)]
+    truths = [_truths(one, positive) for one in sent]
+    missed = 0.0
+    for drawn in itertools.product((0, 1), repeat=rows):
+        if len(set(drawn)) < 2:
+            continue  # a class without a row: balanced accuracy says nothing, and no final is made of such labels
+        found = sorted(
+            standings(np.array(drawn), sent, also=ALSO, confidence=confidence), key=lambda one: one.team
+        )
+        inside = all(
+            low - 1e-12 <= truth <= high + 1e-12
+            for one, true in zip(found, truths, strict=True)
+            for truth, (low, high) in zip(true, _ends(one), strict=True)
+        )
+        chance = math.prod(positive if label else 1.0 - positive for label in drawn)
+        missed += 0.0 if inside else chance
+    assert missed <= 1.0 - confidence
+
+
+def _ends(one):
+    return [(one.low, one.high), *((found["low"], found["high"]) for found in one.also.values())]
+
+
+def _truths(predicted, positive):
+    """Accuracy, F1 and balanced accuracy where label and features are independent."""
+    said = predicted.mean()
+    accuracy = said * positive + (1.0 - said) * (1.0 - positive)
+    return accuracy, 2.0 * said * positive / (said + positive), 0.5
