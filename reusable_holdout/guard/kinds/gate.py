@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Gate", "GuardedCompare", "GuardedGate", "Verdict", "open_to_worse"]
 
 
-_YES = "cell 0"
+_CELL = "cell 0"
 
 
 class Gate(Check):
@@ -72,7 +72,7 @@ class Gate(Check):
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval of what was accepted, open to the good side, or rejected, open to the bad one."""
-        if outcome.told != _YES:
+        if outcome.told != _CELL:
             return super().interval(outcome, terms, length)
         return self.accepted(terms.prior, terms.threshold, length)
 
@@ -114,7 +114,7 @@ class Gate(Check):
         return self._deviates(self._at(state), measured, Posed(terms, question, length))
 
     def _told(self, value: float, terms: Terms) -> str:
-        return _YES
+        return _CELL
 
 
 def open_to_worse(kind: Check, interval: Interval) -> Interval:
@@ -197,7 +197,7 @@ class GuardedGate(Check):
         verdict = Verdict.parse(told)
         if verdict is None:
             raise self.unknown(told)
-        plain = {_YES: "cell 0", _NO: AGREED, FAILED: FAILED}[verdict.told]
+        plain = {_YES: _CELL, _NO: AGREED, FAILED: FAILED}[verdict.told]
         return self.gate.outcome(plain, terms)._replace(told=told)
 
     def takes(self, told: str) -> int:
