@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.digits import Digits
+from reusable_holdout.mechanisms.samplers.digits import Digits
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def private_selection(
 
     References
     ----------
-    .. [1] Liu and Talwar (2019), "Private selection from private candidates", Theorem 1.3.
-    .. [2] Papernot and Steinke (2022), "Hyperparameter tuning with Renyi differential privacy", Algorithm 1.
+    .. [1] Liu and Talwar (2019), "Private selection from private candidates".
+    .. [2] Papernot and Steinke (2022), "Hyperparameter tuning with Renyi differential privacy".
 
     Examples
     --------

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reusable_holdout.mechanisms.noise.digits import Digits
+from reusable_holdout.mechanisms.samplers.digits import Digits
 
 if TYPE_CHECKING:
     import numpy.typing as npt

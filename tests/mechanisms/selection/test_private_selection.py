@@ -16,7 +16,7 @@ from scipy import stats
 from reusable_holdout.accounting import Repetitions
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import RandomWords, private_selection
-from reusable_holdout.mechanisms.noise.digits import Digits
+from reusable_holdout.mechanisms.samplers.digits import Digits
 from reusable_holdout.mechanisms.selection import private_selection as module
 from reusable_holdout.mechanisms.selection.private_selection import _passed, draw_repetitions
 

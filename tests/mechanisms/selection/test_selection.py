@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from reusable_holdout.mechanisms.noise.digits import Digits
+    from reusable_holdout.mechanisms.samplers.digits import Digits
 
 CASES = [(0.5, 1), (1.0, 3), (2.0, 2), (4.0, 1)]
 
