@@ -117,7 +117,7 @@ def test_epsilons_are_the_theorems() -> None:
     )
     call = each / math.sqrt(20.0)
     assert Calibration("target-charging", charges).epsilon(each=each, delta=delta) == pytest.approx(
-        target_charging(epsilon=call, charges=charges, delta=delta, q=not_prior_q(call)).epsilon
+        target_charging(epsilon=call, charges=charges, delta=delta, q=not_prior_q(call), mean=0.5).epsilon
     )
     assert Calibration("target-charging", charges).epsilon(each=each, delta=0.0) == math.inf
     assert Calibration("noiseless", charges).epsilon(each=each, delta=delta) == math.inf
