@@ -132,7 +132,7 @@ class Repetitions:
 
         References
         ----------
-        .. [1] Papernot and Steinke (2022), "Hyperparameter tuning with Renyi differential privacy", Corollary 3.
+        .. [1] Papernot and Steinke (2022), "Hyperparameter tuning with Renyi differential privacy".
 
         Examples
         --------

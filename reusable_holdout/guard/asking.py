@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.content import ContentKey
+    from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import Check, Gate, Kind, Measured, MeasuredBoth, Sample, Ways
     from reusable_holdout.guard.kinds.stated import Asked

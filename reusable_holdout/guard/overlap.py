@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
-from reusable_holdout.guard.chance import OWNERS, Copies, by_chance
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.known_rows import (
@@ -24,7 +23,15 @@ from reusable_holdout.guard.known_rows import (
     names_of,
     secret_of,
 )
-from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows, width_of
+from reusable_holdout.guard.row_sets import (
+    OWNERS,
+    Copies,
+    RowSet,
+    by_chance,
+    column_names,
+    ordered_rows,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData

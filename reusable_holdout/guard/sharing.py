@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.standing import Standing
 from reusable_holdout.queries import Metric, resolve_metric
 

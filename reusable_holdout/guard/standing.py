@@ -5,14 +5,14 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Self, cast
 
-from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.configuration import Configuration, past_epochs
-from reusable_holdout.guard.content import ContentKey
 from reusable_holdout.guard.copies import warn_of_copies
+from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.kinds import POLICIES, Ways
 from reusable_holdout.guard.known_rows import Sealed
 from reusable_holdout.guard.pricing import priced
+from reusable_holdout.guard.releases import Allowance
 from reusable_holdout.guard.trained import TrainedOn
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise

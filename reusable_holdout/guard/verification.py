@@ -11,11 +11,11 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.epochs import read_epochs
 from reusable_holdout.guard.kinds import AGREED, Check, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.guard.known_rows import Sealed
-from reusable_holdout.guard.verified_views import Views
+from reusable_holdout.guard.releases import read_epochs
+from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import chain_problems
 from reusable_holdout.slips import checked_call
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard import frozen
-    from reusable_holdout.guard.epochs import Epoch
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.kinds import Kind, Ladder
+    from reusable_holdout.guard.releases import Epoch
     from reusable_holdout.ledger import Row
 else:  # of what was deployed alone
     (frozen,) = modules_on_first_use(__package__, "frozen")

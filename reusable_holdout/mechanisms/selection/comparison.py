@@ -115,7 +115,7 @@ def compare_selections(
     With delta 0 rounds of permute-and-flip have the least noise and rounds of the exponential mechanism a quarter more;
     with a delta of 1e-6 and epsilon 1 the exponential mechanism has less from seven rounds on. Where few scores are
     released, selecting first and adding noise to the selected has far less noise than `one_shot_top_k`: one score at
-    epsilon 1 and delta 1e-6 noises of scale 4 and 2 in place of 37.7. `select_then_measure` does it.
+    epsilon 1 and delta 1e-6 noises of scale 4 and 2 in place of 32.1. `select_then_measure` does it.
 
     The joint choice is not comparable by a noise, and which is better depends on the scores. Where all of the best are
     far ahead it finds them at a smaller `lead` than the others at delta 0; where scores fall gradually and some are

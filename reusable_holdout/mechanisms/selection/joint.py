@@ -228,21 +228,19 @@ def _split(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Halve cells until the number of sequences rises by little in each: their starts, ends and largest logs."""
     starts, ends = edges[:-1], edges[1:]
-    done: list[tuple[npt.NDArray[np.int64], ...]] = []
-    tops: list[npt.NDArray[np.float64]] = []
-    while len(starts):
-        high = sequences.logs(ends - 1)
-        steep = (high - sequences.logs(starts) > _RISE) & (ends - starts > 1)
-        done.append((starts[~steep], ends[~steep]))
-        tops.append(high[~steep])
+    low, high = sequences.logs(starts), sequences.logs(ends - 1)
+    flat: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
+    while True:
+        steep = (high - low > _RISE) & (ends - starts > 1)
+        flat.append((starts[~steep], ends[~steep], high[~steep]))
+        if not steep.any():
+            break
         middles = starts[steep] + (ends[steep] - starts[steep]) // 2
         starts, ends = np.append(starts[steep], middles), np.append(middles, ends[steep])
-    none = np.zeros(0, dtype=np.int64)
-    return (
-        np.concatenate([none, *(row[0] for row in done)]),
-        np.concatenate([none, *(row[1] for row in done)]),
-        np.concatenate([np.zeros(0), *tops]),
-    )
+        low = np.append(low[steep], sequences.logs(middles))
+        high = np.append(sequences.logs(middles - 1), high[steep])
+    first, last, most = zip(*flat, strict=True)
+    return np.concatenate(first), np.concatenate(last), np.concatenate(most)
 
 
 def _odds(

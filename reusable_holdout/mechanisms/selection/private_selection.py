@@ -89,8 +89,8 @@ def private_selection(
 
     References
     ----------
-    .. [1] Liu and Talwar (2019), "Private selection from private candidates", Theorem 1.3.
-    .. [2] Papernot and Steinke (2022), "Hyperparameter tuning with Renyi differential privacy", Algorithm 1.
+    .. [1] Liu and Talwar (2019), "Private selection from private candidates".
+    .. [2] Papernot and Steinke (2022), "Hyperparameter tuning with Renyi differential privacy".
 
     Examples
     --------

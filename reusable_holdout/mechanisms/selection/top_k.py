@@ -113,7 +113,7 @@ def one_shot_top_k(
     epsilon, delta : float
         Privacy parameters of the whole selection; delta in [0, 1). With delta 0 the noise grows with n;
         `noisy_top_k_gaps` is then better unless ``n <= 2k``. For few candidates, or where only their order is wanted,
-        other ways have far less noise, such as 4 and 2 in place of 37.7 for one of many at epsilon 1 and delta 1e-6:
+        other ways have far less noise, such as 4 and 2 in place of 32.1 for one of many at epsilon 1 and delta 1e-6:
         `compare_selections` says which, `TopK.tightest` names the best, and `select_then_measure` runs it.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit. Not looked at with `algorithm`.

@@ -84,7 +84,7 @@ def test_delta_holds_where_the_domain_changes_between_neighbours(
     how = {"count": count, "known": known, "items_per_row": items_per_row, "monotonic": monotonic}
     rate, margin = as_promised(epsilon, delta, **how)
     worst = worst_delta(epsilon, rate=rate, margin=margin, tops=(1, margin, margin + 3), **how)  # type: ignore[arg-type]
-    assert 0.05 * delta <= worst <= delta
+    assert 0.35 * delta <= worst <= delta  # half of delta is for composition, which one round does not need
 
 
 @for_each("monotonic", [True, False])
