@@ -245,7 +245,9 @@ class ParameterFreeLadder(Ladder):
                 f"{bound.metric.name} is none, or has weights; nothing was made; use accuracy or a mean loss, and of a "
                 'slice guard its rows alone; or use policy="ladder"'
             )
-        warnings.warn(ParameterFreeLadderWarning(_WALKED_DOWN), stacklevel=4)  # check, __init__, sealed, user
+        warnings.warn(
+            ParameterFreeLadderWarning(_WALKED_DOWN), stacklevel=5
+        )  # check, check_may_stand, __init__, sealed, user
 
     # ---- code and interval
 
