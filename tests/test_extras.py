@@ -103,6 +103,11 @@ def test_no_library_of_an_extra_is_forgotten():
     assert everything == _NEEDED.keys() | _ON_THE_WAY.keys()
 
 
+def test_the_docs_name_every_extra():
+    home = (_ROOT / "docs" / "index.md").read_text()
+    assert [extra for extra in _EXTRAS if extra != "dev" and f"[{extra}]" not in home] == []
+
+
 def test_a_missing_extra_is_an_import_error_too():
     with pytest.raises(ImportError) as caught:
         raise MissingExtraError("a picture", "matplotlib", "plot")
