@@ -3,7 +3,8 @@
 Honest boards: teams whose submissions are refinements of one another, so that two of them differ on few rows; every
 claim is off by chance. Attacked boards: labels that are coin flips, of which nobody knows anything, so that every pair
 that is certified is wrong; attackers boost what stood, flip pairs of rows, send copies and opposites under many names,
-and claim what certifies most if it stands. Everything runs through the competition itself, without a server.
+and claim what certifies most if it stands. Honest boards run through the competition itself, without a server; of
+attacked ones all pairs of questions are looked at, not the neighbours of the end alone.
 
     python examples/leaderboard/neighbours.py            # some minutes
     python examples/leaderboard/neighbours.py --quick
@@ -15,7 +16,7 @@ import argparse
 import os
 import tempfile
 import warnings
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from reusable_holdout_leaderboard import Competition, Rules
+
+from reusable_holdout import ReusableHoldout
+from reusable_holdout.validity import lead_nats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,61 +142,106 @@ def counted(name: str, board: Board, rows: int, truth: Callable[[str], float]) -
 # ---- attackers: of coin flips all true scores are a half
 
 
-def boost(board: Board, rng: np.random.Generator, rows: int, questions: int) -> None:
-    """Guess at random with claims that tell, and vote by what stood high; send the vote beside its opposite."""
+def boost(board: Guarded, rng: np.random.Generator, rows: int, questions: int) -> None:
+    """Guess at random and claim so little that half of the guesses are better than may be; then vote by what was told.
+
+    The vote and its opposite are claimed to be worth what such a vote is worth, and less and more than that.
+    """
     votes = np.zeros(rows)
     for number in range(questions):
         guess = rng.integers(0, 2, rows)
-        told = board.send(Sent(f"b{number}", guess, 0.5 + 1.5 / np.sqrt(rows)))
-        votes += (2 * guess - 1) * (1.0 if told.startswith(("measured", "agreed")) else -1.0)
-    best = (votes > 0).astype(int)
-    for number, claim in enumerate(np.linspace(0.5, 0.5 + 8.0 / np.sqrt(rows), 9)):
-        board.send(Sent(f"vote {number}", np.where(np.arange(rows) == number, 1 - best, best), claim))
-        board.send(
-            Sent(f"against {number}", np.where(np.arange(rows) == number, best, 1 - best), 1.0 - claim)
-        )
+        told = board.send(Sent(f"b{number}", guess, 0.5 - board.threshold))
+        votes += (2 * guess - 1) * (1.0 if told.startswith("cell") else -1.0)
+    best, worth = (votes > 0).astype(int), 0.32 * np.sqrt(questions / rows)
+    for number, part in enumerate((1.0, 0.8, 1.2, 0.6, 1.5)):
+        edited = np.where(np.arange(rows) == number, 1 - best, best)  # another question
+        board.send(Sent(f"vote {number}", edited, 0.5 + part * worth))
+        board.send(Sent(f"against {number}", 1 - edited, 0.5 - part * worth))
 
 
-def flip_pairs(board: Board, rng: np.random.Generator, rows: int, questions: int) -> None:
-    """Keep what stood, flip blocks of it, and claim of both what sets them apart."""
-    kept, size = rng.integers(0, 2, rows), max(1, rows // 10)
+def flip_pairs(board: Guarded, rng: np.random.Generator, rows: int, questions: int) -> None:
+    """Flip a block of what is kept, keep it if it is told to be better, and ask about the whole and its opposite.
+
+    Whether it is better is what the claim's threshold says: it lies where the last one to be kept was.
+    """
+    kept, size, at = rng.integers(0, 2, rows), max(1, rows // 12), 0.5
     for number in range(questions):
         other = kept.copy()
         block = rng.choice(rows, size, replace=False)
         other[block] = 1 - other[block]
-        claim = 0.5 + rng.choice([1.0, 2.0, 3.0]) / np.sqrt(rows)
-        told = board.send(Sent(f"f{number}", other, claim))
-        if told.startswith(("agreed", "measured")):
-            kept = other
+        if board.send(Sent(f"f{number}", other, at - board.threshold)).startswith("cell"):
+            kept, at = other, at + 0.4 / np.sqrt(rows) / np.sqrt(1.0 + number)
+    board.send(Sent("kept", kept, at))
+    board.send(Sent("opposite", 1 - kept, 1.0 - at))
 
 
-def sock_puppets(board: Board, rng: np.random.Generator, rows: int, questions: int) -> None:
-    """Many names send copies with few rows changed, with high and with low claims."""
+def sock_puppets(board: Guarded, rng: np.random.Generator, rows: int, questions: int) -> None:
+    """Many names send copies with a part changed, of which one is claimed to be high and its twin to be low."""
     shared = rng.integers(0, 2, rows)
-    for number in range(questions):
-        copy = shared.copy()
-        changed = rng.choice(rows, 1 + number % 40, replace=False)
+    for number in range(questions // 2):
+        copy, twin = shared.copy(), shared.copy()
+        changed = rng.choice(rows, rows // (2 + number % 20), replace=False)
         copy[changed] = rng.integers(0, 2, len(changed))
-        high = number % 2 == 0
-        board.send(Sent(f"s{number}", copy, 0.5 + (1.0 if high else -1.0) * 3.0 / np.sqrt(rows)))
-        if number % 7 == 0:
-            board.send(Sent(f"o{number}", 1 - copy, 0.5 + (-1.0 if high else 1.0) * 3.0 / np.sqrt(rows)))
+        twin[changed] = 1 - copy[changed]
+        board.send(Sent(f"h{number}", copy, 0.5 + board.threshold))
+        board.send(Sent(f"l{number}", twin, 0.5 - board.threshold))
 
 
 ATTACKS = {"boosting": boost, "pair flips": flip_pairs, "sock puppets": sock_puppets}
 
 
-def attacked(attack: str, rows: int, questions: int, seed: int) -> Counted:
-    """A board of coin flips: whatever is certified is wrong, looked at after every tenth submission and at the end."""
+class Attacked(NamedTuple):
+    """All pairs of questions of one attacked board: whatever is certified of coin flips is wrong."""
+
+    pairs: int
+    certified: int
+    each_by_itself: int
+
+
+class Guarded:
+    """What the board rests on, asked in its place: all pairs can be looked at, not the neighbours of the end alone.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray
+    queries : int
+    """
+
+    def __init__(self, labels: np.ndarray, queries: int) -> None:
+        error = 0.25 / np.sqrt(len(labels))  # the closer claims must be, the more they tell of a pair
+        settings = {"queries": queries, "prior_error": error, "confidence": 0.9525, "vacuous": True}
+        self.guard = ReusableHoldout(None, labels, policy="claims", classes=[0, 1], seed=0, **settings)
+        self.threshold = self.guard.plan.threshold
+        self._sent: dict[int, np.ndarray] = {}
+
+    def send(self, one: Sent) -> str:
+        """What a claim is told."""
+        claimed = float(np.clip(one.claimed, 0.0, 1.0))
+        answer = self.guard.evaluate_predictions(one.predictions, prior=claimed, series=one.team)
+        self._sent[answer.query] = one.predictions
+        return answer.told
+
+    def counted(self) -> Attacked:
+        """Pairs that are certified, and those that would be if each were looked at by itself with 95%."""
+        pairs = self.guard.pairs(0.0025)
+        told = [one for one in pairs.reached(list(self._sent)) if one is not None]
+        certified = alone = both = 0
+        for one, other in permutations(told, 2):
+            both += 1
+            if pairs.apart(one, other):
+                differing = int(np.count_nonzero(self._sent[one.query] != self._sent[other.query]))
+                lead = (one.low - other.high) * len(self._sent[one.query])
+                certified += pairs.leads(one, other, differing)
+                alone += bool(lead_nats(lead, differing) >= np.log(2.0 / 0.05))
+        return Attacked(both // 2, certified, alone)
+
+
+def attacked(attack: str, rows: int, questions: int, seed: int) -> Attacked:
+    """A board of coin flips, of which all pairs that were ever asked are looked at."""
     rng = np.random.default_rng([seed, len(attack)])
-    labels = rng.integers(0, 2, rows)
-    with tempfile.TemporaryDirectory() as folder:
-        error = 0.25 / np.sqrt(rows)  # the narrower claims are, the more a pair can be told apart
-        board = Board(
-            Path(folder), labels, prior_error=error, queries=4 * questions, submissions_per_team=questions
-        )
-        ATTACKS[attack](board, rng, rows, questions)
-        return counted(attack, board, rows, lambda _: 0.5)
+    board = Guarded(rng.integers(0, 2, rows), 4 * questions)
+    ATTACKS[attack](board, rng, rows, questions)
+    return board.counted()
 
 
 def main() -> None:
@@ -201,7 +250,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small boards, one of each")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    rows, teams, runs = ([20_000], 30, 1) if options.quick else ([20_000, 100_000], TEAMS, 8)
+    rows, teams, runs = ([20_000], 30, 1) if options.quick else ([20_000, 100_000], TEAMS, 20)
     print(
         "| honest board | labels | neighbours | certified by intervals | certified | wrong | places, by intervals |"
     )
@@ -214,17 +263,16 @@ def main() -> None:
                 places = f"{one.median_places:g}, {one.median_places_before:g}"
                 print(f"| {one.name} | {one.rows:,} | {pairs} | {places} |", flush=True)
     print(
-        "\n| attack on coin flips | boards | neighbours | certified, each of them wrong | boards with one |"
+        "\n| attack on coin flips | boards | pairs | certified, each wrong | boards with one | if each had 95% |"
     )
-    print("|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|")
     for attack in ATTACKS:
-        found = [attacked(attack, 2_000, 40 if options.quick else 150, seed) for seed in range(runs)]
-        wrong = [one.certified for one in found]
-        print(
-            f"| {attack} | {runs} | {sum(one.neighbours for one in found)} | {sum(wrong)} | "
-            f"{sum(one > 0 for one in wrong)} |",
-            flush=True,
-        )
+        for questions in (20, 60, 150):
+            found = [attacked(attack, 2_000, questions, seed) for seed in range(runs)]
+            wrong = [one.certified for one in found]
+            counts = f"{sum(wrong)} | {sum(one > 0 for one in wrong)} | {sum(one.each_by_itself for one in found):,}"
+            pairs = f"{runs} | {sum(one.pairs for one in found):,}"
+            print(f"| {attack}, {questions} questions | {pairs} | {counts} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from reusable_holdout.deferred import names_on_first_use
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard.absent import check_is_guard
     from reusable_holdout.guard.answer import Answer, Choice, Guardrail
     from reusable_holdout.guard.asking import has_most_rows
     from reusable_holdout.guard.batches import Asked, MeasuredModel
     from reusable_holdout.guard.chunks import ParquetRows
     from reusable_holdout.guard.copies import CopiedRowsWarning
-    from reusable_holdout.guard.expected_guard import check_is_guard
     from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
     from reusable_holdout.guard.guard import ReusableHoldout
     from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
@@ -25,12 +25,12 @@ else:
     __getattr__, __dir__ = names_on_first_use(
         __name__,
         {
+            ".absent": ["check_is_guard"],
             ".answer": ["Answer", "Choice", "Guardrail"],
             ".asking": ["has_most_rows"],
             ".batches": ["Asked", "MeasuredModel"],
             ".chunks": ["ParquetRows"],
             ".copies": ["CopiedRowsWarning"],
-            ".expected_guard": ["check_is_guard"],
             ".frozen": ["FrozenAnswer", "FrozenCertificate"],
             ".guard": ["ReusableHoldout"],
             ".kinds": ["ParameterFreeLadderWarning"],

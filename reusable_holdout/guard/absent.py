@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.queries import Metric
 
-__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard"]
+__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard", "check_is_guard"]
 
 
 class ElsewhereError(LedgerError, AttributeError):
@@ -115,3 +115,29 @@ class FrozenGuard(AbsentGuard):
         """Sorted classes, which are public; None for metrics of real values."""
         classes = self.certificate().classes
         return None if classes is None else np.array(classes)
+
+
+def check_is_guard(guard: object) -> None:
+    """Refuse what is no guard, before anything is fitted.
+
+    Raises
+    ------
+    InputError
+        Saying what came.
+    LedgerError
+        If it is what stands for a guard that is not here; says where it is.
+    """
+    if isinstance(guard, public.ReusableHoldout):
+        return
+    if isinstance(guard, AbsentGuard):
+        raise guard.why()
+    if hasattr(type(guard), "evaluate_predictions"):  # not of a class, which is none yet
+        raise InputError(
+            f"models are asked about where the holdout's rows are; got {type(guard).__name__}, a guard elsewhere, that "
+            "takes predictions; nothing was fitted and nothing was asked; predict, and ask with evaluate_predictions"
+        )
+    came = f"the class {guard.__name__}" if isinstance(guard, type) else type(guard).__name__
+    raise InputError(
+        f"guard must be a ReusableHoldout; got {came}; nothing was fitted and nothing was asked; make one with "
+        "ReusableHoldout(X, y, ...)"
+    )

@@ -18,7 +18,7 @@ from reusable_holdout.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reusable_holdout.guard.epochs import Epoch
+    from reusable_holdout.guard.releases import Epoch
     from reusable_holdout.ledger import Ledger, Row
 
 __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]

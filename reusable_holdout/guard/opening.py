@@ -15,7 +15,7 @@ from reusable_holdout.queries import numbers_at
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard.content import ContentKey
+    from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.guard.kinds import Rules, Ways
     from reusable_holdout.guard.transcript import Transcript

@@ -63,10 +63,15 @@ class Pairs:
         if not 0.0 < beta < 1.0:
             raise InputError(f"beta must be a probability above 0 and below 1; got {beta!r}; name another")
         self._certificate, self._beta, self._read = certificate, beta, read
+        self._greater = certificate.greater_is_better
 
     def reached(self, queries: Sequence[int]) -> list[Reached | None]:
         """Where the holdout's own value lies by each of some answers; None of one that says nothing of it."""
         return self._read(queries)
+
+    def apart(self, first: Reached, second: Reached) -> bool:
+        """Whether the holdout's value of the first is the better for sure, be it by chance."""
+        return first.low > second.high if self._greater else first.high < second.low
 
     def may_lead(self, first: Reached, second: Reached) -> bool:
         """Whether the first can be certified to be better, if the two differ on as few rows as they may."""
@@ -98,7 +103,5 @@ class Pairs:
     def _lead(self, first: Reached, second: Reached) -> float:
         """Rows by which the holdout's value of the first is the better, at least."""
         certificate = self._certificate
-        gap = (
-            first.low - second.high if certificate.greater_is_better else second.low - first.high
-        ) / certificate.span
+        gap = (first.low - second.high if self._greater else second.low - first.high) / certificate.span
         return gap * certificate.bound.rows

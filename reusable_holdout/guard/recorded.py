@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.allowance import Allowance
     from reusable_holdout.guard.kinds import Check, HaltReason, Kind
+    from reusable_holdout.guard.releases import Allowance
     from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
 
 __all__ = ["Recorded", "answer_of"]

@@ -1,28 +1,73 @@
-"""What a ledger shows to anyone: the released answers, in order."""
+"""What a ledger shows to anyone: the released answers, what is left of the charges, and epochs as they were written."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from reusable_holdout.errors import InputError, LedgerError
-from reusable_holdout.guard.allowance import Allowance
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import FAILED
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.ledger import Row
+from reusable_holdout.ledger import Row, genesis
 from reusable_holdout.slips import checked_call
+from reusable_holdout.witness import witness_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
 
     from reusable_holdout.ledger import Ledger
+    from reusable_holdout.witness import Head
 
-__all__ = ["Released", "failed", "history_frame", "released", "released_by"]
+__all__ = [
+    "Allowance",
+    "Epoch",
+    "Released",
+    "failed",
+    "history_frame",
+    "read_epochs",
+    "released",
+    "released_by",
+]
+
+
+class Allowance(NamedTuple):
+    """Charges of a plan: of everybody together, or of each series of claims.
+
+    Attributes
+    ----------
+    charges : int
+    of_each : bool
+    """
+
+    charges: int
+    of_each: bool
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any]) -> Self:
+        """Allowance of a plan's record."""
+        return cls(min(plan["charges"], plan["queries"]), plan["policy"] == "claims")
+
+    def left(self, charges: int) -> int:
+        """Charges that are left after so many; a promise, whatever was told."""
+        return max(0, self.charges - charges)
+
+    def left_after(self, rows: Sequence[Row]) -> list[int]:
+        """Charges that whoever asked has left after each answer."""
+        if not self.of_each:
+            return [self.left(row.charges) for row in rows]
+        made: Counter[tuple[int, str]] = Counter()
+        found = []
+        for row in rows:
+            made[row.view, row.series] += row.charged
+            found.append(self.left(made[row.view, row.series]))
+        return found
+
 
 _COLUMNS = [
     "query",
@@ -136,3 +181,74 @@ def history_frame(rows: Sequence[Row], allowance: Allowance, metric: str) -> pd.
     frame["charges_left"] = np.array(allowance.left_after(rows), dtype=np.int64)
     frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
     return frame[_COLUMNS]
+
+
+class Epoch(NamedTuple):
+    """One epoch, as it lies in the ledger.
+
+    Attributes
+    ----------
+    text : str
+        Its configuration.
+    rows : list of Row
+    seals : list of (int, bytes)
+        Query number of each commit's last row, with the commit's seal.
+    known_rows : bytes
+    """
+
+    text: str
+    rows: list[Row]
+    seals: list[tuple[int, bytes]]
+    known_rows: bytes
+
+    def chain(self) -> list[str]:
+        """Seals in order, from that of the configuration; hex."""
+        return [
+            genesis(self.text).hex(),
+            *(sealed.hex() for _, sealed in self.seals if isinstance(sealed, bytes)),
+        ]
+
+
+def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Epoch], Head | None]:
+    """Epochs of a ledger, and what its witness had seen before they were read.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        SQLite file or URL.
+    witness : str, Path or None
+        None for the one that stands in the ledger.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, or it holds no guard.
+    """
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    store = SqlLedger(ledger, must_exist=True)
+    try:
+        epochs, last = [], store.configuration()
+        if last is None:
+            raise LedgerError("the ledger holds no guard: there is nothing to verify")
+        seen = _seen(last, witness)
+        for number, text in enumerate(store.configurations(), start=1):
+            rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
+            seals = store.seals(epoch=number)
+            # others were committed meanwhile
+            seals = [one for one in seals if rows and one[0] <= rows[-1].query]
+            epochs.append(Epoch(text, rows, seals, store.known_rows(number)))
+    finally:
+        store.close()
+    return epochs, seen
+
+
+def _seen(text: str, witness: str | Path | None) -> Head | None:
+    """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
+    try:
+        place = Configuration.parse(text).witness if witness is None else witness
+        return witness_at(place).read() if place else None
+    except HoldoutError:
+        if witness is not None:
+            raise
+        return None

@@ -11,11 +11,11 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.epochs import read_epochs
 from reusable_holdout.guard.kinds import AGREED, Check, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.guard.known_rows import Sealed
-from reusable_holdout.guard.verified_views import Views
+from reusable_holdout.guard.known_rows import KeptRows
+from reusable_holdout.guard.releases import read_epochs
+from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import chain_problems
 from reusable_holdout.slips import checked_call
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard import frozen
-    from reusable_holdout.guard.epochs import Epoch
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.kinds import Kind, Ladder
+    from reusable_holdout.guard.releases import Epoch
     from reusable_holdout.ledger import Row
 else:  # of what was deployed alone
     (frozen,) = modules_on_first_use(__package__, "frozen")
@@ -170,7 +170,7 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
     if not this.view.consistent:
         yield "its rules are not those of its metric and plan: the configuration was changed"
-    if Sealed(this.known_rows, epoch.known_rows).parts() is None:
+    if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
         yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
     for one in past:
         if one.holdout == this.holdout:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.epochs import read_epochs
 from reusable_holdout.guard.kinds import State, Ways
-from reusable_holdout.guard.releases import failed, history_frame
+from reusable_holdout.guard.releases import Allowance, failed, history_frame, read_epochs
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.plan import Plan
 from reusable_holdout.scales import decimals_of

@@ -1,5 +1,7 @@
 """The documentation as a site: it is built without a warning, opens from a file, and has every public name."""
 
+import importlib
+import inspect
 import re
 
 import pytest
@@ -11,8 +13,10 @@ from public_names import public_names
 from site_links import for_the_site, outside_code
 from site_pages import sources
 
+from reusable_holdout import __version__
+
 _LONGEST = 2_000  # words that are read in ten minutes
-_TOO_LONG = {"theory.md"}  # to be split
+_TABLES = {"mechanisms-and-seeds.md"}  # in which things are looked up
 _site = pytest.mark.long(*ROOMS)
 
 
@@ -27,6 +31,30 @@ def test_every_public_name_has_a_place_among_the_pages_of_its_package(site):
         page = (site / "api" / f"{package}.html").read_text()
         missing = [name for name in names if f'id="{package}.{name}"' not in page]
         assert missing == [], package
+
+
+@_site
+def test_every_method_of_a_public_class_has_a_place_too(site):
+    missing = []
+    for package in ("reusable_holdout", "reusable_holdout_sklearn"):
+        page = (site / "api" / f"{package}.html").read_text()
+        for name in public_names()[package]:
+            members = _own_members(getattr(importlib.import_module(package), name))
+            missing += [one for one in members if f'id="{package}.{name}.{one}"' not in page]
+    assert missing == []
+    guard = importlib.import_module("reusable_holdout").ReusableHoldout
+    assert {"evaluate", "reveal", "choose", "compare", "final", "on", "history"} <= set(_own_members(guard))
+
+
+def _own_members(thing):
+    """Public methods and properties of a class that this project wrote."""
+    if not isinstance(thing, type):
+        return []
+    found = {name: inspect.getattr_static(thing, name) for name in dir(thing) if not name.startswith("_")}
+    written = {name: getattr(one, "fget", getattr(one, "__func__", one)) for name, one in found.items()}
+    return [
+        name for name, one in written.items() if "reusable_holdout" in str(getattr(one, "__module__", ""))
+    ]
 
 
 @_site
@@ -66,7 +94,7 @@ def test_no_page_takes_longer_than_ten_minutes():
         source.page: source.text for source in sources() if source.page.startswith("measured/")
     }
     assert len(pages) > 40
-    assert {name for name, text in pages.items() if len(text.split()) > _LONGEST} <= _TOO_LONG
+    assert {name for name, text in pages.items() if len(text.split()) > _LONGEST} <= _TABLES
 
 
 def test_what_was_measured_is_split_at_its_headings_and_nothing_is_lost():
@@ -101,6 +129,26 @@ def test_a_docstring_is_read_without_the_marks_of_another_tool():
 
     text = "As :class:`~reusable_holdout.Plan` [1]_.\n\n    .. [1] Dwork et al. (2015)."
     assert readable(text) == "As `reusable_holdout.Plan` [1].\n\n    1. Dwork et al. (2015)."
+
+
+def test_the_glossary_has_each_word_once_in_order_and_those_of_the_readme():
+    words = re.findall(r"^\| \*\*(.*?)\*\* \|", (DOCS / "glossary.md").read_text(), flags=re.MULTILINE)
+    assert words == sorted(set(words))
+    five = re.findall(r"^\| \*\*(.*?)\*\* \|", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    assert set(five) == {"prior", "agreed", "charge", "tolerance", "halt"} <= set(words)
+
+
+def test_the_picture_of_the_house_has_all_its_rooms():
+    tree = (DOCS / "house.md").read_text().partition("```text")[2].partition("```")[0]
+    shown = set(re.findall(r"[\w.]+(?=/?\b)", tree))
+    rooms = {path.name for path in (ROOT / "reusable_holdout").iterdir() if not path.name.startswith("_")}
+    rooms |= {path.name.removeprefix("reusable_holdout") for path in (ROOT / "integrations").iterdir()}
+    assert {room for room in rooms if room not in shown} == {"py.typed", "version.py"}
+
+
+def test_who_cites_it_names_this_version():
+    cited = (ROOT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", cited, flags=re.MULTILINE)[1] == __version__
 
 
 def test_the_picture_of_the_ways_to_ask_is_what_its_script_draws():

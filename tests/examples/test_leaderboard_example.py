@@ -72,3 +72,17 @@ def test_a_season_over_http_is_what_the_guard_itself_tells(tmp_path):
     assert [read[0] for read in reads] == ["page", "board", "rank history"]
     assert all(0 < float(read[1]) < 100 for read in reads)  # kB
     assert list(tmp_path.iterdir()) == []
+
+
+def test_neighbours_are_certified_and_no_pair_of_coin_flips_is(tmp_path):
+    text = run("leaderboard/neighbours.py", "--quick", folder=tmp_path)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    honest = [row for row in rows if len(row) == 7 and row[2].isdecimal()]
+    attacked = [row for row in rows if len(row) == 6 and row[1].isdecimal()]
+    assert len(honest) == 4
+    assert sum(int(row[4]) for row in honest) > sum(int(row[3]) for row in honest)
+    assert {row[5] for row in honest} == {"0"}
+    assert len(attacked) == 9
+    assert {(row[3], row[4]) for row in attacked} == {("0", "0")}
+    assert sum(int(row[5].replace(",", "")) for row in attacked) > 0
+    assert list(tmp_path.iterdir()) == []

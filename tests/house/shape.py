@@ -88,16 +88,19 @@ def _reached(start: str, edges: Mapping[str, set[str]]) -> set[str]:
 def underscored(known: Mapping[str, Module], room: str) -> list[str]:
     """Uses, outside a room, of what is underscored in it: attributes of its objects, and names imported from it.
 
-    An attribute counts if a class or module of the room has one of this name, and the user's own file has none.
+    An attribute counts if a class or module of the room has one of this name, and the user's own package has none.
     """
     inside = {name for name in known if f"{name}.".startswith(f"{room}.")}
     private = {one for name in inside for one in _private_names(known[name])}
+    own: dict[str, set[str]] = {}
+    for name, module in known.items():
+        own.setdefault(name.rpartition(".")[0], set()).update(_private_names(module))
     return [
         f"{module.file}:{line}: {name}"
         for module in known.values()
         if module.name not in inside
         for line, name in _uses(module, inside)
-        if name in private - _private_names(module)
+        if name in private - own[module.name.rpartition(".")[0]]
     ]
 
 

@@ -131,7 +131,12 @@ def test_what_is_underscored_in_a_room_is_found_outside_it(tree):
     room = "class Guard:\n    def __init__(self):\n        self._rows = 1\n\ndef _made(): ...\n"
     outside = "from small.room import _made\n\ndef look(guard):\n    return guard._rows, guard._replace()\n"
     own = "class Mine:\n    def __init__(self, other):\n        self._rows = other._rows\n"
-    found = underscored(tree(room=room, outside=outside, own=own), "small.room")
+    small = tree(room=room, outside=outside, own=own)
+    known = {"small.room": small["small.room"]}
+    known |= {
+        f"{one}.module": Module(f"{one}.module", small[f"small.{one}"].path) for one in ("outside", "own")
+    }
+    found = underscored(known, "small.room")
     assert [one.rsplit(":", 2)[1:] for one in found] == [["1", " _made"], ["4", " _rows"]]
 
 

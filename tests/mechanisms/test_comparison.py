@@ -14,6 +14,7 @@ from scipy import stats
 
 from reusable_holdout import mechanisms
 from reusable_holdout.accounting import (
+    not_prior_mean,
     not_prior_q,
     optimal_composition,
     optimal_epsilon_each,
@@ -230,7 +231,9 @@ def test_epsilons_are_the_theorems() -> None:
     )
     call = each / math.sqrt(20.0)
     assert Calibration("target-charging", charges).epsilon(each=each, delta=delta) == pytest.approx(
-        target_charging(epsilon=call, charges=charges, delta=delta, q=not_prior_q(call)).epsilon
+        target_charging(
+            epsilon=call, charges=charges, delta=delta, q=not_prior_q(call), mean=not_prior_mean(call)
+        ).epsilon
     )
     assert Calibration("target-charging", charges).epsilon(each=each, delta=0.0) == math.inf
     assert Calibration("noiseless", charges).epsilon(each=each, delta=delta) == math.inf

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["check_also", "final_of", "packed"]
 
 _FAST = 1
+_MOST_TERMS = 20_000_000  # of graded losses whose own spread is looked at, of all submissions: half a minute
 
 
 def packed(canonical: NDArray[Any]) -> bytes:
@@ -100,8 +101,17 @@ def final_of(
     expected : Expected
     """
     level = math.log((1 - rules.confidence) / (2 * max(1, len(entered)) * len(metrics)))
-    predicted = [expected.decoded(unpacked(contents[one.submission_id])) for one in entered]
-    first, *others = [_scores(metric, fresh, predicted, rules, level) for metric in metrics]
+    bound_metrics = [(metric, metric.bind(fresh.y, classes=rules.classes)) for metric in metrics]
+    scores = []
+    for one in entered:
+        predicted = expected.decoded(unpacked(contents[one.submission_id]))
+        scores.append(
+            [
+                _scored(metric, bound, fresh, predicted, level, by_rows=_by_rows(bound, len(entered)))
+                for metric, bound in bound_metrics
+            ]
+        )
+    first = [ranking for ranking, *_ in scores]
     better = -1 if metrics[0].greater_is_better else 1
 
     def order(number: int) -> tuple[float, ...]:
@@ -126,29 +136,25 @@ def final_of(
             high=first[number].high,
             public_value=entered[number].value,
             submission_id=entered[number].submission_id,
-            also={name: scores[number]._asdict() for name, scores in zip(rules.also, others, strict=True)},
+            also={name: other._asdict() for name, other in zip(rules.also, scores[number][1:], strict=True)},
         )
         for number, place in zip(shown, places, strict=True)
     ]
 
 
-def _scores(
-    metric: Metric, fresh: Labels, predicted: Sequence[NDArray[Any]], rules: Rules, level: float
-) -> list[_Scored]:
-    """Scores of all that are entered, each end of an interval missed with probability at most exp(level)."""
-    bound = metric.bind(fresh.y, classes=rules.classes)
-    found = []
-    for one in predicted:
-        value = metric.measure(fresh.y, one, classes=rules.classes)
-        found.append(_Scored(value, *_interval(bound, one, value, level)))
-    return found
+def _by_rows(bound: BoundMetric, submissions: int) -> bool:
+    """Whether intervals rest on the rows' own evidence: of ratios, and of graded losses if they are not too many."""
+    graded = bound.by_rows and bound.family == "bounded"
+    return bound.is_ratio or (graded and submissions * bound.rows <= _MOST_TERMS)
 
 
-def _interval(bound: BoundMetric, predicted: NDArray[Any], value: float, level: float) -> tuple[float, float]:
-    """Interval by the rows' own evidence where that is narrower on principle: of ratios and of graded losses."""
-    metric = bound.metric
+def _scored(
+    metric: Metric, bound: BoundMetric, fresh: Labels, predicted: NDArray[Any], level: float, *, by_rows: bool
+) -> _Scored:
+    """Score of one submission; each end of its interval is missed with probability at most exp(level)."""
+    value = metric.measure(fresh.y, predicted, classes=bound.classes)
     span = metric.upper - metric.lower
-    if bound.is_ratio or (bound.by_rows and bound.family == "bounded"):
+    if by_rows:
         sample = sample_of(bound, bound.prepare(predicted))
         low, high = sample.ends(EvidenceSet(-level, bound.rows))
         low, high = low - GRID_SLACK, high + GRID_SLACK
@@ -159,4 +165,4 @@ def _interval(bound: BoundMetric, predicted: NDArray[Any], value: float, level: 
         unit = min(max((value - metric.lower) / span, 0.0), 1.0)
         low, high = (float(side(unit, log_level=level)) for side in (confidence.lower, confidence.upper))
     ends = metric.lower + low * span, metric.lower + high * span
-    return max(min(ends[0], value), metric.lower), min(max(ends[1], value), metric.upper)
+    return _Scored(value, max(min(ends[0], value), metric.lower), min(max(ends[1], value), metric.upper))

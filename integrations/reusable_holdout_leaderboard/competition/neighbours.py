@@ -97,12 +97,12 @@ class Neighbours:
         """
         told = self._pairs.reached([one.query for one in bests])
         known = {one.submission_id: ends for one, ends in zip(bests, told, strict=True)}
-        left = _MOST_COUNTED
+        left, apart = _MOST_COUNTED, self._pairs.apart
 
         def is_better(first: Best, second: Best) -> bool:
             nonlocal left
             one, other = known[first.submission_id], known[second.submission_id]
-            if one is None or other is None or not self._pairs.may_lead(one, other):
+            if one is None or other is None or not apart(one, other) or not self._pairs.may_lead(one, other):
                 return False
             names = _in_order(first.submission_id, second.submission_id)
             if names not in self._counts:

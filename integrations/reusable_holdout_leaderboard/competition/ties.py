@@ -170,16 +170,22 @@ def _compared(
     pairs: set[tuple[int, int]] = set()
     compared: set[tuple[int, int]] = set()
     for _ in range(_PASSES):
-        known, moved = len(compared), False
+        moved = False
         for place in range(len(order) - 1):
-            first, second = two = order[place], order[place + 1]
-            if two not in compared and _overlap(intervals[first], intervals[second]):
-                compared |= {two, (second, first)}
-                pairs |= {one for one in (two, (second, first)) if better(*one)}
+            first, second = order[place], order[place + 1]
+            two = (first, second) if first < second else (second, first)
+            if two not in compared:
+                compared.add(two)
+                if not _overlap(intervals[first], intervals[second]):
+                    continue
+                if better(first, second):
+                    pairs.add((first, second))
+                elif better(second, first):
+                    pairs.add((second, first))
             if (second, first) in pairs:
                 order[place], order[place + 1] = second, first
                 moved = True
-        if len(compared) == known and not moved:
+        if not moved:  # so all neighbours were compared
             break
     return pairs
 

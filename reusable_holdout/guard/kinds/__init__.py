@@ -17,12 +17,9 @@ if TYPE_CHECKING:
         EvidenceGateCompare,
         EvidenceGuessAndCheck,
     )
-    from reusable_holdout.guard.kinds.evidence_final import EvidenceExam, EvidenceFinal
-    from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
     from reusable_holdout.guard.kinds.exam import ExamFinal
-    from reusable_holdout.guard.kinds.final import Final
-    from reusable_holdout.guard.kinds.gate import Gate
-    from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate
+    from reusable_holdout.guard.kinds.final import EvidenceExam, EvidenceFinal, Final
+    from reusable_holdout.guard.kinds.gate import Gate, GuardedCompare, GuardedGate
     from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
     from reusable_holdout.guard.kinds.kind import (
         AGREED,
@@ -34,14 +31,9 @@ if TYPE_CHECKING:
         State,
         Terms,
     )
-    from reusable_holdout.guard.kinds.ladder import Ladder
-    from reusable_holdout.guard.kinds.parameter_free_ladder import (
-        ParameterFreeLadder,
-        ParameterFreeLadderWarning,
-    )
+    from reusable_holdout.guard.kinds.ladder import Ladder, ParameterFreeLadder, ParameterFreeLadderWarning
     from reusable_holdout.guard.kinds.ratio import RatioCheck, RatioGate, RatioGuessAndCheck
-    from reusable_holdout.guard.kinds.reveal import Reveal
-    from reusable_holdout.guard.kinds.rules import Rules
+    from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
     from reusable_holdout.guard.kinds.samples import (
         MeanSample,
         Measured,
@@ -50,7 +42,7 @@ if TYPE_CHECKING:
         sample_of,
         unpacked,
     )
-    from reusable_holdout.guard.kinds.table import POLICIES, Ways, rail_of
+    from reusable_holdout.guard.kinds.table import POLICIES, Rules, Ways, rail_of
 else:  # a guard is asked in few ways
     __getattr__, __dir__ = names_on_first_use(
         __name__,
@@ -67,21 +59,16 @@ else:  # a guard is asked in few ways
                 "EvidenceGateCompare",
                 "EvidenceGuessAndCheck",
             ],
-            ".evidence_final": ["EvidenceExam", "EvidenceFinal"],
-            ".evidence_reveal": ["EvidenceReveal"],
             ".exam": ["ExamFinal"],
-            ".final": ["Final"],
-            ".gate": ["Gate"],
-            ".guarded": ["GuardedCompare", "GuardedGate"],
+            ".final": ["EvidenceExam", "EvidenceFinal", "Final"],
+            ".gate": ["Gate", "GuardedCompare", "GuardedGate"],
             ".guess_and_check": ["GuessAndCheck"],
             ".kind": ["AGREED", "APART", "FAILED", "HaltReason", "Kind", "Outcome", "State", "Terms"],
-            ".ladder": ["Ladder"],
-            ".parameter_free_ladder": ["ParameterFreeLadder", "ParameterFreeLadderWarning"],
+            ".ladder": ["Ladder", "ParameterFreeLadder", "ParameterFreeLadderWarning"],
             ".ratio": ["RatioCheck", "RatioGate", "RatioGuessAndCheck"],
-            ".reveal": ["Reveal"],
-            ".rules": ["Rules"],
+            ".reveal": ["EvidenceReveal", "Reveal"],
             ".samples": ["MeanSample", "Measured", "MeasuredBoth", "Sample", "sample_of", "unpacked"],
-            ".table": ["POLICIES", "Ways", "rail_of"],
+            ".table": ["POLICIES", "Rules", "Ways", "rail_of"],
         },
     )
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+    import numpy as np
+    import numpy.typing as npt
 
-__all__ = ["Digits"]
+__all__ = ["Digits", "Words"]
 
 _WORD_BITS = 64
+
+
+class Words(Protocol):
+    """Where uniform 64-bit words come from: `RandomWords`, or the further words of a keyed draw."""
+
+    def take(self, count: int) -> npt.NDArray[np.uint64]:
+        """Give the next words."""
 
 
 class Digits:
@@ -23,7 +31,7 @@ class Digits:
 
     Parameters
     ----------
-    words : RandomWords
+    words : Words
         Source of the bits.
     first : int, optional
         The first 64 digits, where they were drawn already.
@@ -44,7 +52,7 @@ class Digits:
 
     __slots__ = ("_words", "bits", "known")
 
-    def __init__(self, words: RandomWords, first: int | None = None) -> None:
+    def __init__(self, words: Words, first: int | None = None) -> None:
         self._words = words
         self.known, self.bits = int(words.take(1)[0]) if first is None else first, _WORD_BITS
 

@@ -20,6 +20,7 @@ import numpy as np
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.geometric import checked_scale
+from reusable_holdout.mechanisms.samplers.digits import Digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ __all__ = ["RoundedNormal", "normal_cdf_digits"]
 
 _HALF = Fraction(1, 2)
 _DIGITS = 64
+_ONES = 2**_DIGITS - 1
+_LARGEST = 2.0**52  # below it floating point knows every integer
 _DOUBT = 2.0**-43  # of a quantile y, times 1 + |y|; floating point errs by less than a hundredth of it
 
 
@@ -170,7 +173,15 @@ class RoundedNormal:
         """
         if not self.scale:
             return 0
-        return int(self.decode_many(stream, lambda draw, position: further(position))[0])
+        word = int.from_bytes(stream, "little")
+        upper = word >> _DIGITS - 1
+        tail = word ^ _ONES if upper else word
+        low, high = (float(special.ndtri((tail + end) * 2.0**-_DIGITS)) for end in (0, 1))
+        least = (low - _DOUBT * (1 - low)) * self._deviation + 0.5
+        most = (high + _DOUBT * (1 - high)) * self._deviation + 0.5
+        if least > -_LARGEST and math.floor(least) == math.floor(most):
+            return -math.floor(most) if upper else math.floor(most)
+        return self._exactly(word, further(0))
 
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
@@ -215,16 +226,16 @@ class RoundedNormal:
         ends[0] -= _DOUBT * (1 - ends[0])
         ends[1] += _DOUBT * (1 - ends[1])
         low, high = np.floor(ends * self._deviation + 0.5)
-        doubtful = ~((low == high) & (np.abs(low) < 2.0**52))
+        doubtful = ~((low == high) & (low > -_LARGEST))
         drawn = np.where(doubtful, 0.0, high).astype(np.int64)
         return np.where(upper, -drawn, drawn), doubtful
 
     def _exactly(self, word: int, further: Iterator[int]) -> int:
         """Draw of a uniform number whose first 64 digits are a word, the others in 16-bit words."""
-        number = _Uniform(word, further)
+        number = Digits(_Further(further), word)
 
-        def above(m: int) -> bool:
-            return number.is_below((m + _HALF) / self.scale)  # so that the draw is at most m
+        def above(m: int) -> bool:  # so that the draw is at most m
+            return number.below(functools.partial(_normal_cdf, (m + _HALF) / self.scale))
 
         high, width = 0, math.ceil(self.scale)
         while not above(high):
@@ -238,23 +249,17 @@ class RoundedNormal:
         return high
 
 
-class _Uniform:
-    """A uniform number in (0, 1) of which more and more binary digits become known."""
+class _Further:
+    """Further 16-bit words of a draw, four at a time."""
 
-    def __init__(self, word: int, further: Iterator[int]) -> None:
-        self._number, self._bits, self._further = word, _DIGITS, further
+    def __init__(self, words: Iterator[int]) -> None:
+        self._words = words
 
-    def is_below(self, y: Fraction) -> bool:
-        """Whether it lies below ``Phi(y)``; equality has probability zero."""
-        while True:
-            low, high = normal_cdf_digits(y, self._bits)
-            if self._number + 1 <= low:
-                return True
-            if self._number >= high:
-                return False
-            for _ in range(_DIGITS // 16):
-                self._number = self._number << 16 | next(self._further)
-            self._bits += _DIGITS
+    def take(self, count: int) -> npt.NDArray[np.uint64]:
+        """Give the next 64-bit words, leading quarters first."""
+        quarters = np.array([next(self._words) for _ in range(4 * count)], dtype=np.uint64).reshape(-1, 4)
+        shifts = np.arange(48, -1, -16, dtype=np.uint64)
+        return np.asarray((quarters << shifts).sum(axis=1), dtype=np.uint64)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -306,6 +311,11 @@ def normal_cdf_digits(y: Fraction, bits: int) -> tuple[int, int]:
         math.floor((_HALF + value - error) * (1 << bits)),
         math.ceil((_HALF + value + error) * (1 << bits)),
     )
+
+
+def _normal_cdf(y: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    low, high = normal_cdf_digits(y, bits)
+    return Fraction(low, 1 << bits), Fraction(high, 1 << bits)
 
 
 def _pi() -> decimal.Decimal:

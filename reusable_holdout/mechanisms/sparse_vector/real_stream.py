@@ -12,8 +12,9 @@ import numpy.typing as npt
 from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
 from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +65,7 @@ class RealStream:
         key = new_key() if seed is None else key_from_seed(seed)
         self._grid = grid
         self._core = SparseVector(
-            scales=scales, noise=KeyedNoise(key), charges=charges, threshold_noise=threshold_noise, law=law
+            scales=scales, noise=NumberedNoise(key), charges=charges, threshold_noise=threshold_noise, law=law
         )
         self._threshold = self._limit(threshold)
         self._asked, self._most = 0, queries

@@ -54,7 +54,7 @@ class TargetInteraction:
     References
     ----------
     .. [1] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive
-       computations", Algorithms 1, 6 and 8, Theorem B.4, Lemma 2.7.
+       computations", Algorithms 1, 2, 6 and 8, Theorem B.4, Lemma 2.7.
 
     Examples
     --------

@@ -165,7 +165,18 @@ def test_f1_is_certified_by_its_rows_not_by_class_counts():
     assert one.also["f1"]["high"] - one.also["f1"]["low"] < 2 * by_counts
 
 
-@for_each(("rows", "positive", "confidence"), [(8, 0.5, 0.5), (9, 0.3, 0.5), (10, 0.4, 0.7)])
+def test_a_final_of_many_graded_losses_is_bounded_without_their_spread(monkeypatch):
+    rng = np.random.default_rng(4)
+    fresh = rng.integers(0, 2, 2_000)
+    sent = [np.clip(0.9 * fresh + 0.1 * rng.random(2_000), 0.0, 1.0)]
+    (narrow,) = standings(fresh, sent, metric="brier")
+    monkeypatch.setattr("reusable_holdout_leaderboard.competition.final._MOST_TERMS", 1_999)
+    (wide,) = standings(fresh, sent, metric="brier")
+    assert wide.value == narrow.value
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+@for_each(("rows", "positive", "confidence"), [(5, 0.5, 0.5), (6, 0.3, 0.5), (7, 0.4, 0.7)])
 def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):
     """Exact: every holdout of a few rows of which each is positive with some probability, two fixed submissions."""
     sent = [np.arange(rows) % 2, (np.arange(rows) < rows // 2).astype(int)]
@@ -185,6 +196,33 @@ def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):
         chance = math.prod(positive if label else 1.0 - positive for label in drawn)
         missed += 0.0 if inside else chance
     assert missed <= 1.0 - confidence
+
+
+def test_finals_of_teams_that_send_whatever_they_like_miss_less_often_than_is_promised():
+    """A population of eight kinds of rows, so that the truth is known; twelve submissions that cling together."""
+    rng = np.random.default_rng(11)
+    kinds, chances = rng.dirichlet([2.0] * 8), rng.random(8)
+    sent = [(rng.random(8) < 0.5).astype(int) for _ in range(10)] + [chances > 0.5, chances < 0.5]
+    truths = [_truths_of_kinds(one, kinds, chances) for one in sent]
+    missed = 0
+    for _ in range(40):
+        rows = rng.choice(8, 300, p=kinds)
+        fresh = (rng.random(300) < chances[rows]).astype(int)
+        found = standings(fresh, [np.asarray(one)[rows].astype(int) for one in sent], also=ALSO)
+        missed += any(
+            not low - 1e-12 <= truth <= high + 1e-12
+            for one in found
+            for truth, (low, high) in zip(truths[one.team_id], _ends(one), strict=True)
+        )
+    assert missed <= 2
+
+
+def _truths_of_kinds(predicted, kinds, chances):
+    said = np.asarray(predicted, dtype=float)
+    hits, positive = (kinds * said * chances).sum(), (kinds * chances).sum()
+    kept = (kinds * (1.0 - said) * (1.0 - chances)).sum()
+    f1 = 2.0 * hits / ((kinds * said).sum() + positive)
+    return hits + kept, f1, (hits / positive + kept / (1.0 - positive)) / 2.0
 
 
 def _ends(one):

@@ -327,6 +327,32 @@ def test_words_have_contrast_in_both_schemes(competition, add_team, exhaust, ope
         assert [one for one in found if one[0] < 4.5] == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_marks_and_other_metrics_fit_a_phone_and_have_contrast(
+    make_competition, add_team, open_page, sheet, fresh_labels_file, scheme
+):
+    competition = make_competition(
+        policy="claims",
+        tolerance=None,
+        prior_error=0.002,
+        submissions_per_team=9,
+        fresh=fresh_labels_file,
+        also=("f1", "balanced_accuracy", "matthews_corrcoef", "precision", "recall"),
+    )
+    for name, accuracy in (("Low", 0.3), ("M" * 64, 0.7), ("High", 0.85)):
+        team = add_team(competition, name)
+        competition.submit(team, sheet(accuracy, rows=900), filename="a", claimed=accuracy)
+    competition.freeze()
+    competition.final_standings()
+    page = open_page(viewport=PHONE, color_scheme=scheme)
+    assert page.get_by_text("better than the next", exact=True).count() >= 1
+    assert page.get_by_role("region", name="The same submissions by other metrics").is_visible()
+    for path in ("", "/rules"):
+        page.goto(f"{page.url.split('/c/')[0]}/c/demo{path}")
+        assert width_of(page) == PHONE["width"], path
+        assert [one for one in page.evaluate(CONTRAST) if one[0] < 4.5] == []
+
+
 def test_the_switch_overrules_the_scheme_and_is_remembered(competition, open_page):
     page = open_page(color_scheme="light")
     ground = "getComputedStyle(document.body).backgroundColor"
