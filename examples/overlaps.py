@@ -22,8 +22,7 @@ import pandas as pd
 from sklearn import datasets
 
 from reusable_holdout.datasets import load_adult
-from reusable_holdout.guard.chance import ANALYSTS, OWNERS, by_chance
-from reusable_holdout.guard.row_sets import RowSet, row_hashes, rows_of_table
+from reusable_holdout.guard.row_sets import ANALYSTS, OWNERS, RowSet, by_chance, row_hashes, rows_of_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

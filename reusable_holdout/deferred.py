@@ -1,7 +1,8 @@
 """What is imported when it is first used, so that a process pays only for what it needs.
 
-Three ways, from the simplest: an import inside the one function that needs a library; `special` and `optimize` from
-here, for SciPy is needed in many; `names_on_first_use`, for packages whose public names are heavy.
+Four ways, from the simplest: an import inside the one function that needs a library; `special` and `optimize` from
+here, for SciPy is needed in many; `modules_on_first_use`, where a module may need one of several others of ours;
+`names_on_first_use`, for packages whose public names are heavy.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from scipy import optimize, special
 
-__all__ = ["names_on_first_use", "optimize", "special"]
+__all__ = ["modules_on_first_use", "names_on_first_use", "optimize", "special"]
 
 
 class _Deferred(ModuleType):
@@ -30,6 +31,18 @@ class _Deferred(ModuleType):
 
 if not TYPE_CHECKING:
     special, optimize = _Deferred("scipy.special"), _Deferred("scipy.optimize")
+
+
+def modules_on_first_use(package: str, *names: str) -> list[ModuleType]:
+    """Stand-ins for modules of a package, each imported when something of it is used.
+
+    Parameters
+    ----------
+    package : str
+        Its name, such as ``__package__``.
+    *names : str
+    """
+    return [_Deferred(f"{package}.{name}") for name in names]
 
 
 def names_on_first_use(

@@ -74,6 +74,7 @@ _NEEDED = {  # what others here import comes first
     "markdown_it": ("leaderboard", "import reusable_holdout_leaderboard.app"),
     "httpx": ("leaderboard", "from reusable_holdout_leaderboard import BoardHoldout"),
 }
+_TOOLS = {"dev", "docs"}  # which nothing of the library imports
 _ON_THE_WAY = {"dask": "its users bring it: only their own collections are asked for anything"}
 
 
@@ -98,7 +99,7 @@ def test_who_lacks_a_library_is_told_which_extra_has_it(tmp_path):
 
 
 def test_no_library_of_an_extra_is_forgotten():
-    everything = {module for extra in _EXTRAS if extra != "dev" for module in _modules(extra)}
+    everything = {module for extra in _EXTRAS if extra not in _TOOLS for module in _modules(extra)}
     assert everything == _NEEDED.keys() | _ON_THE_WAY.keys()
 
 

@@ -1,5 +1,6 @@
-"""The README's code runs, its commands exist, what it names exists."""
+"""The pages' code runs and prints what they say, their commands exist, what they name exists."""
 
+import contextlib
 import gc
 import os
 import re
@@ -10,18 +11,18 @@ import warnings
 from pathlib import Path
 
 import pytest
+from documents.pages import as_shown, blocks, pages, run, with_output
 
+from reusable_holdout import Plan
 from reusable_holdout.cli import main
 from reusable_holdout.registry import VARIABLE
 
 _ROOT = Path(__file__).parent.parent
 _TEXT = (_ROOT / "README.md").read_text()
-_NEEDED = {"inspect.md": ["inspect_ai"]}
+_NEEDED = {"inspect.md": ["inspect_ai"], "start-board.md": ["fastapi", "httpx"], "optuna.md": ["optuna"]}
 _MEASURED = (_ROOT / "examples" / "README.md").read_text()
-
-
-def _blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", _TEXT, flags=re.DOTALL)
+_DOCS = "".join(page.read_text() for page in sorted((_ROOT / "docs").glob("*.md")))
+_BOARD = "http://127.0.0.1:8000"
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +32,11 @@ def registry(tmp_path, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def mlflow_as_it_was():
+def mlflow_as_it_was(monkeypatch):
     """A page may say where MLflow logs to, for its reader's whole process."""
+    monkeypatch.setenv(
+        "MLFLOW_GENAI_EVAL_MAX_WORKERS", "1"
+    )  # SQLite lets one write, and more wait by the second
     yield
     if "mlflow" in sys.modules:
         import mlflow
@@ -55,16 +59,6 @@ def inspect_writes_here(tmp_path_factory, monkeypatch):
             gc.collect()
 
 
-def test_the_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    namespace = {}
-    blocks = _blocks("python")
-    assert len(blocks) >= 4
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), namespace)
-    capsys.readouterr()
-
-
 def _put_evaluations(folder):
     """What evaluation tools wrote, under the names that pages read it by."""
     recorded = _ROOT / "tests" / "readers" / "recorded"
@@ -76,35 +70,82 @@ def _put_evaluations(folder):
 @pytest.mark.filterwarnings("ignore:.*type hint:UserWarning", "ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("ignore:Unclosed <MemoryObject:ResourceWarning")  # of Inspect
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("page", sorted(path.name for path in (_ROOT / "docs").glob("*.md")))
-def test_the_python_blocks_of_every_page_run(page, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("page", pages())
+def test_the_code_of_every_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch, capsys):
+    name = Path(page).name
     monkeypatch.chdir(tmp_path)
-    for library in _NEEDED.get(page, ()):
+    for library in _NEEDED.get(name, ()):
         pytest.importorskip(library)
     _put_evaluations(tmp_path)
-    namespace = {}
-    text = (_ROOT / "docs" / page).read_text()
-    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(compile(block, page, "exec"), namespace)
+    text = (_ROOT / page).read_text()
+    with _board(tmp_path) if _BOARD in text and "```text" in text else contextlib.nullcontext(_BOARD) as url:
+        printed = run(text.replace(_BOARD, url), name=name)
     capsys.readouterr()
+    for block, out in zip(blocks(text), printed, strict=True):
+        assert block.text in (None, as_shown(out, block.text or "")), block.code
+
+
+@contextlib.contextmanager
+def _board(folder):
+    """The example competition in a folder, served as ``./board`` does."""
+    from board_servers import served
+    from reusable_holdout_leaderboard.command.example import make_example
+    from reusable_holdout_leaderboard.settings import Settings
+
+    data = folder / "leaderboard-data"
+    make_example(data)
+    with served(Settings(folder=data)) as server:
+        yield server.url
+
+
+def test_a_block_of_text_is_what_the_block_before_it_prints():
+    text = (
+        "```python\nprint(1)\nprint(2)\n```\n\n```text\n1\n...\n```\n"
+        "```bash\nls\n```\n"
+        "```python\nprint(3)\n```\n\nWords.\n\n```text\n4\n```\n"
+        "```bash\nreusable-holdout --version; echo $?\n```\n\n```text\nold\n```\n"
+    )
+    assert [block.text for block in blocks(text)] == ["1\n...\n", None, "old\n"]
+    printed = run(text, name="a page")
+    assert printed[:2] == ["1\n2\n", "3\n"]
+    assert printed[2].endswith("\n0\n")
+    assert as_shown("1\n2\n", "1\n...\n") == "1\n...\n"
+    assert as_shown("7\n2\n", "1\n...\n") == "7\n...\n"
+    assert as_shown("1\n2\n", "1\n") == "1\n2\n"
+    assert with_output(text, printed) == text.replace("old\n", printed[2])
+
+
+def test_the_readme_is_short_and_shows_code_with_its_output_on_the_first_screen():
+    assert len(_TEXT.split()) <= 850
+    assert max(map(len, _TEXT.splitlines())) <= 120
+    first, *_ = blocks(_TEXT)
+    assert first.text
+    assert _TEXT[: _TEXT.index(first.text)].count("\n") <= 45
+    assert len([line for line in first.code.splitlines() if line.strip()]) <= 16
+
+
+def test_the_widths_in_the_readme_are_those_of_plans():
+    rows = re.findall(r"^\| ([\d,]+) \| (.*?) \| ([\d.]+) \| ([\d.]+) \|$", _TEXT, flags=re.MULTILINE)
+    assert len(rows) == 4
+    for count, agreed, final, look in rows:
+        plan = Plan(rows=int(count.replace(",", "")), queries=100, charges=3, estimate=0.85)
+        widths = [f"{one:.3f}" for one in (plan.tolerance, plan.final_half_width(), plan.one_look)]
+        assert [*re.findall(r"[\d.]{5}", agreed), final, look] == widths
+        assert agreed.startswith("refused") is plan.vacuous
 
 
 def test_the_two_commands_exist():
     for name in ("demo", "check", "board"):
-        assert f"./{name} " in _TEXT
+        assert f"./{name}" in (_TEXT if name != "board" else _DOCS)
         assert (_ROOT / name).stat().st_mode & 0o111
 
 
 def test_the_shell_commands_are_ones_the_program_knows(capsys):
-    lines = [
-        line
-        for block in _blocks("bash")
-        for line in block.splitlines()
-        if line.startswith("reusable-holdout")
-    ]
-    assert len(lines) >= 5
-    for line in lines:
-        command = shlex.split(line, comments=True)[1]
+    shells = re.findall(r"```bash\n(.*?)```", _TEXT + _DOCS, flags=re.DOTALL)
+    joined = [shell.replace("\\\n", " ") for shell in shells]
+    lines = [line for shell in joined for line in shell.splitlines() if line.startswith("reusable-holdout")]
+    assert len(lines) >= 20
+    for command in sorted({shlex.split(line, comments=True)[1] for line in lines}):
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0
@@ -116,10 +157,10 @@ def test_every_example_is_a_script_with_a_docstring():
     assert len(scripts) >= 4
     for script in scripts:
         assert script.read_text().startswith('"""')
-        assert script.stem in _TEXT + _MEASURED or script.stem in {"quickstart", "cross_validation_loop"}
+        assert script.stem in _DOCS + _MEASURED or script.stem in {"quickstart", "cross_validation_loop"}
 
 
 def test_the_scripts_that_figures_come_from_exist():
-    named = re.findall(r"(?<=examples/)[a-z_/]+\.py", _TEXT + _MEASURED)
+    named = re.findall(r"\bexamples/((?!test_)[a-z_/]+\.py)", _TEXT + _DOCS + _MEASURED)
     assert len(set(named)) >= 8
     assert [script for script in named if not (_ROOT / "examples" / script).exists()] == []

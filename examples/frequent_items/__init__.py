@@ -1,1 +1,1 @@
-"""Parts of ``frequent_items.py``, the experiments of Lyu, Su and Li (2017)."""
+"""Parts of ``selecting_frequent_items.py``, the experiments of Lyu, Su and Li (2017)."""

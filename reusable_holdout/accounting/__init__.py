@@ -5,14 +5,23 @@ from reusable_holdout.accounting.composition import (
     advanced_composition,
     basic_composition,
     optimal_composition,
+    optimal_delta,
     optimal_epsilon_each,
 )
 from reusable_holdout.accounting.gaussian import gaussian_delta, gaussian_deviation
+from reusable_holdout.accounting.gaussian_sparse_vector import (
+    gaussian_sparse_vector_deviations,
+    gaussian_sparse_vector_epsilon,
+    gaussian_sparse_vector_rdp,
+)
 from reusable_holdout.accounting.mixed_charging import mixed_charging_epsilon, mixed_charging_weight
+from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
+from reusable_holdout.accounting.repetitions import Repetitions
 from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsampled_epsilon
 from reusable_holdout.accounting.target_charging import (
     TargetChargingBound,
     target_charging,
+    target_charging_delta,
     target_charging_epsilon_each,
 )
 from reusable_holdout.accounting.targets import (
@@ -21,10 +30,12 @@ from reusable_holdout.accounting.targets import (
     boundary_q,
     boundary_wrapped_epsilon,
     differing_runs_q,
+    not_prior_mean,
     not_prior_q,
 )
 
 __all__ = [
+    "Repetitions",
     "TargetChargingBound",
     "advanced_composition",
     "basic_composition",
@@ -38,12 +49,19 @@ __all__ = [
     "epsilon_of_the_sample",
     "gaussian_delta",
     "gaussian_deviation",
+    "gaussian_sparse_vector_deviations",
+    "gaussian_sparse_vector_epsilon",
+    "gaussian_sparse_vector_rdp",
     "mixed_charging_epsilon",
     "mixed_charging_weight",
+    "not_prior_mean",
     "not_prior_q",
+    "one_shot_top_k_epsilon_each",
     "optimal_composition",
+    "optimal_delta",
     "optimal_epsilon_each",
     "subsampled_epsilon",
     "target_charging",
+    "target_charging_delta",
     "target_charging_epsilon_each",
 ]

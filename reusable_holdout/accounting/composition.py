@@ -14,7 +14,13 @@ from reusable_holdout.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["advanced_composition", "basic_composition", "optimal_composition", "optimal_epsilon_each"]
+__all__ = [
+    "advanced_composition",
+    "basic_composition",
+    "optimal_composition",
+    "optimal_delta",
+    "optimal_epsilon_each",
+]
 
 _BISECTIONS = 60
 
@@ -158,6 +164,50 @@ def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
     kept = log_sum_a[reached]
     log_excess = kept + np.log(-np.expm1(math.log(delta) - kept))
     return max(0.0, float(np.max(log_excess - log_sum_b[reached])))
+
+
+def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
+    """Delta of `count` releases at an epsilon, the smallest that is true.
+
+    `count` adaptive `epsilon`-differentially private releases are together (`total`, result)-differentially private,
+    and some are no better (up to floating-point rounding).
+
+    Parameters
+    ----------
+    total : float
+        Privacy parameter of all together; finite, at least 0.
+    epsilon : float
+        Privacy parameter of each; finite, at least 0.
+    count : int
+        Number of releases; at least 1. Time and memory grow with it.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    The sum of the notes of `optimal_composition`, term by term: no term is negative.
+
+    References
+    ----------
+    .. [1] Kairouz, Oh and Viswanath (2015), Theorem 3.3.
+
+    Examples
+    --------
+    >>> round(optimal_delta(total=0.5, epsilon=0.5, count=2), 4)
+    0.1525
+    """
+    _check(epsilon=epsilon, count=count, delta=0.0)
+    if not (math.isfinite(total) and total >= 0):
+        raise InputError(f"total is finite and at least 0; got {total}")
+    l = np.arange(count // 2 + 1, dtype=np.float64)  # noqa: E741 - the theorem's letter
+    loss = (count - 2 * l) * epsilon
+    kept = l[loss > total]
+    choose = special.gammaln(count + 1) - special.gammaln(kept + 1) - special.gammaln(count - kept + 1)
+    log_a = choose - kept * epsilon - count * math.log1p(math.exp(-epsilon))
+    return float(np.exp(log_a) @ -np.expm1(total - loss[: len(kept)]))
 
 
 def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:

@@ -12,6 +12,7 @@ __all__ = [
     "boundary_q",
     "boundary_wrapped_epsilon",
     "differing_runs_q",
+    "not_prior_mean",
     "not_prior_q",
 ]
 
@@ -61,6 +62,46 @@ def not_prior_q(epsilon: float) -> float:
     """
     _check_epsilon(epsilon)
     return math.exp(-epsilon) / (1 + math.exp(-epsilon)) * _ROUND_DOWN
+
+
+def not_prior_mean(epsilon: float) -> float:
+    """Least mean, over the two neighbours, of the chance of a hit when the target is every outcome but one.
+
+    Every epsilon-differentially private algorithm has this mean once the data have been read, and randomized response
+    has no larger one. It is also that of a conditional release.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter of one call; finite, above 0.
+
+    Returns
+    -------
+    float
+        1/2, whatever epsilon is.
+
+    Raises
+    ------
+    InputError
+        If epsilon is out of range.
+
+    Notes
+    -----
+    Let the named outcome have probabilities ``p > r`` under the neighbours, and ``c = (exp(e) r - p)/(exp(e) - 1)`` of
+    it be common. The rest is e-indistinguishable, and its mean chance of another outcome is ``(2 - p - r)/(2 (1 -
+    c))``, at least 1/2 exactly if ``exp(e) (1 - p) >= 1 - r``, which is the privacy of the other outcomes.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), Lemma C.2, for the decomposition.
+
+    Examples
+    --------
+    >>> not_prior_mean(0.1)
+    0.5
+    """
+    _check_epsilon(epsilon)
+    return 0.5
 
 
 def between_thresholds_q(epsilon: float, width: float) -> float:

@@ -197,7 +197,7 @@ class Desk:
             "policy": guard.policy,
             "plan": guard.plan.record(),
             "classes": None if classes is None else classes.tolist(),
-            "rows": guard._holdout.bound.rows,
+            "rows": guard.rows,
             "ids": None if ids is None else len(ids),
             "digest": guard.digest,
             "allow": list(self._settings.allow),

@@ -81,5 +81,5 @@ def _tell(line: str) -> None:
 def _most_bytes(box: OpenBox) -> int:
     """Room for several questions of numbers, with a column for each class."""
     classes = box.guard.classes
-    numbers = box.guard._holdout.bound.rows * (1 if classes is None else len(classes))
+    numbers = box.guard.rows * (1 if classes is None else len(classes))
     return max(_LEAST_BYTES, 8 * numbers * _QUESTIONS_TOGETHER)

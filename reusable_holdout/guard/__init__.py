@@ -1,21 +1,48 @@
 """The guard and what it is made of."""
 
-from reusable_holdout.guard.answer import Answer, Choice, Guardrail
-from reusable_holdout.guard.batches import Asked, MeasuredModel
-from reusable_holdout.guard.chunks import ParquetRows
-from reusable_holdout.guard.copies import CopiedRowsWarning
-from reusable_holdout.guard.expected_guard import check_is_guard
-from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
-from reusable_holdout.guard.guard import ReusableHoldout
-from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
-from reusable_holdout.guard.models import predictions_of
-from reusable_holdout.guard.record import Price
-from reusable_holdout.guard.released import Released, released
-from reusable_holdout.guard.rotation import Rotation
-from reusable_holdout.guard.stores import begin_witness
-from reusable_holdout.guard.trained import has_most_rows
-from reusable_holdout.guard.verification import Verification, verify
-from reusable_holdout.guard.whereabouts import ForWorkers, Whereabouts
+from typing import TYPE_CHECKING
+
+from reusable_holdout.deferred import names_on_first_use
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.absent import check_is_guard
+    from reusable_holdout.guard.answer import Answer, Choice, Guardrail
+    from reusable_holdout.guard.asking import has_most_rows
+    from reusable_holdout.guard.batches import Asked, MeasuredModel
+    from reusable_holdout.guard.chunks import ParquetRows
+    from reusable_holdout.guard.copies import CopiedRowsWarning
+    from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
+    from reusable_holdout.guard.guard import ReusableHoldout
+    from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
+    from reusable_holdout.guard.models import predictions_of
+    from reusable_holdout.guard.record import Price
+    from reusable_holdout.guard.releases import Released, released
+    from reusable_holdout.guard.rotation import Rotation
+    from reusable_holdout.guard.stores import begin_witness
+    from reusable_holdout.guard.verification import Verification, verify
+    from reusable_holdout.guard.whereabouts import ForWorkers, Whereabouts
+else:
+    __getattr__, __dir__ = names_on_first_use(
+        __name__,
+        {
+            ".absent": ["check_is_guard"],
+            ".answer": ["Answer", "Choice", "Guardrail"],
+            ".asking": ["has_most_rows"],
+            ".batches": ["Asked", "MeasuredModel"],
+            ".chunks": ["ParquetRows"],
+            ".copies": ["CopiedRowsWarning"],
+            ".frozen": ["FrozenAnswer", "FrozenCertificate"],
+            ".guard": ["ReusableHoldout"],
+            ".kinds": ["ParameterFreeLadderWarning"],
+            ".models": ["predictions_of"],
+            ".record": ["Price"],
+            ".releases": ["Released", "released"],
+            ".rotation": ["Rotation"],
+            ".stores": ["begin_witness"],
+            ".verification": ["Verification", "verify"],
+            ".whereabouts": ["ForWorkers", "Whereabouts"],
+        },
+    )
 
 __all__ = [
     "Answer",

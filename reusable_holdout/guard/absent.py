@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from reusable_holdout import guard as public
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import metric_of
 from reusable_holdout.guard.frozen import FrozenCertificate
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.queries import Metric
 
-__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard"]
+__all__ = ["AbsentGuard", "ElsewhereError", "FrozenGuard", "check_is_guard"]
 
 
 class ElsewhereError(LedgerError, AttributeError):
@@ -30,8 +31,6 @@ class AbsentGuard:
     Its methods are there, for a pickle of one must be loaded before a worker can say what is wrong; called, they raise.
     """
 
-    stands_for: ClassVar[type]  # the guard's own module says it, for that needs this one
-
     def why(self) -> HoldoutError:
         """Say where the guard is, or why it cannot be opened."""
         raise NotImplementedError
@@ -39,7 +38,7 @@ class AbsentGuard:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if callable(getattr(self.stands_for, name, None)):
+        if callable(getattr(public.ReusableHoldout, name, None)):
             return functools.partial(AbsentGuard._refuse, self)
         raise ElsewhereError(str(self.why()))
 
@@ -116,3 +115,29 @@ class FrozenGuard(AbsentGuard):
         """Sorted classes, which are public; None for metrics of real values."""
         classes = self.certificate().classes
         return None if classes is None else np.array(classes)
+
+
+def check_is_guard(guard: object) -> None:
+    """Refuse what is no guard, before anything is fitted.
+
+    Raises
+    ------
+    InputError
+        Saying what came.
+    LedgerError
+        If it is what stands for a guard that is not here; says where it is.
+    """
+    if isinstance(guard, public.ReusableHoldout):
+        return
+    if isinstance(guard, AbsentGuard):
+        raise guard.why()
+    if hasattr(type(guard), "evaluate_predictions"):  # not of a class, which is none yet
+        raise InputError(
+            f"models are asked about where the holdout's rows are; got {type(guard).__name__}, a guard elsewhere, that "
+            "takes predictions; nothing was fitted and nothing was asked; predict, and ask with evaluate_predictions"
+        )
+    came = f"the class {guard.__name__}" if isinstance(guard, type) else type(guard).__name__
+    raise InputError(
+        f"guard must be a ReusableHoldout; got {came}; nothing was fitted and nothing was asked; make one with "
+        "ReusableHoldout(X, y, ...)"
+    )

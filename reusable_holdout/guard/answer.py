@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["APART", "Answer", "Choice", "Guardrail"]
+from reusable_holdout.guard.kinds import APART
+from reusable_holdout.markup import facts_table
 
-APART = "; apart"
-"""How the outcome of a final ends whose exam contradicts the other rows."""
+__all__ = ["Answer", "Choice", "Guardrail"]
 
 
 class Guardrail(NamedTuple):
@@ -106,9 +106,7 @@ class Answer(NamedTuple):
         )
 
     def _repr_html_(self) -> str:
-        from reusable_holdout.guard.shown import answer_table  # noqa: PLC0415 - for notebooks
-
-        return answer_table(self)
+        return facts_table(self.name or "Answer", _facts(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +129,24 @@ class Choice:
     others: float
 
     def _repr_html_(self) -> str:
-        from reusable_holdout.guard.shown import choice_table  # noqa: PLC0415 - for notebooks
+        facts = [
+            ("winner", f"candidate {self.index}"),
+            *_facts(self.answer),
+            ("others", f"none is better than {self.others:.4f}"),
+        ]
+        return facts_table(self.answer.name or "Choice", facts)
 
-        return choice_table(self)
+
+def _facts(answer: Answer) -> list[tuple[str, str]]:
+    marks = ", replayed" * answer.replayed + ", of rows with another budget" * answer.another_budget
+    facts = [
+        ("difference" if answer.paired else "answer", f"{answer.value:.4f}"),
+        ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
+        ("prior", f"{answer.prior:.4f}"),
+        ("told", f"{answer.told}{', charged' * answer.charged} ({answer.kind}{marks})"),
+        ("query", f"{answer.query:,}, {answer.charges_left:,} charges left"),
+    ]
+    return facts + [
+        (f"guardrail {rail.metric}", f"[{rail.low:.4f}, {rail.high:.4f}], named {rail.prior:.4f}")
+        for rail in answer.guardrails
+    ]

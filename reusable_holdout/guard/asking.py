@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import Halted, InputError, ModelError
+from reusable_holdout.guard import kinds
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds import Measured, MeasuredBoth, rail_of, sample_of
 from reusable_holdout.guard.models import check_model, training_estimate
 from reusable_holdout.slips import checked_call
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.content import ContentKey
+    from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Gate, Kind, Sample, Ways
-    from reusable_holdout.guard.kinds.stated import Asked
+    from reusable_holdout.guard.kinds import Check, Gate, Kind, Measured, MeasuredBoth, Sample, Ways
+    from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Listener = Callable[[Sequence[Answer]], None]
 
-__all__ = ["Asking"]
+__all__ = ["Asking", "has_most_rows"]
 
 
 class Asking:
@@ -101,7 +101,9 @@ class Asking:
         except ModelError:
             return None
 
-    def _measured(self, kind: Check, prepared: NDArray[Any] | None, asked: Asked) -> NDArray[np.int64] | None:
+    def _measured(
+        self, kind: Check, prepared: NDArray[Any] | None, asked: Statement
+    ) -> NDArray[np.int64] | None:
         """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
         tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
         found = self._scored(kind, prepared, np.array([asked.prior]), tolerances)
@@ -123,7 +125,7 @@ class Asking:
         every = measure(rows.every, prepared)
         own = rows.exam_of_the_same(by_sample=final.by_sample)
         exam = None if own is None else measure(own, prepared)
-        return None if every is None else MeasuredBoth(every, exam)
+        return None if every is None else kinds.MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:
         """Refuse to compare two models where their difference is no mean over rows."""
@@ -136,7 +138,7 @@ class Asking:
 
     def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
-        return rail_of(self._view.kept, self._noise, paired=paired)
+        return kinds.rail_of(self._view.kept, self._noise, paired=paired)
 
     def _told(self, answer: Answer) -> Answer:
         """Tell the listeners of a new answer."""
@@ -195,6 +197,16 @@ class Asking:
                 )
 
 
+@sealed
+def has_most_rows(table: Any, guard: Asking) -> bool:
+    """Whether a table has more than half of a guard's rows, and more than chance explains; features alone are compared.
+
+    Who makes it true has those rows. Whoever gives it away tells nothing of a row that she lacks, unless she has half
+    of the others.
+    """
+    return guard._trained_on.is_in(table)
+
+
 def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
     """Score on the grid; None if a metric of the user's own fails on the rows."""
     try:
@@ -206,11 +218,11 @@ def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
 def _sample_on(bound: BoundMetric, prepared: NDArray[Any]) -> Sample | None:
     """Sample; None if a metric of the user's own fails on the rows."""
     try:
-        return sample_of(bound, prepared)
+        return kinds.sample_of(bound, prepared)
     except ModelError:
         return None
 
 
 def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
     score = _score_on(bound, prepared)
-    return None if score is None else Measured.of(score, bound)
+    return None if score is None else kinds.Measured.of(score, bound)

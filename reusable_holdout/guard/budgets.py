@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reusable_holdout import registry as registries
 from reusable_holdout.errors import LedgerError, SecondBudgetError
 from reusable_holdout.guard.chunks import ChunkedRows
 from reusable_holdout.guard.digests import canonical_csr, holdout_digest
-from reusable_holdout.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.ledger import Ledger
-    from reusable_holdout.registry import Budget, Sketch, Sketcher
+    from reusable_holdout.registry import Budget, Registry, Sketch, Sketcher
 
 __all__ = ["claimed", "sketch_of"]
 
@@ -104,9 +104,9 @@ class _Claim:
 
 def _registry() -> Registry | None:
     try:
-        return Registry.of_user()
+        return registries.Registry.of_user()
     except LedgerError as error:
-        if Registry.is_named():
+        if registries.Registry.is_named():
             raise
         warnings.warn(
             f"whether these rows have a budget already is not known: {error}", RuntimeWarning, stacklevel=2

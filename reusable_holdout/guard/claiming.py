@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.allowance import Allowance
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.guard.releases import Allowance
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Claimed", "Claiming"]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
-from reusable_holdout.guard.content import ContentKey
+from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.kinds import Rules
 from reusable_holdout.guard.views import Counts, Facts, View
 from reusable_holdout.ledger import key_commitment
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.ledger import Ledger
-    from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
 
@@ -134,10 +132,6 @@ class Configuration(Facts):
         return View(
             number=0, metric=self.metric, plan=self.plan, rules=self.rules, counts=self.counts, told_by=0
         )
-
-    def kinds(self, noise: KeyedNoise | None = None) -> dict[str, Kind]:
-        """Every way to ask about the guard's own metric, by its name."""
-        return self.view.kinds(noise)
 
     def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
         """Refuse to go on with a ledger that belongs to something else.

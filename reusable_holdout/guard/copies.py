@@ -77,7 +77,7 @@ def warn_of_copies(data: PrivateData) -> None:
                 "pass groups= with one name for a row and its copies, or leave these out; if chance made them, as it "
                 "does of coarse numbers, nothing is wrong"
             ),
-            stacklevel=4,  # warn_of_copies, __init__ or rotate, sealed, user
+            stacklevel=5,  # warn_of_copies, check_may_stand, __init__ or rotate, sealed, user
         )
 
 

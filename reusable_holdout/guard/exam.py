@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from reusable_holdout import queries
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.plan import checked_exam, exam_count
-from reusable_holdout.queries import bound_or_undefined
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -87,7 +87,7 @@ def bind_rows(
     InputError
         If data and metric do not fit, or no row is left to be asked.
     """
-    bind = partial(bound_or_undefined, metric, y) if opened else partial(metric.bind, y)
+    bind = partial(queries.bound_or_undefined, metric, y) if opened else partial(metric.bind, y)
     every = bind(classes=classes, sample_weight=sample_weight, groups=groups, largest_group=largest_group)
     if largest_group is not None and exam is not None:
         raise InputError(

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, LedgerError
-from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration, metric_of
-from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.finals import Finals
-from reusable_holdout.guard.handle import Handle, arrive, make_handle
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.keys import find_key
-from reusable_holdout.guard.kinds import POLICIES
 from reusable_holdout.guard.measuring import Measuring
 from reusable_holdout.guard.overlap import looked_through
 from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
-from reusable_holdout.guard.sharing import Sharing
-from reusable_holdout.guard.stores import new_or_kept, sql_ledger, watched
+from reusable_holdout.guard.standing import check_may_stand
+from reusable_holdout.guard.stores import find_key, new_or_kept, sql_ledger, watched
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
 
@@ -31,14 +27,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from reusable_holdout.guard import handle
+    from reusable_holdout.guard.handle import Handle
     from reusable_holdout.guard.overlap import Overlap
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
+else:  # of a guard that is pickled alone
+    (handle,) = modules_on_first_use(__package__, "handle")
 
 __all__ = ["ReusableHoldout"]
 
 
-class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
+class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
     With probability `confidence`, the intervals of all answers together contain the population values, however the
@@ -252,14 +252,12 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
             comparison_tolerance=comparison_tolerance,
             shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
         )
-        POLICIES[plan.policy].check(data.bound, ledger)
-        plan.check_says_something(vacuous=vacuous)
-        warn_of_copies(data)
+        check_may_stand(data, plan, ledger, vacuous=vacuous)
         rows = looked_through(data, ids, training, overlap)
         with new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
             found = find_key(store, key=key, seed=seed)
-            place = watched(store, witness, found[0])
-            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=place)
+            seen = watched(store, witness, found[0])
+            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=seen)
 
     @classmethod
     @sealed
@@ -365,7 +363,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
 
     @sealed
     def __reduce__(self) -> tuple[Any, ...]:
-        return arrive, (self._handle_of_all(),)
+        return handle.arrive, (self._handle_of_all(),)
 
     def _handle_of_all(self) -> Handle:
         if self._handle is None:
@@ -378,11 +376,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
                     "classes": holdout.classes,
                     "groups": holdout.groups,
                 }
-                self._handle = make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
+                self._handle = handle.make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
             else:
                 contents["policy"] = self.policy
                 self._handle = self._root._handle_of_all().of_view(self.view, contents)
         return self._handle
-
-
-AbsentGuard.stands_for = ReusableHoldout

@@ -12,13 +12,14 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from reusable_holdout import guard as public
 from reusable_holdout.errors import HandleError, HoldoutError, LedgerKeyError
 from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.pools import write_to_the_end
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.guard import ReusableHoldout
+    from reusable_holdout.guard import ReusableHoldout
     from reusable_holdout.ledger import Ledger
 
 __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private", "write_private"]
@@ -80,10 +81,8 @@ class Handle(NamedTuple):
         return self._replace(view_file=str(file))
 
     def _opened(self) -> ReusableHoldout:
-        from reusable_holdout.guard.guard import ReusableHoldout  # noqa: PLC0415 - the guard makes handles
-
         contents = read_private(Path(self.holdout_file))
-        return ReusableHoldout.open(
+        return public.ReusableHoldout.open(
             self.ledger,
             contents["X"],
             contents["y"],

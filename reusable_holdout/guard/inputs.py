@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.guard import chunks
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chunks import ChunkedRows, predicted_by_chunks, rows_and_labels
+from reusable_holdout.guard.chunks import ChunkedRows, rows_and_labels
 from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
@@ -145,7 +146,7 @@ class PrivateData:
         bound = self.bound
         response, classes, form = bound.metric.response, bound.classes, bound.form
         if isinstance(self.X, ChunkedRows):
-            return predicted_by_chunks(model, self.X, response=response, classes=classes, form=form)
+            return chunks.predicted_by_chunks(model, self.X, response=response, classes=classes, form=form)
         self.try_out([model], X_train)
         return attempt(
             lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.guard import kinds
 from reusable_holdout.guard.batches import (
     Asked,
     MeasuredModel,
@@ -23,7 +24,6 @@ from reusable_holdout.guard.batches import (
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds import Claims, Winner, unpacked
 from reusable_holdout.guard.models import check_data, check_model, fitted
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary
@@ -215,7 +215,7 @@ class Measuring(Voluntary):
         stated = self._stated_priors(priors, count_of(priors, "priors"))
         units = kind.grid_units(stated).tolist()
         for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
-            winner = Winner.parse(told)
+            winner = kinds.Winner.parse(told)
             if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
                 return True
         return False
@@ -259,7 +259,8 @@ class Measuring(Voluntary):
             found = self._measured_of(models, "choose", X_train)
         bound = self._holdout.bound
         measured = [
-            None if one is None else unpacked(bound, one) if kind.by_sample else int(one[0]) for one in found
+            None if one is None else kinds.unpacked(bound, one) if kind.by_sample else int(one[0])
+            for one in found
         ]
         return self._chosen(measured, stated, digests, name)
 
@@ -345,7 +346,7 @@ class Measuring(Voluntary):
         answers: list[Answer | None],
     ) -> None:
         """Ask about models that all predicted, or about one that failed; add what was answered."""
-        if found[0] is not None and not isinstance(self._ways.policy, Claims):
+        if found[0] is not None and not isinstance(self._ways.policy, kinds.Claims):
             try:
                 answers += self._ask_together(models, found, priors, names)
             except BudgetError:  # fewer queries are left: ask one by one, up to the halt
@@ -392,7 +393,7 @@ class Measuring(Voluntary):
         )
         measured = None if every is None else every[0]
         query = Query(digest, name, tolerance=asked.tolerance)
-        if isinstance(policy, Claims):
+        if isinstance(policy, kinds.Claims):
             return self._told(
                 self._transcript.claim(policy, measured, asked.prior, self._claimed(policy, query, asked))
             )

@@ -10,18 +10,18 @@ from reusable_holdout.guard.inputs import PrivateData, checked_names
 from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
-from reusable_holdout.queries import PublicNumbers, numbers_at
+from reusable_holdout.queries import numbers_at
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard.content import ContentKey
+    from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.guard.kinds import Rules, Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row
-    from reusable_holdout.queries import BoundMetric, Metric
+    from reusable_holdout.queries import BoundMetric, Definition, Metric
     from reusable_holdout.validity import Policy
 
 __all__ = ["Opened", "Opening"]
@@ -122,7 +122,7 @@ class Opening(NamedTuple):
             )
         return Opened(data, view, plan)
 
-    def _check_targets(self, root: Metric) -> None:
+    def _check_targets(self, root: Definition) -> None:
         """Refuse labels for ids, ids for labels, and classes for real targets: they would be all values there are."""
         held, needed = (_HOLD.get(metric.response, "labels") for metric in (root, self.metric))
         if held != needed and (held, needed) != ("labels", "targets"):
@@ -147,7 +147,7 @@ class Opening(NamedTuple):
             return row
         bound, metric = rows.asked, rows.every.describe()
         (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
-        exact = PublicNumbers.of(bound)
+        exact = bound.numbers
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [first, *transcript.views()]
             number = len(before)
@@ -189,7 +189,7 @@ class Opening(NamedTuple):
 
     def _check_guessed(self, rows: BoundRows, view: View) -> None:
         """Refuse what would be refused if the classes had the shares that are guessed: nothing is told by that."""
-        told, shares = PublicNumbers.of(rows.asked), cast("Counts", view.counts).prevalence
+        told, shares = rows.asked.numbers, cast("Counts", view.counts).prevalence
         rows.asked.told(numbers_at(rows.asked, shares))
         self._plan(rows, view.number, view.counts).check_says_something(vacuous=self.vacuous)
         rows.asked.told(told)

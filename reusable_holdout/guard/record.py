@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.frozen import freeze
 from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.kinds import Claims
-from reusable_holdout.guard.released import released_by
+from reusable_holdout.guard.releases import released_by
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
+from reusable_holdout.markup import facts_table
 from reusable_holdout.plan import choice, whole
 from reusable_holdout.validity import choice_nats
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard import frozen
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.inputs import PrivateData
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
+else:  # of what was deployed alone
+    (frozen,) = modules_on_first_use(__package__, "frozen")
 
 __all__ = ["Price", "Record"]
 
@@ -107,7 +112,7 @@ class Record:
         """
         queries = [answer.query for answer in answers] if answers else None
         with self._read_again() as ledger:
-            return freeze(ledger, self._ledger.epoch, self.view, queries)
+            return frozen.freeze(ledger, self._ledger.epoch, self.view, queries)
 
     @contextlib.contextmanager
     def _read_again(self) -> Iterator[Ledger]:
@@ -140,9 +145,25 @@ class Record:
         return plot_history(self._own_history(), charges=self.plan.charges, metric=self.metric.name, ax=ax)
 
     def _repr_html_(self) -> str:
-        from reusable_holdout.guard.shown import guard_table  # noqa: PLC0415 - for notebooks
-
-        return guard_table(self)
+        """What anyone may know of it, and what is left of its budget."""
+        plan = self.plan
+        facts = [("metric", f"{self.metric.name}, by {plan.policy}"), ("holdout", self._units)]
+        try:
+            asked, left, reason = self.queries_asked, self.charges_left, self.halt_reason
+        except HoldoutError:
+            return facts_table("ReusableHoldout", [*facts, ("state", "closed")])
+        of_each = plan.policy == "claims"
+        about = "about " if of_each else ""
+        facts += [
+            ("charges of each series", f"{plan.charges:,}")
+            if of_each
+            else ("charges left", f"{left:,} of {plan.charges:,}"),
+            ("queries asked", f"{asked:,} of {plan.queries:,}"),
+            ("agreed answers", f"within {about}{plan.tolerance:g}, up to estimate {plan.estimate:g}"),
+            ("intervals", f"hold all at once with probability {plan.confidence:g}"),
+            ("state", "answers" if reason is None else f"halted: {reason}"),
+        ]
+        return facts_table("ReusableHoldout", facts)
 
     @property
     def _units(self) -> str:
@@ -240,6 +261,11 @@ class Record:
     def _final_width(self, state: State) -> float:
         final = self._ways.final
         return final.certificate.final_half_width(length=final.length(state), estimate=self.plan.estimate)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the holdout, as many as predictions about it have."""
+        return self._holdout.bound.rows
 
     @property
     def halted(self) -> bool:

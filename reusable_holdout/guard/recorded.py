@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.kinds import State
-from reusable_holdout.guard.released import failed, history_frame
+from reusable_holdout.guard.releases import failed, history_frame
 from reusable_holdout.guard.rows import first_occurrences
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.allowance import Allowance
     from reusable_holdout.guard.kinds import Check, HaltReason, Kind
+    from reusable_holdout.guard.releases import Allowance
     from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
 
 __all__ = ["Recorded", "answer_of"]

@@ -9,13 +9,11 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.kinds import POLICIES
-from reusable_holdout.guard.overlap import looked_through, sealed_fresh
+from reusable_holdout.guard.overlap import kept_of_fresh, looked_through
 from reusable_holdout.guard.pricing import plan_numbers, priced
 from reusable_holdout.guard.record import Record
-from reusable_holdout.guard.standing import Standing
+from reusable_holdout.guard.standing import Standing, check_may_stand
 from reusable_holdout.plan import renewed
 
 if TYPE_CHECKING:
@@ -174,17 +172,7 @@ class Rotating(Standing, Record):
         whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
         """
         _check_may_rotate(self, early=early, grouped=groups is not None)
-        known = self._holdout.bound.classes if classes is None else classes
-        holdout = PrivateData(
-            X,
-            y,
-            self.metric,
-            classes=known,
-            sample_weight=sample_weight,
-            groups=groups,
-            largest_group=self._holdout.largest_group if largest_group is None else largest_group,
-            exam=self._holdout.rows.exam_share,
-        )
+        holdout = self._like_these(X, y, classes, sample_weight, groups, largest_group)
         guessed = None if self._view.counts is None else self._view.counts.guessed
         by_ratio = self.plan.family == "ratio"
         counts = priced(holdout.bound, guessed if prevalence is None else prevalence, by_ratio=by_ratio)
@@ -203,11 +191,9 @@ class Rotating(Standing, Record):
             charges=charges,
             estimate=estimate,
         )
-        POLICIES[plan.policy].check(holdout.bound, self._ledger.url)
-        plan.check_says_something(vacuous=vacuous)
-        warn_of_copies(holdout)
+        check_may_stand(holdout, plan, self._ledger.url, vacuous=vacuous)
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
-        sealed = sealed_fresh(rows, self._ledger, self._key[0], self._holdout.X)
+        kept = kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
         with claimed(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
             configuration = Configuration.of(
                 plan,
@@ -217,9 +203,25 @@ class Rotating(Standing, Record):
                 another_budget=another,
                 overlap=overlap,
                 witness=Configuration.parse(self._ledger.configuration() or "").witness,
-                known_rows=sealed.digests,
+                known_rows=kept.digests,
             )
-            _begin_epoch(self._ledger, configuration, sealed.text)
+            _begin_epoch(self._ledger, configuration, kept.text)
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, counts, self._ledger.latest(), self._key, another_budget=another)
         return Rotation(guard, self._holdout.X, self._holdout.y)
+
+    def _like_these(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, groups: Any, largest_group: int | None
+    ) -> PrivateData:
+        """Other rows, with what is public of these unless it is named."""
+        holdout = self._holdout
+        return PrivateData(
+            X,
+            y,
+            self.metric,
+            classes=holdout.bound.classes if classes is None else classes,
+            sample_weight=sample_weight,
+            groups=groups,
+            largest_group=holdout.largest_group if largest_group is None else largest_group,
+            exam=holdout.rows.exam_share,
+        )

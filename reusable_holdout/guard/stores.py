@@ -1,24 +1,95 @@
-"""The ledger that a guard is made on, and its witness; what is said where it has none."""
+"""The ledger that a guard is made on, its key and its witness; what is said where it has none."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from reusable_holdout.errors import InputError, LedgerError, NoWitnessWarning, SecondBudgetError
+from reusable_holdout import ledger as ledgers
+from reusable_holdout import witness as witnesses
+from reusable_holdout.errors import (
+    InputError,
+    LedgerError,
+    LedgerKeyError,
+    NoWitnessWarning,
+    SecondBudgetError,
+)
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.keys import find_key
-from reusable_holdout.ledger import MemoryLedger
-from reusable_holdout.witness import witness_at
+from reusable_holdout.ledger import create_key_file, read_key_file
+from reusable_holdout.mechanisms import key_from_seed, new_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from reusable_holdout.ledger import Ledger, SqlLedger
 
-__all__ = ["begin_witness", "new_or_kept", "sql_ledger", "watched"]
+__all__ = ["begin_witness", "find_key", "new_or_kept", "sql_ledger", "watched"]
+
+
+_KEY_BYTES = 32
+
+
+def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> tuple[bytes, Path | None]:
+    """Key of a guard, and its file if it has one.
+
+    A new ledger gets a new key; a ledger that is in use must come with its own.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where the configuration lies.
+    key : bytes, Path or None
+        The key, or its file; by default the file beside the ledger.
+    seed : int or None
+        Makes the key instead.
+
+    Raises
+    ------
+    LedgerKeyError
+        If the key of a ledger in use is missing.
+    InputError
+        If the key has the wrong length, or both are given.
+    """
+    _check(key, seed)
+    if isinstance(key, bytes):
+        if len(key) != _KEY_BYTES:
+            raise InputError(
+                f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made"
+            )
+        return key, None
+    if key is not None and not isinstance(key, str | Path):
+        raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
+    path = _beside(ledger) if key is None else Path(key)
+    if path is None:
+        if seed is not None:
+            return key_from_seed(seed), None
+        if ledger.url is not None:
+            raise LedgerKeyError("the key of a ledger on a server must be given; pass key=Path(...)")
+        return new_key(), None
+    chosen = None if seed is None else key_from_seed(seed)
+    if path.exists():
+        found = read_key_file(path)
+        if chosen is not None and chosen != found:
+            raise LedgerKeyError(
+                f"the seed must be the one {path} was made from; it is another; leave it out"
+            )
+        return found, path
+    if ledger.configuration() is None:
+        return create_key_file(path, key=chosen), path
+    return (read_key_file(path), path) if chosen is None else (chosen, None)
+
+
+def _check(key: object, seed: object) -> None:
+    if key is not None and seed is not None:
+        raise InputError("give a key or a seed, not both")
+    if isinstance(seed, bool):
+        raise InputError("a seed must be an integer; got a boolean")
+
+
+def _beside(ledger: Ledger) -> Path | None:
+    return None if ledger.path is None else ledger.path.with_name(ledger.path.name + ".key")
 
 
 def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: bytes) -> str:
@@ -64,7 +135,7 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
                 stacklevel=4,
             )
         return ""
-    chosen = witness_at(place, key)
+    chosen = witnesses.witness_at(place, key)
     if kept and chosen.place != kept:
         _check_is_gone(kept, key, chosen.place)
     cast("SqlLedger", ledger).watched_by(chosen, may_begin=not kept)
@@ -74,7 +145,7 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
 def _check_is_gone(kept: str, key: bytes, place: str) -> None:
     """Refuse another witness than a ledger has, while its own remembers it: a copy would go on by the side of it."""
     try:
-        seen = witness_at(kept, key).read()
+        seen = witnesses.witness_at(kept, key).read()
     except LedgerError:
         return
     if seen is not None:
@@ -105,7 +176,7 @@ def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
             raise LedgerError(
                 f"the ledger {store.place} must have a witness; it has none; open its guard with witness="
             )
-        witness = witness_at(place, find_key(store, key=key, seed=None)[0])
+        witness = witnesses.witness_at(place, find_key(store, key=key, seed=None)[0])
         if witness.read() is not None:
             raise LedgerError(
                 f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "
@@ -127,7 +198,7 @@ def sql_ledger(location: str | Path, *, must_exist: bool = False) -> SqlLedger:
 @contextmanager
 def new_or_kept(location: str | Path | None) -> Iterator[Ledger]:
     """A guard's ledger; a file that is made for rows which have a budget elsewhere is taken away again."""
-    ledger = MemoryLedger() if location is None else sql_ledger(location)
+    ledger = ledgers.MemoryLedger() if location is None else sql_ledger(location)
     try:
         yield ledger
     except SecondBudgetError:

@@ -8,28 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.boundary import attempt, sealed
-from reusable_holdout.guard.chance import ANALYSTS, by_chance
+from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.known_rows import comparable_names
-from reusable_holdout.guard.row_sets import column_names, ordered_rows
+from reusable_holdout.guard.row_sets import ANALYSTS, by_chance, column_names, ordered_rows
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.guard import ReusableHoldout
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.row_sets import RowSet
 
-__all__ = ["TrainedOn", "has_most_rows"]
-
-
-@sealed
-def has_most_rows(table: Any, guard: ReusableHoldout) -> bool:
-    """Whether a table has more than half of a guard's rows, and more than chance explains; features alone are compared.
-
-    Who makes it true has those rows. Whoever gives it away tells nothing of a row that she lacks, unless she has half
-    of the others.
-    """
-    return guard._trained_on.is_in(table)
+__all__ = ["TrainedOn"]
 
 
 class TrainedOn:

@@ -13,7 +13,7 @@ import numpy as np
 
 from reusable_holdout.guard.claiming import Claiming
 from reusable_holdout.guard.recorded import answer_of
-from reusable_holdout.guard.released import failed
+from reusable_holdout.guard.releases import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
 

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.epochs import read_epochs
-from reusable_holdout.guard.frozen import FrozenCertificate, frozen_problems
-from reusable_holdout.guard.kinds import (
-    AGREED,
-    Check,
-    Final,
-    Ladder,
-    Outcome,
-    Reveal,
-    State,
-    Terms,
-)
+from reusable_holdout.guard.kinds import AGREED, Check, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.guard.known_rows import Sealed
-from reusable_holdout.guard.verified_views import Views
+from reusable_holdout.guard.known_rows import KeptRows
+from reusable_holdout.guard.releases import read_epochs
+from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import chain_problems
 from reusable_holdout.slips import checked_call
 
@@ -34,12 +25,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.epochs import Epoch
-    from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.guard import frozen
+    from reusable_holdout.guard.frozen import FrozenCertificate
+    from reusable_holdout.guard.kinds import Kind, Ladder
+    from reusable_holdout.guard.releases import Epoch
     from reusable_holdout.ledger import Row
+else:  # of what was deployed alone
+    (frozen,) = modules_on_first_use(__package__, "frozen")
 
 __all__ = ["Verification", "verify"]
 
+_FINAL = "final"
 _SAME = 1e-9  # floats recomputed on another machine
 _MOST_PROBLEMS = 20
 _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
@@ -124,7 +120,7 @@ def verify(
     Proves that the ledger is consistent with itself: what was released is what the plan allows, in this order. That
     the values came from the holdout is known to the holder of holdout and key only.
     """
-    frozen = None if certificate is None else FrozenCertificate.read(certificate)
+    deployed = None if certificate is None else frozen.FrozenCertificate.read(certificate)
     epochs, seen = read_epochs(ledger, witness)
     problems, chain = [], [""]
     for number, epoch in enumerate(epochs, start=1):
@@ -136,8 +132,8 @@ def verify(
         problems.append(
             "the expected head is not in the chain: rows were cut off or replaced since it was written down"
         )
-    if frozen is not None:
-        problems += frozen_problems(frozen, epochs)
+    if deployed is not None:
+        problems += frozen.frozen_problems(deployed, epochs)
     if seen is not None and seen.seal.hex() not in chain[1:]:
         problems.append(
             f"its witness has seen {seen.query} answers of epoch {seen.epoch}, which are not here, or are others: an "
@@ -174,7 +170,7 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
     if not this.view.consistent:
         yield "its rules are not those of its metric and plan: the configuration was changed"
-    if Sealed(this.known_rows, epoch.known_rows).parts() is None:
+    if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
         yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
     for one in past:
         if one.holdout == this.holdout:
@@ -212,7 +208,7 @@ class _States(NamedTuple):
         own, last = [State(last_charge=0)], 0
         for row in rows:
             last = row.asked if row.charged else last
-            closed = row.kind == Final.name
+            closed = row.kind == _FINAL
             own.append(State(row.query, row.asked, row.charges, row.spent_nats, closed, None, last))
         return cls(own[:-1], [own[row.batch - 1] for row in rows])
 
@@ -222,8 +218,8 @@ def _series_problems(views: Views, rows: Sequence[Row]) -> Iterator[str]:
     best: dict[tuple[int, str], float] = {}
     for row in rows:
         kind = views.kind(row)
-        if isinstance(kind, Ladder):
-            if row.prior != best.get((row.view, row.series), kind.start):
+        if kind is not None and kind.climbs:
+            if row.prior != best.get((row.view, row.series), cast("Ladder", kind).start):
                 yield f"query {row.query}: its prior is not the best answer before it"
             best[row.view, row.series] = row.value
 
@@ -234,13 +230,13 @@ def _halt_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Seq
     for place in places:
         row, state, began = rows[place], states.own[place], states.batch[place]
         takes = row.asked - state.asked
-        if kind.halt_reason(began if isinstance(kind, Final) else state) is not None:
+        if kind.halt_reason(began if kind.ends else state) is not None:
             yield f"query {row.query} was answered after the guard had to halt"
         if row.asked > certificate.queries:
             yield f"query {row.query}: {row.asked} queries were asked, but {certificate.queries} were declared"
         if takes != kind.takes(row.told):
             yield f"query {row.query} must take {kind.takes(row.told)} of the declared queries, but took {takes}"
-        worst = kind.worst_nats(kind.takes(row.told)) if isinstance(kind, Reveal) else 0.0
+        worst = kind.worst_nats(kind.takes(row.told))
         if worst and worst > certificate.room(charges=state.charges, nats=state.nats) + _SAME:
             yield f"query {row.query} could have broken a promise of the plan, and had to be refused"
         if rows[row.batch - 1].kind != row.kind:
@@ -269,7 +265,7 @@ def _content_problems(
         return _different(what, expected, np.array([getattr(row, name) for row in mine]), places)
 
     own = [states.own[place] for place in places.tolist()]
-    finals = sum(row.kind == Final.name for row in rows)
+    finals = sum(row.kind == _FINAL for row in rows)
     yield from different("threshold", _thresholds(kind, mine, own, finals), "threshold")
     outcomes, terms = [], kind.recalled(mine)
     for row, one in zip(mine, terms, strict=True):
@@ -304,7 +300,7 @@ def _tolerance_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:
 def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int) -> NDArray[np.float64]:
     """Threshold of each question, from the state it was asked in."""
     found = np.array([row.threshold for row in rows])
-    if isinstance(kind, Final):
+    if kind.ends:
         return np.full(len(rows), kind.certificate.final_reach(finals))
     if not isinstance(kind, Check):
         return found
@@ -329,7 +325,7 @@ def _intervals(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Interval of each answer; those that agree at once."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
-    answers = finals if isinstance(kind, Final) else 1
+    answers = finals if kind.ends else 1
     for start, end in _runs([(state.charges, state.nats) for state in began]):
         length = kind.length(began[start], answers)
         here = np.arange(start, end)

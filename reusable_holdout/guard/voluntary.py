@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import LedgerError
+from reusable_holdout.guard import kinds
 from reusable_holdout.guard.answer import Answer, Choice
 from reusable_holdout.guard.board import OnBoard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.inputs import checked_names, checked_priors, listed
-from reusable_holdout.guard.kinds import Terms, Winner
+from reusable_holdout.guard.kinds import Terms
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
@@ -243,7 +244,7 @@ class Voluntary(OnBoard):
         # a candidate that comes again in another choice must not come with the same noise
         own = [self._content.several(b"noise", [question.digest, candidate]) for candidate in candidates]
         answer = self._told(self._transcript.choose(self._ways.choose, measured, priors, question, own))
-        winner = Winner.parse(answer.told)
+        winner = kinds.Winner.parse(answer.told)
         if winner is None:
             raise LedgerError(f"query {answer.query} is no choice; verify the ledger; nothing was asked")
         return Choice(winner.candidate, answer, self._others(answer))

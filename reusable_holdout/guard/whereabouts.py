@@ -19,8 +19,8 @@ from reusable_holdout.guard.absent import AbsentGuard, FrozenGuard
 from reusable_holdout.guard.handle import Handle, arrive
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard import ReusableHoldout
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.guard import ReusableHoldout
 
 __all__ = ["ForWorkers", "Whereabouts"]
 
@@ -49,6 +49,9 @@ class Whereabouts:
     certificate : FrozenCertificate, optional
         What a file gets; by default, all that the guard has answered about its metric.
     """
+
+    #: By which a fingerprint knows it.
+    stands_for_a_guard = True
 
     def __init__(
         self,

@@ -169,28 +169,8 @@ def sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
     number, charges, nats, batch = tail.query, tail.charges, tail.spent_nats, tail.query + 1
     asked = tail.asked
     for row in rows:
-        (
-            query,
-            began,
-            _,
-            prior,
-            value,
-            charged,
-            threshold,
-            tolerance,
-            low,
-            high,
-            cost,
-            sum_charged,
-            sum_cost,
-            sum_asked,
-            at,
-            _,
-            _,
-            _,
-            _,
-            _,
-        ) = row
+        query, began, _, prior, value, charged, threshold, tolerance = row[:8]
+        low, high, cost, sum_charged, sum_cost, sum_asked, at = row[8:15]
         number += 1
         try:
             charges += charged

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError, MissingExtraError
-from reusable_holdout.ledger import forks
+from reusable_holdout.ledger.connection import Connected, begin_use, watch
 from reusable_holdout.ledger.engine import engine_of
-from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rotated
-from reusable_holdout.ledger.location import check_file, file_identity, resolved, shown
+from reusable_holdout.ledger.failures import failure, misuse, reason
+from reusable_holdout.ledger.location import check_file, resolved, shown
 from reusable_holdout.ledger.migrations import check_known, migrate
-from reusable_holdout.ledger.records import Row, Tail
 from reusable_holdout.ledger.schema import METADATA, SCHEMA, as_row, create_tables, plain, statements
 from reusable_holdout.ledger.transaction import SqlTransaction
-from reusable_holdout.ledger.witnessed import check_goes_on, lost
+from reusable_holdout.ledger.witnessed import check_goes_on, lost, tell
 from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from reusable_holdout.ledger.schema import Statements
+    from reusable_holdout.ledger.records import Row, Tail
     from reusable_holdout.witness import Witness
 
 __all__ = ["SqlLedger"]
@@ -33,12 +29,12 @@ __all__ = ["SqlLedger"]
 _T = TypeVar("_T")
 
 
-class SqlLedger:
+class SqlLedger(Connected):
     """Ledger in a database: shared by processes, survives them.
 
     A committed row is on the disk (SQLite: WAL, synchronous=FULL); writers take turns (SQLite: ``BEGIN IMMEDIATE``;
     else a lock on the configuration row). One connection and one lock serve all threads of a process; none of it
-    crosses a fork: see `forks`.
+    crosses a fork: see `connection`.
 
     Parameters
     ----------
@@ -53,11 +49,6 @@ class SqlLedger:
         If it cannot be opened, is no ledger, or was written by a newer version.
     """
 
-    _lock: threading.RLock
-    _active: SqlTransaction | None
-    _connection: Any = None
-    user: int  # thread that uses the connection now; 0 for none
-
     def __init__(self, location: str | Path, *, must_exist: bool = False) -> None:
         self.url, self.path = resolved(location)
         if self.path is not None:
@@ -67,7 +58,7 @@ class SqlLedger:
         self._file: tuple[int, int] | None = None
         self.begin_afresh()
         problem = ""
-        forks.watch(self)
+        watch(self)
         self._acquire()
         try:
             self._engine = engine_of(self.url, is_sqlite=self.path is not None)
@@ -88,11 +79,6 @@ class SqlLedger:
         return f"<SqlLedger: {shown(self.url)}>"
 
     # ---- the contract
-
-    @property
-    def place(self) -> str:
-        """Its file, or its URL without a password."""
-        return shown(self.url) if self.path is None else str(self.path)
 
     def create(self, configuration: str, known_rows: bytes = b"") -> str:
         """Store a configuration if there is none; return the stored one."""
@@ -175,15 +161,10 @@ class SqlLedger:
         with self._lock:
             if self._active is not None:
                 raise misuse("nested")
-            forks.begin_use(self)
+            begin_use(self)
             self.closed = True
             self.drop()
             self.user = 0
-
-    @property
-    def epoch(self) -> int:
-        """Epoch it stands at."""
-        return self._sql.epoch
 
     def latest(self) -> SqlLedger:
         """Same ledger, standing at its last epoch, with the same witness."""
@@ -220,102 +201,7 @@ class SqlLedger:
         here = self._read(work)
         self.witness = witness
         if made and here != seen:
-            self.tell_witness(here, seen)
-
-    def tell_witness(self, head: Head, seen: Head | None) -> None:
-        """Tell the witness of a head that is committed, after the one that it was seen to hold.
-
-        Raises
-        ------
-        RolledBackError
-            If it has been told of another meanwhile that is not of this ledger.
-        """
-        if self.witness is None:
-            return
-        held = self.witness.advance(head, after=seen)
-        while (
-            held != head
-        ):  # another process of this ledger has told it of its own, or a copy of the ledger has
-
-            def work(cursor: Any, held: Head = held) -> None:
-                tail = self._tail(cursor)
-                check_goes_on(self, cursor, Head(self.epoch, tail.query, tail.seal), held)
-
-            self._read(work)
-            if not head.is_later_than(held):
-                return
-            held = self.witness.advance(head, after=held)
-
-    def _sql_of(self, epoch: int | None) -> Statements:
-        return self._sql if epoch is None else statements(self._engine, epoch)
-
-    # ---- connections
-
-    def _read(self, work: Callable[[Any], _T]) -> _T:
-        self._acquire()
-        try:
-            connection = self._connected()
-            cursor = connection.cursor()
-            found = work(cursor)
-            cursor.close()
-            connection.rollback()
-        except BaseException as error:
-            self.drop()
-            problem = reason(error)
-            if problem is None:
-                raise
-        else:
-            return found
-        finally:
-            self._release()
-        raise failure(self, "read", problem)
-
-    def _acquire(self) -> None:
-        """Wait for the other threads; refuse this one if it holds the ledger already."""
-        self._lock.acquire()
-        if self.closed or self._active is not None or forks.orphaned(self.url):
-            kind = "closed" if self.closed else "orphaned" if self._active is None else "nested"
-            self._lock.release()
-            raise misuse(kind)
-        forks.begin_use(self)
-
-    def _release(self) -> None:
-        self._active = None
-        self.user = 0
-        self._lock.release()
-
-    def _connected(self) -> Any:
-        """Connection to the file that was opened: an answer in one that was deleted or replaced would be lost."""
-        if self._file is not None and self._identity() != self._file:
-            raise gone(self.place)
-        if self._connection is None:
-            self._connection = self._engine.raw_connection()
-            self._at_the_end = weakref.finalize(self, self._connection.close)  # a cycle would leave it open
-            self._at_the_end.atexit = False  # a forked child's end must not close what is its parent's
-        return self._connection
-
-    def _identity(self) -> tuple[int, int] | None:
-        return None if self.path is None else file_identity(self.path)
-
-    def begin_afresh(self) -> None:
-        """Hold no lock and no connection: of a new ledger, and in a child after a fork."""
-        self._lock = threading.RLock()
-        self._active = None  # one that was open at a fork is the parent's
-        self._forget_connection()
-        self.user = 0
-
-    def drop(self) -> None:
-        """Forget a connection that failed, with all it has not committed; the next use makes another."""
-        connection = self._forget_connection()
-        if connection is not None:
-            with contextlib.suppress(Exception):  # the failure that led here is the one to report
-                connection.close()
-
-    def _forget_connection(self) -> Any:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            self._at_the_end.detach()
-        return connection
+            tell(self, here, seen)
 
     # ---- schema and rows
 
@@ -371,30 +257,3 @@ class SqlLedger:
                 f"{self!r} must be a ledger or empty; it is another database; name another file"
             )
         return ours <= present
-
-    def _stored(self, cursor: Any) -> str | None:
-        cursor.execute(self._sql.configuration)
-        found = cursor.fetchone()
-        return None if found is None else str(found[0])
-
-    def _tail(self, cursor: Any, *, writing: bool = False) -> Tail:
-        cursor.execute(self._sql.tail)
-        found = cursor.fetchone()
-        if found is None:
-            if writing:
-                cursor.execute(self._sql.latest)
-                self._check_is_last(cursor.fetchone()[0])
-            return Tail.before(self._stored(cursor) or "")
-        query, charges, nats, asked, kind, sealed, last_charged, last_charge, latest = found
-        if writing:
-            self._check_is_last(latest)
-        sealed = plain(sealed)
-        if type(sealed) is not bytes:
-            raise LedgerError(
-                "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
-            )
-        return Tail(query, charges, nats, asked, kind, sealed, plain(last_charged) or b"", last_charge or 0)
-
-    def _check_is_last(self, latest: int | None) -> None:
-        if latest is not None and latest != self.epoch:
-            raise rotated(self.epoch, latest)

@@ -8,14 +8,14 @@ from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.ledger.failures import failure, misuse, reason
 from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
 from reusable_holdout.ledger.schema import CHUNK, SCHEMA, as_row, plain
-from reusable_holdout.ledger.witnessed import check_goes_on, lost
+from reusable_holdout.ledger.witnessed import check_goes_on, lost, tell
 from reusable_holdout.version import __version__
 from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reusable_holdout.ledger.storage import SqlLedger
+    from reusable_holdout.ledger.connection import Connected
     from reusable_holdout.witness import Witness
 
 __all__ = ["SqlTransaction"]
@@ -33,7 +33,7 @@ class SqlTransaction:
 
     tail: Tail
 
-    def __init__(self, ledger: SqlLedger) -> None:
+    def __init__(self, ledger: Connected) -> None:
         self._ledger = ledger
         self._sql = ledger._sql
         self._cursor: Any = None
@@ -136,7 +136,7 @@ class SqlTransaction:
     def _tell(self) -> None:
         """Tell the witness what was committed, before anything of it leaves."""
         try:
-            self._ledger.tell_witness(self._head, self._seen)
+            tell(self._ledger, self._head, self._seen)
             return
         except RolledBackError:
             raise

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.errors import RolledBackError
 from reusable_holdout.ledger.records import genesis
 from reusable_holdout.ledger.schema import plain
+from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
-    from reusable_holdout.ledger.storage import SqlLedger
-    from reusable_holdout.witness import Head
+    from reusable_holdout.ledger.connection import Connected
 
-__all__ = ["check_goes_on", "lost", "rolled_back"]
+__all__ = ["check_goes_on", "lost", "rolled_back", "tell"]
 
 
-def check_goes_on(ledger: SqlLedger, cursor: Any, here: Head, seen: Head) -> None:
+def check_goes_on(ledger: Connected, cursor: Any, here: Head, seen: Head) -> None:
     """Refuse a ledger in which the witness's head does not stand: it may be ahead of that, never behind.
 
     Parameters
     ----------
-    ledger : SqlLedger
+    ledger : Connected
     cursor : Any
         In a transaction, or of a read.
     here : Head
@@ -46,6 +46,29 @@ def check_goes_on(ledger: SqlLedger, cursor: Any, here: Head, seen: Head) -> Non
         known = None if found is None else genesis(found[0])
     if known != seen.seal:
         raise rolled_back(ledger.place, here, seen)
+
+
+def tell(ledger: Connected, head: Head, seen: Head | None) -> None:
+    """Tell the witness of a head that is committed, after the one that it was seen to hold.
+
+    Raises
+    ------
+    RolledBackError
+        If it has been told of another meanwhile that is not of this ledger.
+    """
+    if ledger.witness is None:
+        return
+    held = ledger.witness.advance(head, after=seen)
+    while held != head:  # another process of this ledger has told it of its own, or a copy of the ledger has
+
+        def work(cursor: Any, held: Head = held) -> None:
+            tail = ledger._tail(cursor)
+            check_goes_on(ledger, cursor, Head(ledger.epoch, tail.query, tail.seal), held)
+
+        ledger._read(work)
+        if not head.is_later_than(held):
+            return
+        held = ledger.witness.advance(head, after=held)
 
 
 def rolled_back(place: str, here: Head, seen: Head) -> RolledBackError:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from reusable_holdout.accounting.gaussian import gaussian_deviation
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.grid import Grid
-from reusable_holdout.mechanisms.noise.normal import nearest_with_noise
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.mechanisms.samplers.normal import nearest_with_noise
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.noisy_max import draw_noise
 
 __all__ = ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"]

@@ -7,16 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
-from reusable_holdout.accounting import (
-    basic_composition,
-    not_prior_q,
-    optimal_composition,
-    target_charging,
-)
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
-from reusable_holdout.mechanisms.sparse_vector.standard_svt import optimal_ratio
-from reusable_holdout.mechanisms.targets.release import ConditionalRelease
+from reusable_holdout.mechanisms.cores.scales import NoiseScales, optimal_ratio
+from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +18,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from reusable_holdout import accounting
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
+    from reusable_holdout.mechanisms.targets import release
+else:  # what a guard without noise, or with the usual one, need not read
+    (accounting,) = modules_on_first_use("reusable_holdout", "accounting")
+    (release,) = modules_on_first_use(__package__, "targets.release")
 
 __all__ = ["Calibration", "GuardCore", "GuardMechanism"]
 
@@ -172,8 +171,12 @@ class Calibration:
         if delta == 0:
             return math.inf
         try:
-            charged = target_charging(
-                epsilon=each / query, charges=self.charges, delta=delta, q=not_prior_q(each / query)
+            charged = accounting.target_charging(
+                epsilon=each / query,
+                charges=self.charges,
+                delta=delta,
+                q=accounting.not_prior_q(each / query),
+                mean=accounting.not_prior_mean(each / query),
             ).epsilon
             return charged + told * each / query
         except (InputError, OverflowError):  # more calls than can be counted
@@ -210,7 +213,7 @@ class Calibration:
         """
         threshold, query, answer = (Fraction(each) * scale for each in self.scales)
         if self.releases_the_comparison:
-            return ConditionalRelease(
+            return release.ConditionalRelease(
                 scale=query,
                 noise=noise,
                 charges=self.charges,
@@ -233,5 +236,5 @@ def _composed(each: float, parts: int, delta: float) -> float:
     """Epsilon of many parts: their sum, or less if delta is above 0."""
     if each > _LARGEST_EXPONENT or parts > _MOST_PARTS:
         return each * parts
-    whole = basic_composition([each] * parts) if parts <= 1_000 else each * parts
-    return min(whole, optimal_composition(epsilon=each, count=parts, delta=delta))
+    whole = accounting.basic_composition([each] * parts) if parts <= 1_000 else each * parts
+    return min(whole, accounting.optimal_composition(epsilon=each, count=parts, delta=delta))

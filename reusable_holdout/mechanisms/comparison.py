@@ -1,27 +1,42 @@
-"""Which mechanism is tightest? The noise of each at one guarantee."""
+"""Which stream is tightest? The noise of each at one guarantee, and the stream that has the least."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reusable_holdout.accounting import not_prior_q, optimal_epsilon_each, target_charging_epsilon_each
+from reusable_holdout.accounting import (
+    not_prior_mean,
+    not_prior_q,
+    optimal_epsilon_each,
+    target_charging_epsilon_each,
+)
+from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales
+from reusable_holdout.mechanisms.cores.scales import NoiseScales, check_privacy
+from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
+from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT
 from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import numeric_sparse_scales
-from reusable_holdout.mechanisms.sparse_vector.sparse import check_privacy, epsilon_of_a_round, sparse_scales
-from reusable_holdout.mechanisms.sparse_vector.standard_svt import standard_svt_scales
+from reusable_holdout.mechanisms.sparse_vector.reach import DEVIATIONS, Law, reach_of
+from reusable_holdout.mechanisms.sparse_vector.real_stream import check_tail
+from reusable_holdout.mechanisms.sparse_vector.sparse import Sparse, epsilon_of_a_round, sparse_scales
+from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT, standard_svt_scales
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream
     from reusable_holdout.mechanisms.sparse_vector.sparse import Composition
 
-__all__ = ["MechanismNoise", "compare_mechanisms"]
+__all__ = ["MechanismNoise", "compare_mechanisms", "tightest_stream"]
 
 _ANSWERS = Fraction(1, 9)  # of each budget: NumericSparse's own share for the released values
+_ONE_STREAM = "StandardSVT, exponential noise"
+_RESTARTED = "StandardSVT of one charge, restarted, exponential noise"
+_CHARGED = "target charging"
+_NORMAL = "GaussianSVT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +48,17 @@ class MechanismNoise:
     mechanism : str
         Its class, and how its rounds compose.
     threshold, query, answer : float
-        Noise scales; a threshold of 0 has no noise, an answer of 0 is not released.
+        Noise scales (standard deviations of normal noise); a threshold of 0 has no noise, an answer of 0 is not
+        released.
     comparison_sd : float
         Standard deviation of the whole noise of one comparison.
     answer_sd : float
         Standard deviation of a released value's noise.
+    reach : float
+        Distance that the noise of no comparison exceeds, in all queries together, except with probability beta; NaN if
+        the number of queries was not given.
+    runs : tuple of str
+        What in this library draws this noise.
     """
 
     mechanism: str
@@ -46,6 +67,17 @@ class MechanismNoise:
     answer: float
     comparison_sd: float
     answer_sd: float
+    reach: float = math.nan
+    runs: tuple[str, ...] = ()
+
+
+class _Way(NamedTuple):
+    """A mechanism at sensitivity 1."""
+
+    name: str
+    scales: NoiseScales
+    law: Law
+    runs: tuple[str, ...]
 
 
 def compare_mechanisms(
@@ -53,13 +85,16 @@ def compare_mechanisms(
     epsilon: float,
     delta: float,
     charges: int,
+    queries: int | None = None,
+    beta: float = 0.05,
     sensitivity: float = 1.0,
     answers: bool = True,
     monotonic: bool = False,
 ) -> tuple[MechanismNoise, ...]:
-    """Noise of every mechanism that answers a stream of queries, at one guarantee, the least comparison noise first.
+    """Noise of every mechanism that answers a stream of queries, at one guarantee, the least first.
 
-    Each is (epsilon, delta)-differentially private for any number of queries of which `charges` are above.
+    Each is (epsilon, delta)-differentially private for any number of queries of which `charges` are above;
+    `GaussianSVT` for `queries` of them.
 
     Parameters
     ----------
@@ -67,11 +102,16 @@ def compare_mechanisms(
         Privacy parameters of the whole stream; epsilon finite and > 0, delta in [0, 1).
     charges : int
         Queries above the threshold; at least 1.
+    queries : int, optional
+        Queries in all; at least 1. With it the order is that of `reach`, and normal noise is compared, too; without it
+        the order is that of `comparison_sd`.
+    beta : float
+        Failure probability of the reach, in (0, 1).
     sensitivity : float
         Largest change of one query; finite, > 0.
     answers : bool
         Whether the values of the queries above are released. A ninth of the budget then pays for them, except under
-        target charging, which releases the value it compared.
+        target charging, which releases the value it compared. `GaussianSVT` releases none and is left out.
     monotonic : bool
         Whether a change of the data moves all queries in the same direction.
 
@@ -89,30 +129,106 @@ def compare_mechanisms(
     Notes
     -----
     One stream of `StandardSVT` beats `charges` restarts of it with one charge each, at optimal composition, for few
-    charges only: its noise grows as the charges, theirs as the square root.
+    charges only: its noise grows as the charges, theirs as the square root. `retraversal` has the noise of
+    `StandardSVT`, `AboveThreshold` that of `Sparse` with one charge, and `ConditionalRelease` and `IndividualCharging`,
+    whose charges are those of each record, that of target charging.
 
     Examples
     --------
     >>> best, *_ = compare_mechanisms(epsilon=1.0, delta=1e-6, charges=100)
     >>> best.mechanism, round(best.query, 1)
-    ('target charging', 71.8)
+    ('target charging', 69.3)
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=delta)
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise InputError(f"a sensitivity is a positive finite number; got {sensitivity}")
-    rows = [
+    check_tail(queries=1 if queries is None else queries, beta=beta)
+    ways = [
         *_sparse(epsilon, delta, charges, answers=answers),
         *_standard(epsilon, delta, charges, answers=answers, monotonic=monotonic),
         *_target_charging(epsilon, delta, charges),
     ]
-    return tuple(sorted((_in_units(*row, sensitivity) for row in rows), key=lambda row: row.comparison_sd))
+    if queries is not None and delta > 0 and not answers:
+        ways.append(_normal(epsilon, delta, charges, queries, monotonic=monotonic))
+    rows = [_in_units(way, sensitivity, queries, beta) for way in ways]
+    return tuple(sorted(rows, key=lambda row: row.comparison_sd if queries is None else row.reach))
 
 
-def _sparse(
-    epsilon: float, delta: float, charges: int, *, answers: bool
-) -> Iterator[tuple[str, NoiseScales, float]]:
+def tightest_stream(
+    threshold: float,
+    *,
+    charges: int,
+    epsilon: float,
+    delta: float = 0.0,
+    queries: int | None = None,
+    beta: float = 0.05,
+    monotonic: bool = False,
+    sensitivity: float = 1.0,
+    seed: int | None = None,
+) -> WhetherStream:
+    """Make the stream with the least noise at a guarantee.
+
+    All its answers are (epsilon, delta)-differentially private; after `charges` queries above it halts, and if it has
+    normal noise after `queries` in all.
+
+    Parameters
+    ----------
+    threshold : float
+        The query's unit.
+    charges, epsilon, delta, queries, beta, monotonic, sensitivity
+        As for `compare_mechanisms`, whose first row it is. That depends on these parameters alone.
+    seed : int, optional
+        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    The first row is always one of four, whose `comparison_sd` and `reach` no other's are below: exponential noise has
+    the scales of Laplace noise and half its variance, and no scales are smaller than at the best ratio.
+
+    Examples
+    --------
+    >>> type(tightest_stream(0.0, charges=3, epsilon=1.0)).__name__
+    'StandardSVT'
+    >>> type(tightest_stream(0.0, charges=300, epsilon=1.0, delta=1e-6)).__name__
+    'ConditionalStream'
+    """
+    best, *_ = compare_mechanisms(
+        epsilon=epsilon,
+        delta=delta,
+        charges=charges,
+        queries=queries,
+        beta=beta,
+        answers=False,
+        monotonic=monotonic,
+    )
+    same: dict[str, Any] = {"charges": charges, "epsilon": epsilon, "sensitivity": sensitivity, "seed": seed}
+    if best.mechanism == _CHARGED:
+        return ConditionalStream(threshold, delta=delta, **same)
+    if best.mechanism == _NORMAL and queries is not None:
+        return GaussianSVT(threshold, delta=delta, queries=queries, monotonic=monotonic, **same)
+    if best.mechanism == _RESTARTED:
+        return Sparse(
+            threshold,
+            delta=delta,
+            composition="optimal",
+            ratio=None,
+            monotonic=monotonic,
+            noise="exponential",
+            **same,
+        )
+    return StandardSVT(threshold, monotonic=monotonic, noise="exponential", **same)
+
+
+def _sparse(epsilon: float, delta: float, charges: int, *, answers: bool) -> Iterator[_Way]:
     maker, name = (numeric_sparse_scales, "NumericSparse") if answers else (sparse_scales, "Sparse")
-    yield f"{name}, basic composition", maker(charges=charges, epsilon=epsilon, sensitivity=1), 2.0
+    runs = (name, "AboveThreshold") if charges == 1 and not answers else (name,)
+    scales = maker(charges=charges, epsilon=epsilon, sensitivity=1)
+    yield _Way(f"{name}, basic composition", scales, "laplace", runs)
     if delta == 0:
         return
     compositions: tuple[Composition, ...] = ("advanced", "optimal")
@@ -123,12 +239,12 @@ def _sparse(
             )
         except InputError:  # outside the theorem's range
             continue
-        yield f"{name}, {composition} composition", scales, 2.0
+        yield _Way(f"{name}, {composition} composition", scales, "laplace", (name,))
 
 
 def _standard(
     epsilon: float, delta: float, charges: int, *, answers: bool, monotonic: bool
-) -> Iterator[tuple[str, NoiseScales, float]]:
+) -> Iterator[_Way]:
     share = _ANSWERS if answers else Fraction(0)
     values = float(epsilon * share)
     whole = standard_svt_scales(
@@ -137,35 +253,49 @@ def _standard(
     if answers and delta > 0:  # the values are Laplace releases of their own and may compose optimally
         each = optimal_epsilon_each(epsilon=values, count=charges, delta=delta)
         whole = NoiseScales(whole.threshold, whole.query, min(whole.answer, 1 / Fraction(each)))
-    yield "StandardSVT", whole, 2.0
-    yield "StandardSVT, exponential noise", whole, 1.0
+    yield _Way("StandardSVT", whole, "laplace", ("StandardSVT", "retraversal"))
+    yield _Way(_ONE_STREAM, whole, "exponential", ("StandardSVT", "retraversal"))
     if delta > 0:
         round_ = float(epsilon_of_a_round(charges=charges, epsilon=epsilon, delta=delta))
         one = standard_svt_scales(
             charges=1, epsilon=round_, answers=float(round_ * share), monotonic=monotonic, sensitivity=1
         )
-        yield "StandardSVT of one charge, restarted, optimal composition", one, 2.0
-        yield "StandardSVT of one charge, restarted, exponential noise", one, 1.0
+        runs = ("StandardSVT",) if answers else ("Sparse", "StandardSVT")
+        yield _Way("StandardSVT of one charge, restarted, optimal composition", one, "laplace", runs)
+        yield _Way(_RESTARTED, one, "exponential", runs)
 
 
-def _target_charging(epsilon: float, delta: float, charges: int) -> Iterator[tuple[str, NoiseScales, float]]:
+def _target_charging(epsilon: float, delta: float, charges: int) -> Iterator[_Way]:
     if delta == 0:
         return
-    each = target_charging_epsilon_each(epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q)
+    each = target_charging_epsilon_each(
+        epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
+    )
     scale = 1 / Fraction(each)
-    yield "target charging", NoiseScales(Fraction(0), scale, scale), 2.0
+    runs = ("ConditionalStream", "ConditionalRelease", "TargetCharging", "IndividualCharging")
+    yield _Way(_CHARGED, NoiseScales(Fraction(0), scale, scale), "laplace", runs)
 
 
-def _in_units(name: str, scales: NoiseScales, variance: float, sensitivity: float) -> MechanismNoise:
-    """Variance is that of the comparison's noise at scale 1: 2 for Laplace, 1 for exponential noise."""
+def _normal(epsilon: float, delta: float, charges: int, queries: int, *, monotonic: bool) -> _Way:
+    held, each = gaussian_sparse_vector_deviations(
+        epsilon=epsilon, delta=delta, queries=queries, charges=charges, monotonic=monotonic
+    )
+    scales = NoiseScales(Fraction(held), Fraction(each), Fraction(0))
+    return _Way(_NORMAL, scales, "normal", ("GaussianSVT",))
+
+
+def _in_units(way: _Way, sensitivity: float, queries: int | None, beta: float) -> MechanismNoise:
+    scales = way.scales
     threshold, query, answer = (
         float(scale) * sensitivity for scale in (scales.threshold, scales.query, scales.answer)
     )
     return MechanismNoise(
-        name,
+        way.name,
         threshold,
         query,
         answer,
-        math.sqrt(variance) * math.hypot(threshold, query),
-        math.sqrt(2.0) * answer,
+        DEVIATIONS[way.law] * math.hypot(threshold, query),
+        DEVIATIONS["laplace"] * answer,
+        math.nan if queries is None else reach_of(way.law, threshold, query, beta / queries),
+        way.runs,
     )

@@ -6,20 +6,23 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout import mechanisms, validity
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms import expected_charges_of_stages
 from reusable_holdout.plan.numbers import real, whole_or_none
-from reusable_holdout.plan.otherwise import FRESH_SHARE, other_half_widths
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import BY_DISTANCE, fixed_queries_half_width
+from reusable_holdout.validity import BY_DISTANCE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.mechanisms import GuardMechanism
+    from reusable_holdout.plan import otherwise
     from reusable_holdout.plan.wish import Wish
     from reusable_holdout.validity import Certificate, Policy
+else:
+    (otherwise,) = modules_on_first_use(__package__, "otherwise")
 
 __all__ = ["Outlook"]
 
@@ -189,7 +192,7 @@ class Outlook:
         A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
         theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
         """
-        widths = other_half_widths(
+        widths = otherwise.other_half_widths(
             self._certificate.bound,
             queries=self.queries,
             beta=self._wish.beta,
@@ -199,7 +202,7 @@ class Outlook:
         share = self._certificate.bound.rows // self.queries
         if self._certificate.by_evidence and share:
             fresh = self._certificate.of_rows(share)
-            widths[FRESH_SHARE] = fresh.likely_half_width(self._nats_of_fixed, self.estimate)
+            widths[otherwise.FRESH_SHARE] = fresh.likely_half_width(self._nats_of_fixed, self.estimate)
         return widths
 
     @property
@@ -209,7 +212,9 @@ class Outlook:
             return self._certificate.likely_half_width(self._nats_of_fixed, self.estimate)
         unit = (self.estimate - self.lower) / self.span
         bound, beta = self._certificate.bound, self._wish.beta
-        return self.span * fixed_queries_half_width(bound, queries=self.queries, beta=beta, estimate=unit)
+        return self.span * validity.fixed_queries_half_width(
+            bound, queries=self.queries, beta=beta, estimate=unit
+        )
 
     @property
     def _nats_of_fixed(self) -> float:
@@ -224,7 +229,7 @@ class Outlook:
     def expected_null_charges(self) -> float:
         """Charges that chance alone will make, over all queries, if every prior is honest."""
         shown = min(self.charges, 200)  # beyond, the chain's last stage is never reached by chance
-        return expected_charges_of_stages(
+        return mechanisms.expected_charges_of_stages(
             [self.threshold_at(charges=charges) for charges in range(shown)],
             deviation_sd=self.deviation_sd,
             queries=self.queries,

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import PlanError
 from reusable_holdout.plan.claims import ALLOWANCE, check_follows
 from reusable_holdout.plan.manner import checked_exam_of, checked_manner
 from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
-from reusable_holdout.plan.outlook import Outlook
-from reusable_holdout.plan.privacy import Privacy
-from reusable_holdout.plan.report import promise_table, report
 from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
 from reusable_holdout.plan.solution import solved
-from reusable_holdout.plan.stated import arguments_of, record_of, stated_of
-from reusable_holdout.plan.vacuity import Vacuity
+from reusable_holdout.plan.stated import Stated, arguments_of, stated_of
 from reusable_holdout.plan.wish import (
     BY_ROWS,
     MOST_QUERIES,
@@ -32,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reusable_holdout.mechanisms import GuardMechanism
+    from reusable_holdout.plan import report
+else:
+    (report,) = modules_on_first_use(__package__, "report")
 
 __all__ = ["Plan"]
 
@@ -39,7 +39,7 @@ _ROUNDING = 1e-9  # nats
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
-class Plan(Vacuity, Outlook, Privacy):
+class Plan(Stated):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
     With probability at least `confidence`, every released interval contains the population value, for all
@@ -167,7 +167,6 @@ class Plan(Vacuity, Outlook, Privacy):
     tolerance: float
     family: Family
     policy: Policy
-    stated: tuple[str, ...]
     _is_kept = False
 
     @checked_call
@@ -215,14 +214,11 @@ class Plan(Vacuity, Outlook, Privacy):
         self._expect(estimate, influence, variation, spread, prior_error)
         self.family, self.policy, self.shared = family, policy, shared
         self.stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
-        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
-        self.choices = wholes("choices", choices)
-        self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=span) or 0.0
+        self._reserve(reveals, choices, final_noise)
         stated_rows = whole_or_none("rows", rows, MOST_ROWS)
         stated_tolerance = real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * span)
         grows = policy == "claims" and not self._is_kept  # then the tolerance follows from the rest
-        if policy == "claims" and charges is None:
-            charges = ALLOWANCE
+        charges = ALLOWANCE if policy == "claims" and charges is None else charges
         self._wish = Wish(
             rows=stated_rows,
             queries=whole_or_none("queries", queries, MOST_QUERIES),
@@ -247,6 +243,12 @@ class Plan(Vacuity, Outlook, Privacy):
             self._set_a_choice_aside()
         self._settle(mechanism, stated_tolerance, real_or_none("delta", delta, least=0.0, below=1.0))
         self._settle_comparisons(comparison_tolerance, comparison_noise, stated=noise_scale is not None)
+
+    def _reserve(self, reveals: int | None, choices: Sequence[int] | None, final_noise: float | None) -> None:
+        """Take what is set aside for what is asked for, and the noise of what ends it."""
+        self.reveals = whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
+        self.choices = wholes("choices", choices)
+        self.final_noise = real_or_none("final_noise", final_noise, least=0.0, most=self.span) or 0.0
 
     def _expect(
         self,
@@ -347,10 +349,6 @@ class Plan(Vacuity, Outlook, Privacy):
 
     # ---- records
 
-    def record(self) -> dict[str, Any]:
-        """Everything the plan rests on, as JSON can write it; :meth:`from_record` gives the same plan."""
-        return record_of(self)
-
     @classmethod
     def kept(cls, record: Mapping[str, Any]) -> Self:
         """Plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise of this one."""
@@ -380,10 +378,10 @@ class Plan(Vacuity, Outlook, Privacy):
         )
 
     def __str__(self) -> str:
-        return report(self)
+        return report.report(self)
 
     def _repr_html_(self) -> str:
-        return promise_table(self)
+        return report.promise_table(self)
 
 
 def _divided(value: float | None, span: float) -> float | None:

@@ -7,9 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
-from reusable_holdout.mechanisms import Calibration, GuardMechanism, MechanismNoise, compare_mechanisms
+from reusable_holdout import mechanisms
+from reusable_holdout.mechanisms import Calibration, GuardMechanism
 
 if TYPE_CHECKING:
+    from reusable_holdout.mechanisms import MechanismNoise
     from reusable_holdout.plan.wish import Wish
 
 __all__ = ["Privacy"]
@@ -85,7 +87,7 @@ class Privacy:
         InputError
             If the plan has no noise, hence no guarantee.
         """
-        return compare_mechanisms(
+        return mechanisms.compare_mechanisms(
             epsilon=self.epsilon - self.final_epsilon,
             delta=self.delta,
             charges=self.charges,

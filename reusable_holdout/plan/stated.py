@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.plan.outlook import Outlook
+from reusable_holdout.plan.privacy import Privacy
 from reusable_holdout.plan.shared import SharedBudget
+from reusable_holdout.plan.vacuity import Vacuity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reusable_holdout.plan.plan import Plan
+    from reusable_holdout.plan.wish import Family
 
-__all__ = ["arguments_of", "record_of", "same_wish", "stated_of"]
+__all__ = ["Stated", "arguments_of", "same_wish", "stated_of"]
 
 _STATED = frozenset(
     {"queries", "tolerance", "charges", "threshold", "noise_scale", "confidence", "estimate", "prior_error"}
@@ -40,32 +43,43 @@ def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name != "stated"} | parts
 
 
-def record_of(plan: Plan) -> dict[str, Any]:
-    """Everything a plan rests on, as JSON can write it."""
-    return {
-        "rows": plan.rows,
-        "queries": plan.queries,
-        "tolerance": plan.tolerance,
-        "charges": plan.charges,
-        "threshold": plan.stated_threshold or None,
-        "noise_scale": plan.noise_scale,
-        "confidence": plan.confidence,
-        "estimate": plan.estimate,
-        "prior_error": plan.stated_prior_error,
-        "reveals": plan.reveals,
-        "choices": list(plan.choices),
-        "final_noise": plan.final_noise or None,
-        "exam": plan.exam_rows or None,
-        "delta": plan.delta,
-        "mechanism": plan.mechanism,
-        "policy": plan.policy,
-        "bounds": [plan.lower, plan.upper],
-        "family": plan.family,
-        "influence": plan.influence,
-        "variation": plan.variation,
-        "spread": plan.stated_spread,
-        "comparison_tolerance": plan.comparison_tolerance,
-        "comparison_noise": plan.comparison_noise,
-        "shared": plan.shared.record(),
-        "stated": list(plan.stated),
-    }
+class Stated(Vacuity, Outlook, Privacy):
+    """The numbers of a plan, stated or derived."""
+
+    stated: tuple[str, ...]
+    stated_threshold: float | None
+    stated_prior_error: float | None
+    stated_spread: float | None
+    family: Family
+    variation: float
+    shared: SharedBudget
+
+    def record(self) -> dict[str, Any]:
+        """Everything the plan rests on, as JSON can write it; :meth:`from_record` gives the same plan."""
+        return {
+            "rows": self.rows,
+            "queries": self.queries,
+            "tolerance": self.tolerance,
+            "charges": self.charges,
+            "threshold": self.stated_threshold or None,
+            "noise_scale": self.noise_scale,
+            "confidence": self.confidence,
+            "estimate": self.estimate,
+            "prior_error": self.stated_prior_error,
+            "reveals": self.reveals,
+            "choices": list(self.choices),
+            "final_noise": self.final_noise or None,
+            "exam": self.exam_rows or None,
+            "delta": self.delta,
+            "mechanism": self.mechanism,
+            "policy": self.policy,
+            "bounds": [self.lower, self.upper],
+            "family": self.family,
+            "influence": self.influence,
+            "variation": self.variation,
+            "spread": self.stated_spread,
+            "comparison_tolerance": self.comparison_tolerance,
+            "comparison_noise": self.comparison_noise,
+            "shared": self.shared.record(),
+            "stated": list(self.stated),
+        }

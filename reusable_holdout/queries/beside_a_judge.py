@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.ids import Ids
-    from reusable_holdout.queries.metric import Metric
 
 __all__ = ["BesideAJudge", "HumanAndJudge"]
 
@@ -106,7 +106,7 @@ class BesideAJudge(Judge):
         mean: NDArray[np.float64] = total / count
         return mean
 
-    def __call__(self, metric: Metric, ids: Ids) -> OfRows:
+    def __call__(self, metric: Definition, ids: Ids) -> OfRows:
         """Mean over the labelled rows of what is prepared already."""
         mean = MeanLoss(
             self.labelled, lambda terms: terms, lower=metric.lower, upper=metric.upper, greater_is_better=True

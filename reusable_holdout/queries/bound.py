@@ -6,44 +6,35 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.custom import BoundedDifferences, mean_of_own_losses
-from reusable_holdout.queries.derived import OfRows
 from reusable_holdout.queries.grid import GRID
-from reusable_holdout.queries.groups import Groups, grouped
-from reusable_holdout.queries.ids import Ids
-from reusable_holdout.queries.judged import Judge
 from reusable_holdout.queries.predictions import Predictions
-from reusable_holdout.queries.scoring import Mean
+from reusable_holdout.queries.scoring import Mean, PublicNumbers
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
-from reusable_holdout.queries.weights import Weights, weighted
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries.class_counts import PublicNumbers
+    from reusable_holdout.queries import custom, derived, ids
+    from reusable_holdout.queries import groups as of_groups
+    from reusable_holdout.queries import weights as of_weights
     from reusable_holdout.queries.classes import ClassCoder
+    from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.form import Form
-    from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.judged import Judge
     from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 
+    Targets = ClassTargets | RealTargets | ids.Ids
+else:  # most rows have labels of one class each, all of which count alike
+    custom, derived, ids, of_groups, of_weights = modules_on_first_use(
+        __package__, "custom", "derived", "ids", "groups", "weights"
+    )
+
 __all__ = ["BoundMetric"]
-
-Targets = ClassTargets | RealTargets | Ids
-
-_OVER_OUTPUTS = {
-    "accuracy",
-    "hamming_loss",
-    "mae",
-    "mean_absolute_error",
-    "mean_squared_error",
-    "mse",
-    "quantile_loss",
-    "zero_one_loss",
-}
 
 
 class BoundMetric(HoldsLabels):
@@ -106,7 +97,7 @@ class BoundMetric(HoldsLabels):
 
     def __init__(
         self,
-        metric: Metric,
+        metric: Definition,
         y: object,
         *,
         classes: object | None = None,
@@ -119,7 +110,7 @@ class BoundMetric(HoldsLabels):
         targets, self._form = _bound(metric, y, classes)
         if isinstance(targets, ClassTargets) and targets.outputs == 1:
             self.classes = targets.coder.classes
-        weights = None if sample_weight is None else Weights(sample_weight, targets.rows)
+        weights = None if sample_weight is None else of_weights.Weights(sample_weight, targets.rows)
         if weights is not None and len(weights.chosen) == targets.rows and weights.alike:
             weights = None
         self.weights_digest = None if weights is None else weights.digest
@@ -143,14 +134,14 @@ class BoundMetric(HoldsLabels):
     @property
     def likely_spread(self) -> float | None:
         """Standard deviation of a row's term that is far below what its bounds allow; None if that is not known."""
-        return self.metric.kernel.likely_spread if isinstance(self.metric.kernel, Judge) else None
+        return cast("Judge", self.metric.kernel).likely_spread if self.metric.response == "judged" else None
 
     @property
     def by_rows(self) -> bool:
         """Whether it is a mean over the rows that count, so that two models can be compared row by row."""
         statistic = self.statistic
-        while isinstance(statistic, OfRows):  # a slice, and in it the rows of a class
-            statistic = statistic.inner
+        while statistic.part is not None:  # a slice, and in it the rows of a class
+            _, statistic = statistic.part
         return isinstance(statistic, Mean)
 
     def row_terms(self, query: NDArray[Any]) -> NDArray[np.int64]:
@@ -175,11 +166,11 @@ class BoundMetric(HoldsLabels):
         return self._mean_over_rows()[0].relative_weights
 
     def _mean_over_rows(self) -> tuple[Mean, NDArray[Any] | slice]:
-        statistic: Statistic = self.statistic
+        statistic = self.statistic
         chosen: NDArray[Any] | slice = slice(None)
-        while isinstance(statistic, OfRows):
-            chosen = statistic.chosen if isinstance(chosen, slice) else chosen[statistic.chosen]
-            statistic = statistic.inner
+        while statistic.part is not None:
+            places, statistic = statistic.part
+            chosen = places if isinstance(chosen, slice) else chosen[places]
         return cast("Mean", statistic), chosen
 
     @property
@@ -195,6 +186,11 @@ class BoundMetric(HoldsLabels):
         query : numpy.ndarray of shape (rows,)
         """
         return self.statistic.sample(query)
+
+    @property
+    def numbers(self) -> PublicNumbers:
+        """What its confidence bound and its noise rest on: at the labels' own class counts, until others are told."""
+        return PublicNumbers(self.sensitivity, self.sum_of_squares, self.effective_rows)
 
     def told(self, numbers: PublicNumbers) -> Self:
         """Rest its confidence bound and its noise on numbers that were told, no longer on the exact ones."""
@@ -315,9 +311,9 @@ class BoundMetric(HoldsLabels):
         return self.statistic.score(prepared)
 
 
-def _groups(names: object, rows: int, largest: int | None) -> Groups | None:
+def _groups(names: object, rows: int, largest: int | None) -> of_groups.Groups | None:
     if names is not None:
-        return Groups(names, rows, largest)
+        return of_groups.Groups(names, rows, largest)
     if largest is not None:
         raise InputError(
             "largest_group is of groups; got no groups=; name the group of each row, or leave it out"
@@ -325,8 +321,10 @@ def _groups(names: object, rows: int, largest: int | None) -> Groups | None:
     return None
 
 
-def _check_every_row(metric: Metric, weights: Weights | None, groups: Groups | None) -> None:
-    if not (isinstance(metric.kernel, Judge) and metric.kernel.every_row):
+def _check_every_row(
+    metric: Definition, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+) -> None:
+    if metric.response != "judged" or not cast("Judge", metric.kernel).every_row:
         return
     if weights is not None or groups is not None:
         given = "some rows or weights" if groups is None else "groups"
@@ -336,7 +334,7 @@ def _check_every_row(metric: Metric, weights: Weights | None, groups: Groups | N
         )
 
 
-def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, Form]:
+def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targets, Form]:
     """What the rows hold, and the form of what is compared with it."""
     if metric.response not in {"values", "judged"}:
         coded = ClassTargets(y, classes)
@@ -346,51 +344,43 @@ def _bound(metric: Metric, y: object, classes: object | None) -> tuple[Targets, 
         raise InputError(
             f"the targets of metric {metric.name!r} must be {what}, not classes; got classes=; leave it out"
         )
-    if isinstance(metric.kernel, Judge):
-        ids = Ids(y)
-        return ids, metric.kernel.form(ids)
+    if metric.response == "judged":
+        named = ids.Ids(y)
+        return named, cast("Judge", metric.kernel).form(named)
     targets = RealTargets(y)
     return targets, _form_of(metric, targets, None)
 
 
-def _form_of(metric: Metric, targets: ClassTargets | RealTargets, coder: ClassCoder | None) -> Predictions:
+def _form_of(
+    metric: Definition, targets: ClassTargets | RealTargets, coder: ClassCoder | None
+) -> Predictions:
     if targets.outputs > 1:
-        _check_over_outputs(metric, targets.outputs)
+        metric.check_over_outputs(targets.outputs)
     return Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
 
 
-def _statistic(metric: Metric, targets: Targets, weights: Weights | None, groups: Groups | None) -> Statistic:
+def _statistic(
+    metric: Definition, targets: Targets, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+) -> Statistic:
     """What computes the metric on these rows, or on those that weights choose, or with weights or groups."""
     if weights is None:
         every = _of_all(metric, targets)
-        return every if groups is None else grouped(every, groups, name=metric.name)
+        return every if groups is None else of_groups.grouped(every, groups, name=metric.name)
     if weights.alike:
         own = None if groups is None else groups.part(weights.chosen)
         part = _statistic(metric, targets.part(weights.chosen), None, own)
-        return OfRows(targets.rows, weights.chosen, part)
+        return derived.OfRows(targets.rows, weights.chosen, part)
     if groups is not None:
         raise InputError(
             "with groups sample_weight must be 0 or one other number, which makes a slice, for each group counts once, "
             "or each of its rows; got several numbers; leave one of them out"
         )
-    return weighted(_of_all(metric, targets), weights, name=metric.name)
+    return of_weights.weighted(_of_all(metric, targets), weights, name=metric.name)
 
 
-def _check_over_outputs(metric: Metric, outputs: int) -> None:
-    own = metric.kernel is None and metric.response in {"labels", "values"}
-    if own or metric.name.removeprefix("neg_") in _OVER_OUTPUTS or metric.name.endswith("_samples"):
-        return
-    advice = '"accuracy", "hamming_loss" or "f1_samples"'
-    if metric.response == "values":
-        advice = "mae, mse or quantile_loss, which are means over the outputs"
-    raise InputError(
-        f"for {metric.name} y must be one column; got {outputs}; use {advice}, or a Metric with a loss of your own"
-    )
-
-
-def _of_all(metric: Metric, targets: Any) -> Statistic:
+def _of_all(metric: Definition, targets: Any) -> Statistic:
     if metric.kernel is not None:
         return metric.kernel(metric, targets)
     if metric.loss is not None:
-        return mean_of_own_losses(metric, targets)
-    return BoundedDifferences(metric, targets)
+        return custom.mean_of_own_losses(metric, targets)
+    return custom.BoundedDifferences(metric, targets)

@@ -3,104 +3,105 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
-from reusable_holdout.queries.judged_metrics import pass_at, pass_hat, score, score_with_judge
-from reusable_holdout.queries.label_metrics import (
-    accuracy,
-    balanced_accuracy,
-    recall,
-    specificity,
-    zero_one_loss,
-)
-from reusable_holdout.queries.label_sets import hamming_loss, score_of_sets
 from reusable_holdout.queries.metric import Metric
 from reusable_holdout.queries.negated import negated
-from reusable_holdout.queries.probability_metrics import (
-    average_precision,
-    brier,
-    log_loss,
-    roc_auc,
-    roc_auc_ovr,
-)
-from reusable_holdout.queries.sklearn_names import advice_about, place_of_function, refusal_of_name
-from reusable_holdout.queries.value_metrics import mae, mse, quantile_loss, r2, rmse
 from reusable_holdout.slips import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from reusable_holdout.queries import judged_metrics, sklearn_names
+else:
+    judged_metrics, sklearn_names = modules_on_first_use(__package__, "judged_metrics", "sklearn_names")
+
 __all__ = ["described_metric", "resolve_metric"]
 
 
-def _negated(factory: Callable[..., Metric], **parameters: Any) -> Metric:
-    return negated(factory(**parameters))
+def _made(home: str, factory: str, *values: Any, **parameters: Any) -> Metric:
+    """Metric that a module's function makes: who asks for one family reads no other."""
+    metric: Metric = getattr(import_module(f"{__package__}.{home}"), factory)(*values, **parameters)
+    return metric
 
+
+def _of(home: str, factory: str, *values: Any, **parameters: Any) -> Callable[..., Metric]:
+    return partial(_made, home, factory, *values, **parameters)
+
+
+def _negative_of(home: str, factory: str) -> Callable[..., Metric]:
+    return lambda **parameters: negated(_made(home, factory, **parameters))
+
+
+_CONFUSION, _SETS, _LABELS = "confusion_metrics", "label_sets", "label_metrics"
+_PROBABILITIES, _VALUES = "probability_metrics", "value_metrics"
 
 # What describe() calls "parameters" are these functions' own, so that a description can be read back.
 _CATALOGUE: dict[str, Callable[..., Metric]] = {
-    "accuracy": accuracy,
-    "average_precision": average_precision,
-    "balanced_accuracy": balanced_accuracy,
-    "brier": brier,
-    "f1": f1,
-    "f1_macro": partial(f1, average="macro"),
-    "f1_micro": partial(f1, average="micro"),
-    "f1_samples": partial(score_of_sets, "f1"),
-    "f1_weighted": partial(f1, average="weighted"),
-    "hamming_loss": hamming_loss,
-    "jaccard": jaccard,
-    "jaccard_samples": partial(score_of_sets, "jaccard"),
-    "log_loss": log_loss,
-    "matthews_corrcoef": matthews_corrcoef,
-    "neg_brier_score": partial(_negated, brier),
-    "neg_hamming_loss": partial(_negated, hamming_loss),
-    "neg_log_loss": partial(_negated, log_loss),
-    "precision": precision,
-    "precision_macro": partial(precision, average="macro"),
-    "precision_micro": partial(precision, average="micro"),
-    "precision_samples": partial(score_of_sets, "precision"),
-    "precision_weighted": partial(precision, average="weighted"),
-    "recall": recall,
-    "recall_macro": partial(recall, average="macro"),
-    "recall_micro": partial(recall, average="micro"),
-    "recall_samples": partial(score_of_sets, "recall"),
-    "recall_weighted": partial(recall, average="weighted"),
-    "roc_auc": roc_auc,
-    "roc_auc_ovr": roc_auc_ovr,
-    "roc_auc_ovr_weighted": partial(roc_auc_ovr, weighted=True),
-    "score": score,
-    "specificity": specificity,
-    "zero_one_loss": zero_one_loss,
+    "accuracy": _of(_LABELS, "accuracy"),
+    "average_precision": _of(_PROBABILITIES, "average_precision"),
+    "balanced_accuracy": _of(_LABELS, "balanced_accuracy"),
+    "brier": _of(_PROBABILITIES, "brier"),
+    "f1": _of(_CONFUSION, "f1"),
+    "f1_macro": _of(_CONFUSION, "f1", average="macro"),
+    "f1_micro": _of(_CONFUSION, "f1", average="micro"),
+    "f1_samples": _of(_SETS, "score_of_sets", "f1"),
+    "f1_weighted": _of(_CONFUSION, "f1", average="weighted"),
+    "hamming_loss": _of(_SETS, "hamming_loss"),
+    "jaccard": _of(_CONFUSION, "jaccard"),
+    "jaccard_samples": _of(_SETS, "score_of_sets", "jaccard"),
+    "log_loss": _of(_PROBABILITIES, "log_loss"),
+    "matthews_corrcoef": _of(_CONFUSION, "matthews_corrcoef"),
+    "neg_brier_score": _negative_of(_PROBABILITIES, "brier"),
+    "neg_hamming_loss": _negative_of(_SETS, "hamming_loss"),
+    "neg_log_loss": _negative_of(_PROBABILITIES, "log_loss"),
+    "precision": _of(_CONFUSION, "precision"),
+    "precision_macro": _of(_CONFUSION, "precision", average="macro"),
+    "precision_micro": _of(_CONFUSION, "precision", average="micro"),
+    "precision_samples": _of(_SETS, "score_of_sets", "precision"),
+    "precision_weighted": _of(_CONFUSION, "precision", average="weighted"),
+    "recall": _of(_LABELS, "recall"),
+    "recall_macro": _of(_LABELS, "recall", average="macro"),
+    "recall_micro": _of(_LABELS, "recall", average="micro"),
+    "recall_samples": _of(_SETS, "score_of_sets", "recall"),
+    "recall_weighted": _of(_LABELS, "recall", average="weighted"),
+    "roc_auc": _of(_PROBABILITIES, "roc_auc"),
+    "roc_auc_ovr": _of(_PROBABILITIES, "roc_auc_ovr"),
+    "roc_auc_ovr_weighted": _of(_PROBABILITIES, "roc_auc_ovr", weighted=True),
+    "score": _of("judged_metrics", "score"),
+    "specificity": _of(_LABELS, "specificity"),
+    "zero_one_loss": _of(_LABELS, "zero_one_loss"),
 }
 _ALIASES = {"mcc": "matthews_corrcoef", "pinball_loss": "quantile_loss"}
 _BOUNDED: dict[str, tuple[Callable[..., Metric], str]] = {  # and what to write
-    "mae": (mae, "mae(lower=..., upper=...)"),
-    "mse": (mse, "mse(lower=..., upper=...)"),
-    "neg_mean_absolute_error": (partial(_negated, mae), "negated(mae(lower=..., upper=...))"),
-    "neg_mean_squared_error": (partial(_negated, mse), "negated(mse(lower=..., upper=...))"),
+    "mae": (_of(_VALUES, "mae"), "mae(lower=..., upper=...)"),
+    "mse": (_of(_VALUES, "mse"), "mse(lower=..., upper=...)"),
+    "neg_mean_absolute_error": (_negative_of(_VALUES, "mae"), "negated(mae(lower=..., upper=...))"),
+    "neg_mean_squared_error": (_negative_of(_VALUES, "mse"), "negated(mse(lower=..., upper=...))"),
     "neg_quantile_loss": (
-        partial(_negated, quantile_loss),
+        _negative_of(_VALUES, "quantile_loss"),
         "negated(quantile_loss(lower=..., upper=..., quantile=...))",
     ),
-    "neg_root_mean_squared_error": (partial(_negated, rmse), "negated(rmse(lower=..., upper=...))"),
-    "quantile_loss": (quantile_loss, "quantile_loss(lower=..., upper=..., quantile=...)"),
-    "r2": (r2, "r2(lower=..., upper=..., variance=...)"),
-    "rmse": (rmse, "rmse(lower=..., upper=...)"),
-    "score_with_judge": (score_with_judge, "score_with_judge(labelled=..., power=...)"),
+    "neg_root_mean_squared_error": (_negative_of(_VALUES, "rmse"), "negated(rmse(lower=..., upper=...))"),
+    "quantile_loss": (_of(_VALUES, "quantile_loss"), "quantile_loss(lower=..., upper=..., quantile=...)"),
+    "r2": (_of(_VALUES, "r2"), "r2(lower=..., upper=..., variance=...)"),
+    "rmse": (_of(_VALUES, "rmse"), "rmse(lower=..., upper=...)"),
+    "score_with_judge": (
+        _of("judged_metrics", "score_with_judge"),
+        "score_with_judge(labelled=..., power=...)",
+    ),
 }
 _STATED = {"score_with_judge": "how many rows people have scored"}
 _WITH_BETA: dict[str, Callable[..., Metric]] = {
-    "fbeta": fbeta,
-    "fbeta_macro": partial(fbeta, average="macro"),
-    "fbeta_micro": partial(fbeta, beta=1, average="micro"),
-    "fbeta_weighted": partial(fbeta, average="weighted"),
+    "fbeta": _of(_CONFUSION, "fbeta"),
+    "fbeta_macro": _of(_CONFUSION, "fbeta", average="macro"),
+    "fbeta_micro": _of(_CONFUSION, "fbeta", beta=1, average="micro"),
+    "fbeta_weighted": _of(_CONFUSION, "fbeta", average="weighted"),
 }
-
-
-_WITH_K: dict[str, Callable[[int], Metric]] = {"pass@": pass_at, "pass^": pass_hat}
+_WITH_K = {"pass@": _of("judged_metrics", "pass_at"), "pass^": _of("judged_metrics", "pass_hat")}
 
 
 def resolve_metric(metric: str | Metric) -> Metric:
@@ -124,6 +125,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
 
     Examples
     --------
+    >>> from reusable_holdout.queries import f1
     >>> resolve_metric("brier").greater_is_better
     False
     >>> resolve_metric("f1_macro") == f1(average="macro")
@@ -135,7 +137,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
     if not isinstance(metric, str):
         raise InputError(
             f"a metric must be a name or a Metric; got {type(metric).__name__}; "
-            f"{advice_about(metric) or _hint(getattr(metric, '__name__', ''), names)}"
+            f"{sklearn_names.advice_about(metric) or _hint(getattr(metric, '__name__', ''), names)}"
         )
     metric = _ALIASES.get(metric, metric)
     if metric in _BOUNDED:
@@ -146,12 +148,12 @@ def resolve_metric(metric: str | Metric) -> Metric:
     if metric[:5] in _WITH_K:
         return _of_repeats(metric)
     if _which_score(metric) is not None:
-        return score(of=_which_score(metric))
+        return judged_metrics.score(of=_which_score(metric))
     if metric not in _CATALOGUE:
         raise InputError(
-            refusal_of_name(metric)
+            sklearn_names.refusal_of_name(metric)
             or f"a metric's name must be one of {', '.join(names)}; got {metric!r}; "
-            f"{place_of_function(metric) or _hint(metric, names)}"
+            f"{sklearn_names.place_of_function(metric) or _hint(metric, names)}"
         )
     return _CATALOGUE[metric]()
 
@@ -191,6 +193,7 @@ def described_metric(description: Mapping[str, Any]) -> Metric:
 
     Examples
     --------
+    >>> from reusable_holdout.queries import mae
     >>> described_metric(mae(lower=0, upper=2).describe()) == mae(lower=0, upper=2)
     True
     """
@@ -201,7 +204,7 @@ def described_metric(description: Mapping[str, Any]) -> Metric:
         if name[:5] in _WITH_K:
             metric = _of_repeats(name)
         elif _which_score(name) is not None:
-            metric = score(**description["parameters"], of=_which_score(name))
+            metric = judged_metrics.score(**description["parameters"], of=_which_score(name))
         else:
             metric = factories[name](**description["parameters"]) if name in factories else None
     except (InputError, KeyError, TypeError):

@@ -11,11 +11,12 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.queries.scoring import PublicNumbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,42 +25,9 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries.bound import BoundMetric
 
-__all__ = ["PublicNumbers", "checked_prevalence", "factor_to_tell", "numbers_at", "rests_on_counts"]
+__all__ = ["checked_prevalence", "factor_to_tell", "numbers_at", "rests_on_counts"]
 
 _TRIED = 6  # rows of each class, on which a metric is tried
-
-
-class PublicNumbers(NamedTuple):
-    """Numbers of a bound metric that its confidence bound and its noise rest on; see :class:`BoundMetric`.
-
-    Attributes
-    ----------
-    sensitivity : fractions.Fraction
-    sum_of_squares : float
-    rows : int
-        Effective rows.
-    """
-
-    sensitivity: Fraction
-    sum_of_squares: float
-    rows: int
-
-    @classmethod
-    def of(cls, bound: BoundMetric) -> PublicNumbers:
-        """Exact numbers, at the labels' own class counts."""
-        return cls(bound.sensitivity, bound.sum_of_squares, bound.effective_rows)
-
-    def scaled(self, factor: float, rests: Sequence[bool]) -> PublicNumbers:
-        """Numbers when so many times the rows count; of those that rest on class counts."""
-        exactly, rows = Fraction(factor), self.rows
-        if rests[2]:  # a mean over the rows of a class, which has one at least
-            rows = max(1, math.floor(rows * exactly))
-            exactly, factor = Fraction(rows, self.rows), rows / self.rows
-        return PublicNumbers(
-            min(self.sensitivity / exactly, Fraction(1)) if rests[0] else self.sensitivity,
-            self.sum_of_squares / factor if rests[1] else self.sum_of_squares,
-            rows,
-        )
 
 
 def rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
@@ -74,7 +42,7 @@ def rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
     even, uneven = np.full(count, _TRIED), np.full(count, _TRIED)
     uneven[0] -= _TRIED // 2
     uneven[-1] += _TRIED // 2
-    here, there = (PublicNumbers.of(_tried(bound, counts)) for counts in (even, uneven))
+    here, there = (_tried(bound, counts).numbers for counts in (even, uneven))
     return (here[0] != there[0], here[1] != there[1], here[2] != there[2])
 
 
@@ -92,12 +60,12 @@ def numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumbers
         raise InputError(
             f"each of {len(counts)} classes needs a row; got {bound.counted_rows} rows; nothing was made"
         )
-    return PublicNumbers.of(_tried(bound, counts))
+    return _tried(bound, counts).numbers
 
 
 def factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[bool]) -> float:
     """How many times the guessed rows the labels' own class counts are worth: private until it is told, rounded."""
-    exact = PublicNumbers.of(bound)
+    exact = bound.numbers
     ratios = (
         float(guessed.sensitivity / exact.sensitivity),
         guessed.sum_of_squares / exact.sum_of_squares,
@@ -148,4 +116,4 @@ def _rests_on_sizes(bound: BoundMetric) -> bool:
 def _tried(bound: BoundMetric, counts: NDArray[np.int64]) -> BoundMetric:
     """Bind the same metric to other labels with these class counts."""
     classes: NDArray[Any] = np.asarray(bound.classes)
-    return bound.metric.bind(np.repeat(classes, counts), classes=classes)
+    return type(bound)(bound.metric, np.repeat(classes, counts), classes=classes)

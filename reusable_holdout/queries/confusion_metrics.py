@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import kernels
+from reusable_holdout.queries.definition import is_finite
 from reusable_holdout.queries.label_metrics import Average, averaged_name
-from reusable_holdout.queries.metric import Metric, is_finite
+from reusable_holdout.queries.metric import Metric
 
 __all__ = ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"]
 

@@ -13,7 +13,16 @@ from reusable_holdout.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Kind", "as_array", "from_arrow", "no_array", "one_column", "real_array", "typed_array"]
+__all__ = [
+    "Kind",
+    "as_array",
+    "as_floats",
+    "from_arrow",
+    "no_array",
+    "one_column",
+    "real_array",
+    "typed_array",
+]
 
 Kind = Literal["numbers", "text"]
 
@@ -195,3 +204,22 @@ def _from_objects(array: NDArray[Any], *, what: str) -> NDArray[Any]:
     if too_large:
         raise InputError(f"{what} must fit 64-bit integers; got a larger one; use text for such labels")
     return converted.reshape(array.shape)
+
+
+def as_floats(values: object) -> NDArray[Any]:
+    """Float array of what a user gives, or an empty one that fits nothing if that is not real numbers.
+
+    Whatever goes wrong inside is withheld.
+
+    Examples
+    --------
+    >>> as_floats([True, 2]), as_floats(1j).shape
+    (array([1., 2.]), (0, 0))
+    """
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO" and values is not None:  # NumPy reads None as NaN
+            return array.astype(np.float64)
+    except Exception:  # noqa: S110 - whatever a user's own object raises may quote the labels
+        pass
+    return np.empty((0, 0))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.queries.containers import as_floats
 from reusable_holdout.queries.grid import GRID
 from reusable_holdout.queries.scoring import MeanLoss, Statistic
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.targets import RealTargets
 
-__all__ = ["BoundedDifferences", "as_floats", "mean_of_own_losses"]
+__all__ = ["BoundedDifferences", "mean_of_own_losses"]
 
 
-def mean_of_own_losses(metric: Metric, targets: ClassTargets | RealTargets) -> MeanLoss:
+def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) -> MeanLoss:
     """Mean of the user's per-row losses.
 
     The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
@@ -95,7 +96,7 @@ class BoundedDifferences(Statistic):
         not all zero.
     """
 
-    def __init__(self, metric: Metric, targets: ClassTargets | RealTargets) -> None:
+    def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
         self.rows = targets.rows
         self._metric = metric
         self._call = _Caller(metric.statistic, metric, targets)
@@ -145,7 +146,7 @@ class _Caller(HoldsLabels):
     """The user's function with the labels as its first argument."""
 
     def __init__(
-        self, function: Callable[..., Any] | None, metric: Metric, targets: ClassTargets | RealTargets
+        self, function: Callable[..., Any] | None, metric: Definition, targets: ClassTargets | RealTargets
     ) -> None:
         self.rows = targets.rows
         self._function = function
@@ -173,7 +174,7 @@ class _Caller(HoldsLabels):
         return _withheld(self._metric, self._function, self._labels, predictions)
 
 
-def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: NDArray[Any]) -> object:
+def _withheld(metric: Definition, function: Callable[..., Any] | None, *arguments: NDArray[Any]) -> object:
     """Call the user's function; if it raises, an error without its words and without its context."""
     failed = function is None
     try:
@@ -186,22 +187,3 @@ def _withheld(metric: Metric, function: Callable[..., Any] | None, *arguments: N
             "labels; nothing was answered; try the metric on other data"
         )
     return result
-
-
-def as_floats(values: object) -> NDArray[Any]:
-    """Float array of what a user gives, or an empty one that fits nothing if that is not real numbers.
-
-    Whatever goes wrong inside is withheld.
-
-    Examples
-    --------
-    >>> as_floats([True, 2]), as_floats(1j).shape
-    (array([1., 2.]), (0, 0))
-    """
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "biufO" and values is not None:  # NumPy reads None as NaN
-            return array.astype(np.float64)
-    except Exception:  # noqa: S110 - whatever a user's own object raises may quote the labels
-        pass
-    return np.empty((0, 0))

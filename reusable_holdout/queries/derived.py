@@ -58,6 +58,7 @@ class OfRows(Statistic):
         self.family = family or statistic.family
         self.chosen = chosen
         self.inner = statistic
+        self.part = chosen, statistic
 
     @property
     def effective_rows(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.custom import as_floats
+from reusable_holdout.queries.containers import as_floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

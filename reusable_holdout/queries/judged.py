@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.ids import Ids
-    from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.scoring import Statistic
 
 __all__ = ["Judge", "JudgedScores", "MeanOfRepeats", "Passes", "scores_in_memory"]
@@ -59,7 +59,7 @@ class Judge(ABC):
             If scores are out of range, or too few.
         """
 
-    def __call__(self, metric: Metric, ids: Ids) -> Statistic:
+    def __call__(self, metric: Definition, ids: Ids) -> Statistic:
         """Mean over rows of what is prepared already."""
         return MeanLoss(
             ids.rows,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.beside_a_judge import BesideAJudge
+from reusable_holdout.queries.definition import is_finite
 from reusable_holdout.queries.judged import MeanOfRepeats, Passes
-from reusable_holdout.queries.metric import Metric, is_finite
+from reusable_holdout.queries.metric import Metric
 
 __all__ = ["pass_at", "pass_hat", "score", "score_with_judge"]
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.confusion import ClassAverage, FScore, JaccardScore, PrecisionScore
-from reusable_holdout.queries.derived import OfRows, RootMean
-from reusable_holdout.queries.explained import ExplainedAbout
-from reusable_holdout.queries.matthews import Matthews
-from reusable_holdout.queries.ranks import AveragePrecision, OneVersusRest, PairOrder
-from reusable_holdout.queries.scoring import Agreement, BalancedAgreement, MeanLoss
+from reusable_holdout.queries.scoring import Agreement, MeanLoss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries.confusion import ClassScore
-    from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries import confusion, derived, explained, matthews, ranks, recalls
+    from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.targets import ClassTargets, RealTargets
+else:  # a metric is of one family
+    confusion, derived, explained, matthews, ranks, recalls = modules_on_first_use(
+        __package__, "confusion", "derived", "explained", "matthews", "ranks", "recalls"
+    )
 
 __all__ = [
     "AveragedScores",
@@ -52,56 +52,60 @@ __all__ = [
 Score = Literal["f", "jaccard", "precision"]
 
 
-def agreement(_: Metric, targets: ClassTargets) -> Agreement:
+def agreement(_: Definition, targets: ClassTargets) -> Agreement:
     """Share of rows predicted right."""
     return Agreement(targets)
 
 
-def disagreement(_: Metric, targets: ClassTargets) -> Agreement:
+def disagreement(_: Definition, targets: ClassTargets) -> Agreement:
     """Share of rows predicted wrong."""
     return Agreement(targets, errors=True)
 
 
-def class_balanced(metric: Metric, targets: ClassTargets) -> BalancedAgreement:
+def class_balanced(metric: Definition, targets: ClassTargets) -> recalls.BalancedAgreement:
     """Mean of the classes' recalls; two classes must be present."""
     _check_several(metric, targets)
-    return BalancedAgreement(targets)
+    return recalls.BalancedAgreement(targets)
 
 
-def pair_order(metric: Metric, targets: ClassTargets) -> PairOrder:
+def pair_order(metric: Definition, targets: ClassTargets) -> ranks.PairOrder:
     """Area under the ROC curve; there must be two classes, both present."""
     _check_two(metric, targets)
-    return PairOrder(targets)
+    return ranks.PairOrder(targets)
 
 
-def average_precision(metric: Metric, targets: ClassTargets) -> AveragePrecision:
+def average_precision(metric: Definition, targets: ClassTargets) -> ranks.AveragePrecision:
     """Area under the precision-recall curve, as steps; there must be two classes, both present."""
     _check_two(metric, targets)
-    return AveragePrecision(targets)
+    return ranks.AveragePrecision(targets)
 
 
-def one_versus_rest(metric: Metric, targets: ClassTargets) -> OneVersusRest | PairOrder:
+def one_versus_rest(metric: Definition, targets: ClassTargets) -> ranks.OneVersusRest | ranks.PairOrder:
     """Mean of the classes' areas; that of two classes is the area itself."""
     return _one_versus_rest(metric, targets, weighted=False)
 
 
-def weighted_one_versus_rest(metric: Metric, targets: ClassTargets) -> OneVersusRest | PairOrder:
+def weighted_one_versus_rest(
+    metric: Definition, targets: ClassTargets
+) -> ranks.OneVersusRest | ranks.PairOrder:
     """Mean of the classes' areas by rows; that of two classes is the area itself."""
     return _one_versus_rest(metric, targets, weighted=True)
 
 
-def correlation(metric: Metric, targets: ClassTargets) -> Matthews:
-    """Matthews's correlation above the parameter `floor`; there must be two classes, both present."""
+def correlation(metric: Definition, targets: ClassTargets) -> matthews.Matthews:
+    """matthews.Matthews's correlation above the parameter `floor`; there must be two classes, both present."""
     _check_two(metric, targets)
-    return Matthews(targets, math.ceil(_decimal(metric.parameters["floor"]) * int(targets.counts.min())))
+    return matthews.Matthews(
+        targets, math.ceil(_decimal(metric.parameters["floor"]) * int(targets.counts.min()))
+    )
 
 
-def recall_of_last(metric: Metric, targets: ClassTargets) -> OfRows:
+def recall_of_last(metric: Definition, targets: ClassTargets) -> derived.OfRows:
     """Share of the positive class's rows that are predicted right."""
     return _recall_of(1, metric, targets)
 
 
-def recall_of_first(metric: Metric, targets: ClassTargets) -> OfRows:
+def recall_of_first(metric: Definition, targets: ClassTargets) -> derived.OfRows:
     """Share of the negative class's rows that are predicted right."""
     return _recall_of(0, metric, targets)
 
@@ -121,7 +125,7 @@ class AveragedScores:
     score: Score
     average: Literal["binary", "macro", "weighted"]
 
-    def __call__(self, metric: Metric, targets: ClassTargets) -> ClassAverage:
+    def __call__(self, metric: Definition, targets: ClassTargets) -> confusion.ClassAverage:
         """Bind to labels that hold at least two classes."""
         if self.average == "binary":
             _check_two(metric, targets)
@@ -130,20 +134,20 @@ class AveragedScores:
         counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
         scores = {code: self._score(metric, rows, targets.rows - rows) for code, rows in counts.items()}
         if self.average == "binary":
-            return ClassAverage(targets, scores, {0: 0, 1: 1})
-        return ClassAverage(
+            return confusion.ClassAverage(targets, scores, {0: 0, 1: 1})
+        return confusion.ClassAverage(
             targets, scores, counts if self.average == "weighted" else dict.fromkeys(counts, 1)
         )
 
-    def _score(self, metric: Metric, own: int, rest: int) -> ClassScore:
+    def _score(self, metric: Definition, own: int, rest: int) -> confusion.ClassScore:
         if self.score == "f":
-            return FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
+            return confusion.FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
         if self.score == "jaccard":
-            return JaccardScore(own=own, rest=rest)
-        return PrecisionScore(own=own, rest=rest, floor=_decimal(metric.parameters["floor"]))
+            return confusion.JaccardScore(own=own, rest=rest)
+        return confusion.PrecisionScore(own=own, rest=rest, floor=_decimal(metric.parameters["floor"]))
 
 
-def squared_distance(metric: Metric, targets: ClassTargets) -> MeanLoss:
+def squared_distance(metric: Definition, targets: ClassTargets) -> MeanLoss:
     """Brier's score; of a matrix half the squared distance from the true class's corner."""
     if len(targets.counts) == 2:
         truth = targets.codes.astype(np.float64)
@@ -151,31 +155,31 @@ def squared_distance(metric: Metric, targets: ClassTargets) -> MeanLoss:
     return _mean(metric, targets, lambda p: 0.5 * np.square(p).sum(axis=1) - _of_truth(p, targets) + 0.5)
 
 
-def clipped_logarithm(metric: Metric, targets: ClassTargets) -> MeanLoss:
+def clipped_logarithm(metric: Definition, targets: ClassTargets) -> MeanLoss:
     """Negative logarithm of the true class's probability, raised to the parameter `clip`."""
     clip = metric.parameters["clip"]
     return _mean(metric, targets, lambda p: -np.log(np.maximum(_of_truth(p, targets), clip)))
 
 
-def absolute_error(metric: Metric, targets: RealTargets) -> MeanLoss:
+def absolute_error(metric: Definition, targets: RealTargets) -> MeanLoss:
     """Absolute error of predictions clipped to the targets' bounds."""
     return _mean(metric, targets, _of_excess(metric, targets, np.abs))
 
 
-def squared_error(metric: Metric, targets: RealTargets) -> MeanLoss:
+def squared_error(metric: Definition, targets: RealTargets) -> MeanLoss:
     """Squared error of predictions clipped to the targets' bounds."""
     return _mean(metric, targets, _of_excess(metric, targets, np.square))
 
 
-def root_squared_error(metric: Metric, targets: RealTargets) -> RootMean:
+def root_squared_error(metric: Definition, targets: RealTargets) -> derived.RootMean:
     """Root of the mean squared error, the parameter `floor` at least."""
     span = metric.upper - metric.lower
     losses = _of_excess(metric, targets, np.square)
     mean = MeanLoss(targets.rows, losses, lower=0.0, upper=span**2, greater_is_better=False)
-    return RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
+    return derived.RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
 
 
-def explained_share(metric: Metric, targets: RealTargets) -> MeanLoss:
+def explained_share(metric: Definition, targets: RealTargets) -> MeanLoss:
     """One minus the squared error in units of the parameter `variance`."""
     variance = metric.parameters["variance"]
     return _mean(
@@ -183,13 +187,13 @@ def explained_share(metric: Metric, targets: RealTargets) -> MeanLoss:
     )
 
 
-def explained_about(metric: Metric, targets: RealTargets) -> ExplainedAbout:
+def explained_about(metric: Definition, targets: RealTargets) -> explained.ExplainedAbout:
     """One minus the squared errors over those of the parameter `center`."""
     errors = _of_excess(metric, targets, np.square)
-    return ExplainedAbout(targets.values, errors, **metric.parameters)
+    return explained.ExplainedAbout(targets.values, errors, **metric.parameters)
 
 
-def pinball(metric: Metric, targets: RealTargets) -> MeanLoss:
+def pinball(metric: Definition, targets: RealTargets) -> MeanLoss:
     """Shortfall times the parameter `quantile`, excess times the rest."""
     quantile = metric.parameters["quantile"]
     return _mean(
@@ -204,14 +208,14 @@ def _decimal(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-def _check_several(metric: Metric, targets: ClassTargets) -> None:
+def _check_several(metric: Definition, targets: ClassTargets) -> None:
     if np.count_nonzero(targets.counts) < 2:
         raise InputError(
             f"for {metric.name} the labels must hold at least two classes; got 1; use accuracy or a mean loss"
         )
 
 
-def _check_two(metric: Metric, targets: ClassTargets) -> None:
+def _check_two(metric: Definition, targets: ClassTargets) -> None:
     if len(targets.counts) != 2:
         raise InputError(
             f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "
@@ -220,18 +224,20 @@ def _check_two(metric: Metric, targets: ClassTargets) -> None:
     _check_several(metric, targets)
 
 
-def _one_versus_rest(metric: Metric, targets: ClassTargets, *, weighted: bool) -> OneVersusRest | PairOrder:
+def _one_versus_rest(
+    metric: Definition, targets: ClassTargets, *, weighted: bool
+) -> ranks.OneVersusRest | ranks.PairOrder:
     _check_several(metric, targets)
     if len(targets.counts) == 2:
-        return PairOrder(targets)
+        return ranks.PairOrder(targets)
     counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
-    return OneVersusRest(targets, counts if weighted else dict.fromkeys(counts, 1))
+    return ranks.OneVersusRest(targets, counts if weighted else dict.fromkeys(counts, 1))
 
 
-def _recall_of(code: int, metric: Metric, targets: ClassTargets) -> OfRows:
+def _recall_of(code: int, metric: Definition, targets: ClassTargets) -> derived.OfRows:
     _check_two(metric, targets)
     rows = np.flatnonzero(targets.codes == code)
-    return OfRows(targets.rows, rows, Agreement(targets.part(rows)), family="binomial")
+    return derived.OfRows(targets.rows, rows, Agreement(targets.part(rows)), family="binomial")
 
 
 def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
@@ -243,7 +249,7 @@ def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
 
 
 def _of_excess(
-    metric: Metric, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]
+    metric: Definition, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Losses that depend on the prediction, clipped to the targets' bounds, less the target."""
     lower, upper = metric.parameters["lower"], metric.parameters["upper"]
@@ -256,7 +262,7 @@ def _of_excess(
 
 
 def _mean(
-    metric: Metric, targets: ClassTargets | RealTargets, losses: Callable[[NDArray[Any]], NDArray[Any]]
+    metric: Definition, targets: ClassTargets | RealTargets, losses: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> MeanLoss:
     """Mean over the rows of the losses; where a row has several, of their mean."""
     return MeanLoss(

@@ -13,7 +13,7 @@ from reusable_holdout.queries import kernels
 from reusable_holdout.queries.metric import Metric
 
 if TYPE_CHECKING:
-    from reusable_holdout.queries.metric import Kernel
+    from reusable_holdout.queries.definition import Kernel
     from reusable_holdout.queries.scoring import Family
 __all__ = [
     "Average",

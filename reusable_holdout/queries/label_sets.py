@@ -17,6 +17,7 @@ from reusable_holdout.queries.scoring import Agreement, MeanLoss
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.scoring import Mean
     from reusable_holdout.queries.targets import ClassTargets
 
@@ -82,7 +83,7 @@ def score_of_sets(score: SetScore) -> Metric:
     )
 
 
-def _share_amiss(metric: Metric, targets: ClassTargets) -> Mean:
+def _share_amiss(metric: Definition, targets: ClassTargets) -> Mean:
     """Share of a row's labels that differ."""
     if targets.outputs == 1:
         return Agreement(targets, errors=True)
@@ -95,7 +96,7 @@ class _Overlap:
 
     score: SetScore
 
-    def __call__(self, metric: Metric, targets: ClassTargets) -> MeanLoss:
+    def __call__(self, metric: Definition, targets: ClassTargets) -> MeanLoss:
         if targets.outputs == 1:
             raise InputError(
                 f"for {metric.name} the labels must be a matrix of zeros and ones, a column for each label; got one "
@@ -111,5 +112,5 @@ class _Overlap:
         return shares
 
 
-def _mean(metric: Metric, targets: ClassTargets, terms: Any) -> MeanLoss:
+def _mean(metric: Definition, targets: ClassTargets, terms: Any) -> MeanLoss:
     return MeanLoss(targets.rows, terms, lower=0.0, upper=1.0, greater_is_better=metric.greater_is_better)

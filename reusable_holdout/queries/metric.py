@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.queries.bound import BoundMetric
-from reusable_holdout.queries.custom import as_floats
-from reusable_holdout.queries.judged import Judge
-from reusable_holdout.queries.scoring import Family, Statistic
+from reusable_holdout.queries.definition import Definition
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["Family", "Metric", "Response", "is_finite"]
-
-Response = Literal["judged", "labels", "probabilities", "scores", "values"]
-Kernel = Callable[["Metric", Any], Statistic]
+__all__ = ["Metric"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class Metric(Definition):
     """A bounded statistic of labels and predictions.
 
     What one row can change is derived (catalogue, mean losses) or declared (`differences`), never estimated
@@ -82,52 +69,6 @@ class Metric:
     >>> within.measure([1.0, 2.0], [1.05, 3.0])
     0.5
     """
-
-    name: str
-    lower: float
-    upper: float
-    greater_is_better: bool
-    response: Response = "values"
-    family: Family = "bounded"
-    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    loss: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
-    statistic: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
-    differences: Callable[[NDArray[Any]], Any] | Sequence[float] | NDArray[Any] | None = None
-    kernel: Kernel | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.statistic is not None and self.family == "bounded":  # the default; its only possible family
-            object.__setattr__(self, "family", "bounded-difference")
-        self._check_words()
-        self._check_numbers()
-        self._check_functions()
-        object.__setattr__(self, "lower", float(self.lower))
-        object.__setattr__(self, "upper", float(self.upper))
-        object.__setattr__(self, "parameters", {key: float(value) for key, value in self.parameters.items()})
-        if self.differences is not None and not callable(self.differences):
-            # a tuple, unlike an array, cannot change and can be compared
-            object.__setattr__(self, "differences", tuple(as_floats(self.differences).ravel().tolist()))
-
-    def describe(self) -> dict[str, Any]:
-        """Describe what tells two configurations apart, as JSON can write it.
-
-        Functions are not described: give a metric of your own another name when its code changes.
-
-        Examples
-        --------
-        >>> from reusable_holdout.queries import resolve_metric
-        >>> resolve_metric("accuracy").describe()["family"]
-        'binomial'
-        """
-        return {
-            "name": self.name,
-            "response": self.response,
-            "lower": self.lower,
-            "upper": self.upper,
-            "greater_is_better": self.greater_is_better,
-            "family": self.family,
-            "parameters": dict(sorted(self.parameters.items())),
-        }
 
     def bind(
         self,
@@ -220,76 +161,3 @@ class Metric:
         """
         bound = self.bind(y, classes=classes, sample_weight=sample_weight)
         return bound.statistic.value(bound.prepare(predictions))
-
-    def _check_words(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise InputError(f"a metric's name must be text; got {self.name!r}; name it")
-        choices = {"response": get_args(Response), "family": get_args(Family)}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"a metric's {name} must be one of {allowed}; got {getattr(self, name)!r}; choose one"
-                )
-        if not isinstance(self.greater_is_better, bool):
-            raise InputError(
-                f"greater_is_better must be True or False; got {self.greater_is_better!r}; pass a bool"
-            )
-
-    def _check_numbers(self) -> None:
-        bounds = self.lower, self.upper
-        if not (all(map(is_finite, bounds)) and 0 < float(self.upper) - float(self.lower) < math.inf):
-            raise InputError(
-                f"a metric's bounds must be finite with lower < upper; got {self.lower!r} and "
-                f"{self.upper!r}; clip the losses and state the bounds"
-            )
-        if not isinstance(self.parameters, Mapping) or not all(
-            isinstance(key, str) and is_finite(value) for key, value in self.parameters.items()
-        ):
-            raise InputError(
-                f"a metric's parameters must map names to finite numbers; got {self.parameters!r}; "
-                "leave out what is no number"
-            )
-        if self.family == "binomial" and (self.lower, self.upper) != (0, 1):
-            raise InputError(
-                f"a binomial metric's bounds must be 0 and 1; got {self.lower} and {self.upper}; "
-                "rescale the loss, or use family 'bounded'"
-            )
-
-    def _check_functions(self) -> None:
-        functions = {"loss": self.loss, "statistic": self.statistic, "kernel": self.kernel}
-        given = [name for name, function in functions.items() if function is not None]
-        if len(given) != 1 or not callable(functions[given[0]]):
-            raise InputError(
-                f"a metric must have either a loss or a statistic, a function; got {given or 'neither'}; "
-                "pass loss= for a mean of per-row losses, else statistic= and differences="
-            )
-        if (self.response == "judged") != isinstance(self.kernel, Judge):
-            raise InputError(
-                'a metric of one\'s own must be of labels or targets; got response "judged"; use score(lower=..., '
-                "upper=...) of reusable_holdout.queries, and pass what the judge gave"
-            )
-        if (self.statistic is None) != (self.differences is None):
-            raise InputError(
-                f"a metric must have differences exactly if it has a statistic; got a {given[0]} "
-                f"{'without' if self.differences is None else 'with'} them; pass for each row the most that "
-                "replacing it can change the statistic, or pass loss= for a mean of per-row losses"
-            )
-        if self.kernel is None and (self.statistic is None) != (self.family != "bounded-difference"):
-            raise InputError(
-                "a statistic's family must be 'bounded-difference', a loss's 'bounded' or 'binomial'; "
-                f"got a {given[0]} of family {self.family!r}; leave family out"
-            )
-
-
-def is_finite(value: object) -> bool:
-    """Whether this is a real number, of Python or NumPy, that a float can hold.
-
-    Examples
-    --------
-    >>> is_finite(1), is_finite("1"), is_finite(10**400)
-    (True, False, False)
-    """
-    try:
-        return isinstance(value, Real) and math.isfinite(value)
-    except OverflowError:
-        return False

@@ -10,7 +10,8 @@ import math
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import kernels
-from reusable_holdout.queries.metric import Metric, is_finite
+from reusable_holdout.queries.definition import is_finite
+from reusable_holdout.queries.metric import Metric
 
 __all__ = ["average_precision", "brier", "log_loss", "roc_auc", "roc_auc_ovr"]
 

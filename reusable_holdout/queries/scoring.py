@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.pieces import in_blocks
-from reusable_holdout.queries.samples import Counted, Explained, Likely, Ranked, ratio
 from reusable_holdout.queries.targets import HoldsLabels
 
 if TYPE_CHECKING:
@@ -24,16 +23,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries.samples import Counted, Explained, Likely, Ranked
     from reusable_holdout.queries.targets import ClassTargets
 
 __all__ = [
     "FINE_BITS",
     "FINE_SLACK",
     "Agreement",
-    "BalancedAgreement",
     "Family",
     "Mean",
     "MeanLoss",
+    "PublicNumbers",
     "Statistic",
 ]
 
@@ -41,6 +41,34 @@ Family = Literal["binomial", "bounded", "bounded-difference"]
 
 FINE_BITS = 96  # of each class's score, where several are averaged
 FINE_SLACK = Fraction(1, 1 << 90)  # far above what that rounding can add to a change
+
+
+class PublicNumbers(NamedTuple):
+    """Numbers of a bound metric that its confidence bound and its noise rest on; see :class:`BoundMetric`.
+
+    Attributes
+    ----------
+    sensitivity : fractions.Fraction
+    sum_of_squares : float
+    rows : int
+        Effective rows.
+    """
+
+    sensitivity: Fraction
+    sum_of_squares: float
+    rows: int
+
+    def scaled(self, factor: float, rests: Sequence[bool]) -> PublicNumbers:
+        """Numbers when so many times the rows count; of those that rest on class counts."""
+        exactly, rows = Fraction(factor), self.rows
+        if rests[2]:  # a mean over the rows of a class, which has one at least
+            rows = max(1, math.floor(rows * exactly))
+            exactly, factor = Fraction(rows, self.rows), rows / self.rows
+        return PublicNumbers(
+            min(self.sensitivity / exactly, Fraction(1)) if rests[0] else self.sensitivity,
+            self.sum_of_squares / factor if rests[1] else self.sum_of_squares,
+            rows,
+        )
 
 
 class Statistic(HoldsLabels, ABC):
@@ -57,12 +85,15 @@ class Statistic(HoldsLabels, ABC):
         lies beyond its population value by t with probability at most exp(-2 t^2 / s) on each side.
     family : {"binomial", "bounded", "bounded-difference"} or None
         Of the confidence bound, where it is not the metric's.
+    part : (numpy.ndarray of int, Statistic) or None
+        If it is about some rows alone: their places, and the statistic of these.
     """
 
     rows: int
     sensitivity: Fraction
     sum_of_squares: float
     family: Family | None = None
+    part: tuple[NDArray[Any], Statistic] | None = None
 
     @property
     def effective_rows(self) -> int:
@@ -201,93 +232,6 @@ class Agreement(Mean):
         if marks.ndim == 2:
             marks = np.any(marks, axis=1) if self._errors else np.all(marks, axis=1)
         return marks
-
-
-class BalancedAgreement(Statistic):
-    """Mean over the classes of the share of a class's rows that are predicted right.
-
-    Computed in integers of any size, so it is exact. Class counts are public: neighbours keep every label.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels; classes without rows are left out of the mean.
-
-    Notes
-    -----
-    Given the class counts it is a mean of independent terms with the weights c_r = 1/(K n_k): the confidence bound of
-    :class:`~reusable_holdout.queries.weights.WeightedMean`, of 1/max c_r = K min n_k rows.
-    """
-
-    family = "bounded"
-
-    def __init__(self, targets: ClassTargets) -> None:
-        counts = targets.counts[targets.counts > 0].tolist()
-        self.rows = targets.rows
-        self.sensitivity = Fraction(1, len(counts) * min(counts))
-        self.sum_of_squares = float(sum(Fraction(1, count) for count in counts) / len(counts) ** 2)
-        self._order = np.argsort(targets.codes, kind="stable")
-        self._codes = targets.codes[self._order]
-        ends = np.cumsum(counts).tolist()
-        self._classes = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
-        self._counts, self._possible = counts, len(targets.counts)
-        common = math.lcm(*counts)
-        self._weights = [common // count for count in counts]
-        self._whole = common * len(counts)
-
-    @property
-    def effective_rows(self) -> int:
-        """1/max c_r."""
-        return self.sensitivity.denominator
-
-    def units(self, query: NDArray[Any]) -> int:
-        """Weigh each class's hits by an integer, so that all share one denominator."""
-        return (self._weighted(self._hits(query)) << GRID_BITS) // self._whole
-
-    def value(self, query: NDArray[Any]) -> float:
-        """Mean of the classes' recalls."""
-        return self._weighted(self._hits(query)) / self._whole
-
-    @property
-    def is_ratio(self) -> bool:
-        """Always: the population's mean of recalls, whatever the class counts."""
-        return True
-
-    def sample(self, query: NDArray[Any]) -> Counted:
-        """Hits and misses of each class, with the weight of its rows.
-
-        Given the labels, terms are independent, and the weighted mean of their expectations is the population's value;
-        of the recall of a class that may occur and has no rows nothing is known.
-        """
-        hits, least, missing = self._hits(query), min(self._counts), self._possible - len(self._counts)
-        each = [
-            ((1.0, least / count, hit), (0.0, least / count, count - hit))
-            for count, hit in zip(self._counts, hits, strict=True)
-        ]
-        each += [((0.0, 0.0, 0), (0.0, 0.0, 0))] * missing  # how many classes have rows shows in no length
-        score = (self._weighted(hits) << GRID_BITS) // self._whole
-        rows = ratio(*(row for pair in each for row in pair), factor=1.0 - missing / self._possible)
-        return Counted(score, (rows,))
-
-    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Of recalls that are alike."""
-        counts = [share * self.rows for share in prevalence]
-        rows = [
-            row
-            for count in counts
-            for row in (
-                (1.0, min(counts) / count, count * mean),
-                (0.0, min(counts) / count, count * (1.0 - mean)),
-            )
-        ]
-        return Likely.of(ratio(*rows), mean)
-
-    def _hits(self, query: NDArray[Any]) -> list[int]:
-        marks = query[self._order] == self._codes
-        return [int(np.count_nonzero(marks[rows])) for rows in self._classes]
-
-    def _weighted(self, hits: Sequence[int]) -> int:
-        return sum(weight * hit for weight, hit in zip(self._weights, hits, strict=True))
 
 
 class MeanLoss(Mean):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, cast
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import kernels
-from reusable_holdout.queries.metric import Metric, is_finite
+from reusable_holdout.queries.definition import is_finite
+from reusable_holdout.queries.metric import Metric
 
 if TYPE_CHECKING:
-    from reusable_holdout.queries.metric import Kernel
+    from reusable_holdout.queries.definition import Kernel
 
 __all__ = ["mae", "mse", "quantile_loss", "r2", "rmse"]
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout.guard.allowance import Allowance
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.epochs import read_epochs
-from reusable_holdout.guard.kinds import POLICIES, State
-from reusable_holdout.guard.released import failed, history_frame
+from reusable_holdout.guard.kinds import State, Ways
+from reusable_holdout.guard.releases import Allowance, failed, history_frame, read_epochs
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.plan import Plan
 from reusable_holdout.scales import decimals_of
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.guard.verification import Verification
     from reusable_holdout.ledger import Row
 
@@ -103,7 +100,7 @@ def findings_of(ledger: str, verified: Verification) -> list[Findings]:
 def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Findings:
     views = [configuration.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
     plan = Plan.kept(configuration.plan)
-    budget = _budget(plan, configuration.kinds(), rows)
+    budget = _budget(plan, Ways(configuration.view.kept), rows)
     metric = configuration.metric["name"]
     history = history_frame(rows, Allowance.of(configuration.plan), metric)
     history["failed"] = [failed(row) for row in rows]
@@ -122,20 +119,19 @@ def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Fi
     )
 
 
-def _budget(plan: Plan, kinds: dict[str, Kind], rows: Sequence[Row]) -> Budget:
+def _budget(plan: Plan, ways: Ways, rows: Sequence[Row]) -> Budget:
     state = State()
     if rows:
         last = rows[-1]
         state = State(last.query, last.asked, last.charges, last.spent_nats, last.kind == "final")
-    policy = kinds[POLICIES[plan.policy].name]
     return Budget(
         max(0, min(plan.charges, plan.queries) - state.charges),
         plan.charges,
         state.asked,
         plan.queries,
         state.nats,
-        max(0.0, kinds["reveal"].certificate.room(charges=state.charges, nats=state.nats)),
-        policy.halt_reason(state) or "",
+        max(0.0, ways.reveal.certificate.room(charges=state.charges, nats=state.nats)),
+        ways.policy.halt_reason(state) or "",
         state.charges,
         plan.policy == "claims",
     )

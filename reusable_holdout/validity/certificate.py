@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.mechanisms.calibration import Calibration
-from reusable_holdout.validity.adaptive_code import AdaptiveCode
-from reusable_holdout.validity.evidence import Evidence, likely_rows
-from reusable_holdout.validity.evidence_set import EvidenceSet
 from reusable_holdout.validity.intervals import Interval, Numbers, Shares
 from reusable_holdout.validity.noise_tails import NoiseTails
 from reusable_holdout.validity.theory import THEORY, Theory
@@ -24,8 +22,14 @@ from reusable_holdout.validity.transcript_code import TranscriptCode
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
+    from reusable_holdout.validity import adaptive_code
+    from reusable_holdout.validity import evidence as _evidence
+    from reusable_holdout.validity import evidence_set as _evidence_set
     from reusable_holdout.validity.bound import ConfidenceBound
-    from reusable_holdout.validity.evidence import EvidenceRows
+else:  # most plans have one code, and count their rows
+    adaptive_code, _evidence, _evidence_set = modules_on_first_use(
+        __package__, "adaptive_code", "evidence", "evidence_set"
+    )
 
 __all__ = ["GRID_SLACK", "Certificate"]
 
@@ -151,10 +155,10 @@ class Certificate:
         return 1 if self.greater_is_better else -1
 
     @cached_property
-    def code(self) -> TranscriptCode | AdaptiveCode:
+    def code(self) -> TranscriptCode | adaptive_code.AdaptiveCode:
         """The transcript code of the declared numbers of questions and charges."""
         if self.adaptive:
-            return AdaptiveCode(self.queries, self.theory)
+            return adaptive_code.AdaptiveCode(self.queries, self.theory)
         return TranscriptCode(queries=self.queries, charges=max(1, self.charges), theory=self.theory)
 
     @cached_property
@@ -261,15 +265,15 @@ class Certificate:
         """Whether a final shows the set that the rows' evidence leaves: of graded losses or a ratio, without noise."""
         return self.spread is not None and not self.final_noise
 
-    def final_set(self, length: float, guess: float | None = None) -> EvidenceSet:
+    def final_set(self, length: float, guess: float | None = None) -> _evidence_set.EvidenceSet:
         """Set that a final by evidence shows at a description length; `guess` is the plan's estimate by default."""
         at = self.estimate if guess is None else guess
         return self.evidence_set(-float(self.log_level(length, 0.5)), at)
 
-    def evidence_set(self, nats: float, guess: float) -> EvidenceSet:
+    def evidence_set(self, nats: float, guess: float) -> _evidence_set.EvidenceSet:
         """Set that the rows' evidence leaves, each end at so many nats, if their mean is as guessed."""
         mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
-        return EvidenceSet(nats, self.bound.rows, mean, spread, self.theory)
+        return _evidence_set.EvidenceSet(nats, self.bound.rows, mean, spread, self.theory)
 
     def left_by(self, ends: tuple[float, float]) -> Interval:
         """Ends of a set, normalised, rounded outwards, within the bounds; the metric's unit."""
@@ -320,16 +324,16 @@ class Certificate:
 
     def evidence(
         self, named: float, tolerance: float, sides: Literal["both", "low", "high"] = "both"
-    ) -> Evidence:
+    ) -> _evidence.Evidence:
         """Evidence that the population value is within a tolerance of what was named; both in the metric's unit."""
         least = max(tolerance / self.span - GRID_SLACK, GRID_SLACK)  # terms and what is named are rounded
-        return Evidence((named - self.lower) / self.span, least, sides, self.theory.check_bets)
+        return _evidence.Evidence((named - self.lower) / self.span, least, sides, self.theory.check_bets)
 
-    def evidence_needed(self, evidence: Evidence, length: float) -> float:
+    def evidence_needed(self, evidence: _evidence.Evidence, length: float) -> float:
         """Nats that make an answer certain enough at a description length, the noise's reach included."""
         return -float(self.log_level(length, self.shares.agreed)) + self.evidence_tail(evidence)
 
-    def evidence_tail(self, evidence: Evidence) -> float:
+    def evidence_tail(self, evidence: _evidence.Evidence) -> float:
         """Reach of the comparison's noise and rounding, in nats."""
         return self.comparison_tail / self.span / self.sensitivity * evidence.sensitivity
 
@@ -382,9 +386,9 @@ class Certificate:
             evidence.reach(needed, self._likely_rows, above=above) for above in (True, False)
         )
 
-    def _likely_rows(self, mean: float) -> EvidenceRows:
+    def _likely_rows(self, mean: float) -> _evidence.EvidenceRows:
         """EvidenceRows of a mean, normalised, that spread as is guessed."""
-        return likely_rows(mean, cast("float", self.spread) / self.span, self.bound.rows)
+        return _evidence.likely_rows(mean, cast("float", self.spread) / self.span, self.bound.rows)
 
     def tidy(self, value: float) -> float:
         """Hide what lies below the noise grid, and stay within the bounds."""

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.witness.file import FileWitness
-from reusable_holdout.witness.git_note import GitWitness
 
 if TYPE_CHECKING:
+    from reusable_holdout.witness import file, git_note
     from reusable_holdout.witness.head import Witness
+else:
+    file, git_note = modules_on_first_use(__package__, "file", "git_note")
 
 __all__ = ["witness_at"]
 
@@ -35,7 +37,7 @@ def witness_at(place: str | Path, key: bytes = b"") -> Witness:
         If it is none of these.
     """
     if isinstance(place, Path):
-        return FileWitness(place)
+        return file.FileWitness(place)
     if not isinstance(place, str) or not place.strip():
         raise InputError(
             "a witness must be a file, git:repository or a URL, or False for none; got "
@@ -52,14 +54,14 @@ def witness_at(place: str | Path, key: bytes = b"") -> Witness:
         from reusable_holdout.witness.server import ServerWitness, token_of  # noqa: PLC0415 - loads HTTP
 
         return ServerWitness(place, token_of(key))
-    return FileWitness(Path(place))
+    return file.FileWitness(Path(place))
 
 
-def _git_witness(place: str) -> GitWitness:
+def _git_witness(place: str) -> git_note.GitWitness:
     """A place may come of a ledger that somebody sent: no part of it is taken for an option of git's."""
     parts = _GIT.fullmatch(place)
     if parts is None:
         raise InputError(
             "a git witness must name a repository, as git:repository@remote#name; got none; nothing was made"
         )
-    return GitWitness(Path(parts["repository"]), parts["remote"] or "", parts["name"] or "")
+    return git_note.GitWitness(Path(parts["repository"]), parts["remote"] or "", parts["name"] or "")

@@ -5,7 +5,7 @@ from examples.scripts import run
 
 
 @pytest.mark.long(
-    "examples/overlaps.py", "reusable_holdout/guard/chance.py", "reusable_holdout/guard/row_sets.py"
+    "examples/overlaps.py", "reusable_holdout/guard/row_sets.py", "reusable_holdout/guard/row_sets.py"
 )
 def test_fresh_rows_pass_and_planted_ones_are_found(tmp_path):
     printed = run("overlaps.py", "--quick", folder=tmp_path).splitlines()

@@ -1,4 +1,4 @@
-"""Seed 003's experiments: the error rates by hand, the passes against their law, the paper's order at c = 100."""
+"""The experiments of Lyu, Su and Li (2017): error rates by hand, the passes' law, the paper's order at c = 100."""
 
 import importlib
 import sys

@@ -165,7 +165,7 @@ _PLANNING = [
     ("guard.pricing", "_LEAST_SPREAD", 0.1),
     ("guard.pricing", "_EXACT", 0.7),
     ("queries.ranks", "_BANDS", 4.0),
-    ("guard.chance", "_SPARE", 10.0),
+    ("guard.row_sets", "_SPARE", 10.0),
     ("guard.copies", "_NOTICED", 1.5),
 ]
 _FINDING = [

@@ -54,12 +54,12 @@ def rewrite(ledger, change):
 def recompute(ledger, query, **changes):
     """What a forger does who runs our own source on the row: everything that follows from it is made to fit."""
     text, rows, _ = all_rows(ledger)
-    kinds, states = Configuration.parse(text).kinds(), [State(last_charge=0)]
+    kinds, states = Configuration.parse(text).view.ways(), [State(last_charge=0)]
     finals = sum(row.kind == "final" for row in rows)
     for row in rows:
         if row.query == query:
             row = row._replace(**changes)  # noqa: PLW2901 - the forged one
-        fitting = _fitting(kinds[row.kind], row, states[-1], states[row.batch - 1], finals)
+        fitting = _fitting(kinds.named(row.kind), row, states[-1], states[row.batch - 1], finals)
         names = ", ".join(f"{name} = ?" for name in Row._fields)
         sql(ledger, (f"UPDATE answers SET {names} WHERE query = ?", *fitting, row.query))
         states.append(state_after(fitting, states[-1]))

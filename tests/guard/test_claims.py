@@ -215,7 +215,7 @@ def test_claims_are_not_passed_off_as_a_batch_that_shares_the_history_before_it(
     guard.close()
     sql(ledger, ("UPDATE answers SET seal = NULL WHERE query < 6",), ("UPDATE answers SET batch = 1",))
     text, rows, _ = all_rows(ledger)
-    kind = Configuration.parse(text).kinds()["claim"]
+    kind = Configuration.parse(text).view.ways().named("claim")
     for row, terms in zip(rows, kind.recalled(rows), strict=True):
         low, high = kind.interval(kind.outcome(row.told, terms), terms, kind.length(State()))
         sql(ledger, ("UPDATE answers SET low = ?, high = ? WHERE query = ?", low, high, row.query))

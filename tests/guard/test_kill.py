@@ -152,7 +152,7 @@ def test_a_death_at_the_worst_moment_neither_loses_nor_doubles_nor_renews_an_ans
         "ledger.storage.SqlTransaction.create",
         "ledger.storage.SqlTransaction.__exit__",
         "ledger.storage.SqlLedger._prepare",
-        "guard.keys.create_key_file",
+        "guard.stores.create_key_file",
         "ledger.key_file._sync_folder",
     ],
 )

@@ -40,7 +40,7 @@ def forged(path, change):
         rows = [
             Row(*values) for values in connection.execute(f"SELECT {', '.join(Row._fields)} FROM answers")
         ]
-        changed = recomputed(Configuration.parse(text).kinds(), change(sorted(rows)))
+        changed = recomputed(Configuration.parse(text).view.ways(), change(sorted(rows)))
         connection.execute("DELETE FROM answers")
         previous, commit = genesis(text), []
         names = [*Row._fields, "seal", "epoch"]
@@ -60,7 +60,7 @@ def forged(path, change):
 def recomputed(kinds, rows):
     states, found = [State(last_charge=0)], []
     for number, row in enumerate(rows, start=1):
-        kind, state = kinds[row.kind], states[-1]
+        kind, state = kinds.named(row.kind), states[-1]
         terms = Terms(row.prior, 0.0) if row.kind == "final" else kind.terms(row.prior, state, None)
         outcome = kind.outcome(row.told, terms)
         answers = sum(other.kind == "final" and other.batch == row.batch for other in rows)

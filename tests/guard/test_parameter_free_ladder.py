@@ -24,7 +24,7 @@ from reusable_holdout import (
     verify,
 )
 from reusable_holdout.attacks import PlainHoldout, coin_truth, flip_attack
-from reusable_holdout.guard.kinds.parameter_free_ladder import ParameterFreeLadderWarning, _sum_of_squares
+from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning, _sum_of_squares
 from reusable_holdout.ledger import MemoryLedger, SqlLedger
 from reusable_holdout.queries import mae
 

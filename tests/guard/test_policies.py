@@ -28,7 +28,7 @@ POLICIES = get_args(Policy)
 NEW = ["ladder", "guess-and-check", "gate"]
 LADDERS = {"ladder", "parameter-free-ladder"}
 ALL = [*NEW, "parameter-free-ladder"]
-ADAPTS = "ignore::reusable_holdout.guard.kinds.parameter_free_ladder.ParameterFreeLadderWarning"
+ADAPTS = "ignore::reusable_holdout.guard.kinds.ladder.ParameterFreeLadderWarning"
 EXACT = {"charges": 8}  # steps of the threshold; enough budget for a first best
 
 

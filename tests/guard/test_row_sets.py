@@ -10,9 +10,18 @@ import scipy.sparse
 from cases import for_each
 
 from reusable_holdout import HandleError
-from reusable_holdout.guard.chance import ANALYSTS, OWNERS, Copies, Rule, by_chance
 from reusable_holdout.guard.chunks.dask_rows import DaskRows
-from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows, rows_of_table
+from reusable_holdout.guard.row_sets import (
+    ANALYSTS,
+    OWNERS,
+    Copies,
+    RowSet,
+    Rule,
+    by_chance,
+    column_names,
+    ordered_rows,
+    rows_of_table,
+)
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(500, 4)) * (RNG.random(size=(500, 4)) < 0.7)

@@ -74,7 +74,10 @@ def test_batches_reveals_and_comparisons_where_evidence_decides_buy_no_miss(kind
     assert worst(6, 2, 2, 0.5, threshold=0.0, tolerance=0.4, kinds=kinds, priors=1) <= 0.5
 
 
-@pytest.mark.parametrize(("exam", "beta"), [(2, 0.5), (6, 0.5), (6, 0.05), (10, 0.5)])
+@pytest.mark.parametrize(
+    ("exam", "beta"),
+    [(2, 0.5), *(pytest.param(*one, marks=LONG) for one in [(6, 0.5), (6, 0.05), (10, 0.5)])],
+)
 @pytest.mark.parametrize("charges", [1, 2])
 def test_an_exam_beside_the_rows_that_are_asked_buys_no_miss(exam, beta, charges):
     assert worst(6, 2, charges, beta, exam=exam, finals=(1, 2)) <= beta

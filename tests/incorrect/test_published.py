@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from cases import for_each
 from incorrect.published import (
     charges_the_queries_too_little,
+    forgets_the_queries,
     monotonic_scales,
     never_charges,
     noise_inside,
     noise_inside_and_released,
     releases_the_noisy_query,
+    threshold_of_the_data,
     unnoised_queries,
     unnoised_threshold,
 )
@@ -25,7 +28,9 @@ from mechanisms.sparse_vector.audit import (
     worst_held_loss,
     worst_loss,
 )
+from mechanisms.sparse_vector.gaussian_audit import renyi, transcript_laws
 
+from reusable_holdout.accounting import gaussian_sparse_vector_rdp
 from reusable_holdout.mechanisms import sparse_scales, standard_svt_scales
 
 MIXED = PATTERNS["mixed"]
@@ -91,6 +96,32 @@ def test_scales_for_monotonic_queries_are_rejected_for_others(charges: int, loss
     assert within <= 1 + 1e-9
 
 
+def test_an_account_of_normal_noise_that_forgets_how_many_queries_there_are_is_rejected() -> None:
+    """One query diverges by less than it says, many by more, and the accountant's bound holds of both.
+
+    The first half rises, so that what lies below on one data set tells of a high threshold; the second half falls.
+    """
+    noise, order = {"threshold": 10.0, "query": 9.0}, 10.0
+    wrong = forgets_the_queries(order=order, **noise)
+    for length, place in ((1, 0.0), (3_000, 3.4)):
+        moves = np.where(np.arange(length) < length // 2, 1.0, -1.0)
+        laws = transcript_laws(np.full(length, -place * noise["query"]), moves, charges=1, **noise)
+        found = max(renyi(*laws, order), renyi(*laws[::-1], order))
+        assert (found > 1.05 * wrong) is (length > 1)
+        assert found <= gaussian_sparse_vector_rdp(order, queries=length, charges=1, **noise)
+
+
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_thresholds_that_follow_the_data_are_rejected(sensitivity: int) -> None:
+    """A query's own threshold may depend on answers, not on the data: else it loses twice what is promised."""
+    far = 12 * sensitivity
+    queries = Queries((-far, 0, far), sensitivity)
+    wrong = threshold_of_the_data(epsilon=1.0, sensitivity=sensitivity, queries=queries)
+    assert long_loss(wrong, charges=1, pattern=MIXED, renewed=False) == pytest.approx(2, abs=0.02)
+    right = sparse_vector_law(standard_svt_scales(charges=1, epsilon=1.0, sensitivity=sensitivity), queries)
+    assert long_loss(right, charges=1, pattern=MIXED, renewed=False) <= 1 + 1e-9
+
+
 @pytest.mark.parametrize("charges", [1, 2])
 def test_noise_inside_the_absolute_value_with_the_compared_number_released_is_rejected(charges: int) -> None:
     scales = standard_svt_scales(charges=charges, epsilon=1.0, sensitivity=1)
@@ -109,7 +140,7 @@ def test_one_sided_noise_inside_the_absolute_value_is_rejected() -> None:
 
 @pytest.mark.parametrize("charges", [1, 2])
 def test_laplace_noise_inside_the_absolute_value_loses_no_more_than_outside(charges: int) -> None:
-    """Where only "above" is said the seed's section 3.4 is too strict: shifts of 2D towards each side pay for it."""
+    """Where only "above" is said the paper's section 3.4 is too strict: shifts of 2D towards each side pay for it."""
     scales = standard_svt_scales(charges=charges, epsilon=1.0, sensitivity=1)
     law = noise_inside(scales=scales, queries=Queries((-8, 0, 8), 1))
     assert worst_held_loss(law, length=4, charges=charges, pattern=MIXED) <= 1 + 1e-9

@@ -23,7 +23,7 @@ from reusable_holdout.mechanisms import (
     laplace_mechanism,
 )
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.samplers.grid import Grid
 
 # Privacy ----------------------------------------------------------------------------------------------
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q, privacy_loss
 from cases import for_each
+from scipy import stats
 
+from reusable_holdout import mechanisms
 from reusable_holdout.accounting import (
+    not_prior_mean,
     not_prior_q,
     optimal_composition,
     optimal_epsilon_each,
@@ -24,7 +28,9 @@ from reusable_holdout.mechanisms import (
     KeyedNoise,
     compare_mechanisms,
     key_from_seed,
+    tightest_stream,
 )
+from reusable_holdout.mechanisms.sparse_vector.reach import reach_of, tail_of
 
 ONE_STREAM, RESTARTS = "StandardSVT", "StandardSVT of one charge, restarted, optimal composition"
 
@@ -96,6 +102,114 @@ def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
         compare_mechanisms(**({"epsilon": 1.0, "delta": 1e-6, "charges": 3} | bad))  # type: ignore[arg-type]
 
 
+# Streams of a known length ----------------------------------------------------------------------------------
+
+GRID = [
+    (charges, queries, delta)
+    for charges in (1, 3, 30, 300)
+    for queries in (None, 20, 10**5)
+    for delta in (0.0, 1e-6)
+]
+
+
+@for_each(
+    ("law", "scales"),
+    [("laplace", (2.0, 3.0)), ("laplace", (0.0, 3.0)), ("laplace", (3.0, 3.0)), ("laplace", (3.0, 2.0))],
+)
+def test_the_tail_of_laplace_noises_is_that_of_their_difference(
+    law: str, scales: tuple[float, float]
+) -> None:
+    _check_tail(stats.laplace(0, scales[0] or 1e-9), stats.laplace(0, scales[1]), law, scales)
+
+
+@for_each("scales", [(2.0, 3.0), (3.0, 3.0), (3.0, 2.0)])
+def test_the_tail_of_exponential_noises_is_that_of_their_difference_about_its_mean(
+    scales: tuple[float, float],
+) -> None:
+    held, each = (stats.expon(-scale, scale) for scale in scales)
+    _check_tail(held, each, "exponential", scales)
+
+
+def test_the_tail_of_normal_noises_is_that_of_their_difference() -> None:
+    _check_tail(stats.norm(0, 2.0), stats.norm(0, 3.0), "normal", (2.0, 3.0))
+
+
+def _check_tail(held: Any, each: Any, law: Any, scales: tuple[float, float]) -> None:
+    """Beside the convolution as an integral over the threshold's noise."""
+    chances = (np.arange(200_000) + 0.5) / 200_000
+    noise = held.ppf(chances)
+    for distance in (0.5, 1.0, 4.0, 12.0):
+        both = each.sf(noise + distance) + each.cdf(noise - distance)
+        assert tail_of(law, *scales, distance) == pytest.approx(float(both.mean()), rel=2e-3)
+        chance = tail_of(law, *scales, distance)
+        assert reach_of(law, *scales, chance) == pytest.approx(distance, rel=1e-9)
+
+
+@for_each(("charges", "queries", "delta"), GRID)
+@for_each("monotonic", [False, True])
+def test_the_tightest_stream_has_the_noise_of_the_first_row_and_no_row_less(
+    charges: int, queries: int | None, delta: float, monotonic: bool
+) -> None:
+    wish = {"epsilon": 0.7, "delta": delta, "charges": charges, "queries": queries, "monotonic": monotonic}
+    best, *others = compare_mechanisms(answers=False, sensitivity=3.0, **wish)  # type: ignore[arg-type]
+    for row in others:
+        assert best.comparison_sd <= row.comparison_sd if queries is None else best.reach <= row.reach
+    stream = tightest_stream(5.0, sensitivity=3.0, seed=1, **wish)  # type: ignore[arg-type]
+    assert type(stream).__name__ in best.runs
+    assert float(stream.scales.query) * stream.step == pytest.approx(best.query, rel=1e-4)
+    assert float(stream.scales.threshold) * stream.step == pytest.approx(best.threshold, rel=1e-4)
+    assert stream.charges_left == charges
+    assert not stream.ask(-1e9)
+    assert stream.ask(0.0, threshold=-1e9)
+
+
+def test_normal_noise_is_compared_where_the_length_is_known_and_no_value_is_released() -> None:
+    def names(**wish: Any) -> set[str]:
+        given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "charges": 3, "answers": False, "queries": 50}
+        return {row.mechanism for row in compare_mechanisms(**(given | wish))}
+
+    assert "GaussianSVT" in names()
+    for without in ({"queries": None}, {"answers": True}, {"delta": 0.0}):
+        assert "GaussianSVT" not in names(**without)
+
+
+def test_normal_noise_has_more_variance_and_reaches_less_far_for_it() -> None:
+    """At many charges and queries it reaches less far than Laplace noise of two thirds of its deviation."""
+    rows = {
+        row.mechanism: row
+        for row in compare_mechanisms(epsilon=1.0, delta=1e-6, charges=100, queries=10**6, answers=False)
+    }
+    normal, restarts = rows["GaussianSVT"], rows[RESTARTS]
+    assert normal.comparison_sd > 1.4 * restarts.comparison_sd
+    assert normal.reach < 0.9 * restarts.reach
+
+
+def test_every_row_says_what_runs_with_its_noise() -> None:
+    for charges in (1, 4):
+        for answers in (True, False):
+            rows = compare_mechanisms(epsilon=1.0, delta=1e-6, charges=charges, queries=9, answers=answers)
+            names = {name for row in rows for name in row.runs}
+            assert all(hasattr(mechanisms, name) for name in names)
+            assert {"StandardSVT", "retraversal", "ConditionalRelease", "IndividualCharging"} <= names
+            assert ("AboveThreshold" in names) is (charges == 1 and not answers)
+            assert ("NumericSparse" in names) is answers
+
+
+def test_the_reach_is_of_all_queries_together() -> None:
+    one, many = (
+        compare_mechanisms(epsilon=1.0, delta=0.0, charges=2, queries=queries, beta=beta)
+        for queries, beta in ((1, 1e-5), (10_000, 0.1))
+    )
+    assert [row.reach for row in one] == pytest.approx([row.reach for row in many])
+    assert all(math.isnan(row.reach) for row in compare_mechanisms(epsilon=1.0, delta=0.0, charges=2))
+
+
+@for_each("bad", [{"queries": 0}, {"beta": 0.0}, {"beta": 1.0}])
+def test_a_reach_needs_queries_and_a_failure_probability(bad: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="beta"):
+        compare_mechanisms(**({"epsilon": 1.0, "delta": 1e-6, "charges": 3, "queries": 5} | bad))  # type: ignore[arg-type]
+
+
 # The guard's mechanisms -----------------------------------------------------------------------------------
 
 
@@ -117,7 +231,9 @@ def test_epsilons_are_the_theorems() -> None:
     )
     call = each / math.sqrt(20.0)
     assert Calibration("target-charging", charges).epsilon(each=each, delta=delta) == pytest.approx(
-        target_charging(epsilon=call, charges=charges, delta=delta, q=not_prior_q(call)).epsilon
+        target_charging(
+            epsilon=call, charges=charges, delta=delta, q=not_prior_q(call), mean=not_prior_mean(call)
+        ).epsilon
     )
     assert Calibration("target-charging", charges).epsilon(each=each, delta=0.0) == math.inf
     assert Calibration("noiseless", charges).epsilon(each=each, delta=delta) == math.inf

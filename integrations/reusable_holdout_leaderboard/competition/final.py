@@ -101,14 +101,14 @@ def final_of(
     expected : Expected
     """
     level = math.log((1 - rules.confidence) / (2 * max(1, len(entered)) * len(metrics)))
-    bounds = [metric.bind(fresh.y, classes=rules.classes) for metric in metrics]
+    bound_metrics = [(metric, metric.bind(fresh.y, classes=rules.classes)) for metric in metrics]
     scores = []
     for one in entered:
         predicted = expected.decoded(unpacked(contents[one.submission_id]))
         scores.append(
             [
-                _scored(bound, fresh, predicted, level, by_rows=_by_rows(bound, len(entered)))
-                for bound in bounds
+                _scored(metric, bound, fresh, predicted, level, by_rows=_by_rows(bound, len(entered)))
+                for metric, bound in bound_metrics
             ]
         )
     first = [ranking for ranking, *_ in scores]
@@ -149,10 +149,9 @@ def _by_rows(bound: BoundMetric, submissions: int) -> bool:
 
 
 def _scored(
-    bound: BoundMetric, fresh: Labels, predicted: NDArray[Any], level: float, *, by_rows: bool
+    metric: Metric, bound: BoundMetric, fresh: Labels, predicted: NDArray[Any], level: float, *, by_rows: bool
 ) -> _Scored:
     """Score of one submission; each end of its interval is missed with probability at most exp(level)."""
-    metric = bound.metric
     value = metric.measure(fresh.y, predicted, classes=bound.classes)
     span = metric.upper - metric.lower
     if by_rows:

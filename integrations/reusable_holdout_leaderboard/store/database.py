@@ -184,7 +184,7 @@ def _make_private(path: Path) -> None:
         ) from None
 
 
-# ---- SQLite's locks do not survive a fork: see reusable_holdout.ledger.forks
+# ---- SQLite's locks do not survive a fork: see reusable_holdout.ledger.connection
 
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 

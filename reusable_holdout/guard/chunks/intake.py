@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.chunks.dask_rows import DaskRows
 from reusable_holdout.guard.chunks.rows import ChunkedRows
 from reusable_holdout.queries.containers import from_arrow
 from reusable_holdout.queries.pieces import compact, is_dask
+
+if TYPE_CHECKING:
+    from reusable_holdout.guard.chunks import dask_rows
+else:
+    (dask_rows,) = modules_on_first_use(__package__, "dask_rows")
 
 __all__ = ["rows_and_labels"]
 
@@ -34,7 +39,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
         _check_no_paths(given, what, name_allowed=what == "y")
     X, y = from_arrow(X), from_arrow(y)
     if is_dask(X):
-        X = DaskRows(X)
+        X = dask_rows.DaskRows(X)
     if isinstance(y, str):
         if not isinstance(X, ChunkedRows):
             raise InputError(

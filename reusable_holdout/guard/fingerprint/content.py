@@ -9,20 +9,91 @@ from __future__ import annotations
 
 import copyreg
 import hashlib
+import os
 import pickle
 import secrets
+import stat
 import types
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reusable_holdout.guard.fingerprint.code import OfCode
-from reusable_holdout.guard.fingerprint.files import digest_of_files, file_named
 from reusable_holdout.guard.fingerprint.origin import is_found
-from reusable_holdout.guard.whereabouts import Whereabouts
 
-__all__ = ["fingerprint"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LARGEST", "MOST", "digest_of_files", "file_named", "fingerprint"]
+
+
+LARGEST = 1 << 30
+"""Bytes of all files behind one name; a model that names more is a new question each time."""
+MOST = 10_000
+"""Files behind one name, at most."""
+
+_LONGEST = 4_096  # of a path, in characters
+_BLOCK = 1 << 20
+
+
+def file_named(text: str) -> Path | None:
+    """File or folder that a text names, if there is one; text that is long, or dots and slashes alone, names none."""
+    if not text or len(text) > _LONGEST or "\n" in text or "\0" in text or not text.strip("./\\"):
+        return None
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    if text.startswith("~") or "$" in text:
+        text = os.path.expandvars(os.path.expanduser(text))  # noqa: PTH111 - most of it is no path
+    try:
+        os.stat(text)  # noqa: PTH116 - of many thousand words, perhaps
+    except (OSError, ValueError):  # whoever predicts cannot read it either
+        return None
+    return Path(text)
+
+
+def digest_of_files(path: Path) -> bytes:
+    """Digest of a file's content, or of a folder's: names and contents of all files below it.
+
+    Raises
+    ------
+    OSError
+        If they cannot be read, are no plain files, are more than :data:`MOST` or larger than :data:`LARGEST` together.
+    """
+    whole, left = hashlib.sha256(), LARGEST
+    for name, file in _below(path):
+        whole.update(len(name).to_bytes(8, "big") + name)
+        with file.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                left -= len(block)
+                if left < 0:
+                    raise OSError("the files are larger than is read")
+                whole.update(block)
+        whole.update(left.to_bytes(8, "big", signed=True))
+    return whole.digest()
+
+
+def _below(path: Path) -> list[tuple[bytes, Path]]:
+    """Files below a path, by their names; that they are too large is seen before any is read."""
+    found: list[tuple[bytes, Path]] = []
+    size = 0
+    for file in _each_below(path):
+        status = file.stat()
+        size += status.st_size
+        if not stat.S_ISREG(status.st_mode) or size > LARGEST or len(found) >= MOST:
+            raise OSError("the files are too large, too many, or no plain files")
+        found.append((os.fsencode(file.relative_to(path)), file))
+    return sorted(found)
+
+
+def _each_below(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for top, folders, files in os.walk(path, followlinks=True):
+        folders[:] = [one for one in folders if one != "__pycache__"]
+        yield from (Path(top, name) for name in files)
+
 
 _OF_THE_MACHINE = {"n_jobs", "n_threads"}  # how many cores there were is no part of a model
 _COUNTERS = slice(7, 11)  # of scikit-learn's search trees: how much they have searched
@@ -208,7 +279,9 @@ class _Content(OfCode):
 
     def _object(self, value: Any) -> None:
         """Whatever pickle would keep of it, and what it is."""
-        if isinstance(value, Whereabouts):  # what it has answered since is no part of a model that holds it
+        if (
+            getattr(type(value), "stands_for_a_guard", False) is True
+        ):  # what that has answered since is no part of it
             self.say(f"guard {value.name}")
             return
         registered = copyreg.dispatch_table.get(type(value))

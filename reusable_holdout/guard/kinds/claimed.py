@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED
+from reusable_holdout.guard.kinds.told import AGREED, FAILED
 from reusable_holdout.validity import Estimator
 
 if TYPE_CHECKING:

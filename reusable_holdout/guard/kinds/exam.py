@@ -3,73 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
-from reusable_holdout.guard.answer import APART
 from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.kind import FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.kind import APART, FAILED, Outcome, Terms
+from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth
 from reusable_holdout.queries import GRID
-from reusable_holdout.validity import ConfidenceBound, Interval
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import Certificate
 
-__all__ = ["ExamFinal", "Measured", "MeasuredBoth"]
+__all__ = ["ExamFinal"]
 
 _NONE = "none"
-
-
-class Measured(NamedTuple):
-    """What was measured on some rows, and all that its interval rests on.
-
-    Attributes
-    ----------
-    value : float
-        In the metric's unit; of :class:`MeasuredBoth` on the grid.
-    family, rows, sum_of_squares
-        As for :class:`ConfidenceBound`.
-    """
-
-    value: float
-    family: Any
-    rows: int
-    sum_of_squares: float
-
-    @classmethod
-    def of(cls, score: int, bound: BoundMetric) -> Self:
-        """Score on the grid, of a bound metric's rows."""
-        return cls(score, bound.family, bound.effective_rows, bound.sum_of_squares)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what :meth:`text` wrote."""
-        value, family, rows, sum_of_squares = text.split()
-        return cls(float(value), family, int(rows), float(sum_of_squares))
-
-    def text(self) -> str:
-        """Numbers and the family, for the ledger."""
-        return f"{self.value!r} {self.family} {self.rows} {self.sum_of_squares!r}"
-
-    def interval(self, certificate: Certificate, length: float) -> Interval:
-        """Interval of the population value."""
-        bound = ConfidenceBound(self.family, rows=self.rows, sum_of_squares=self.sum_of_squares)
-        own = replace(certificate, bound=bound)
-        return own.final_interval(self.value, reach=certificate.grid_slack, length=length)
-
-
-class MeasuredBoth(NamedTuple):
-    """What a final with an exam measures; the exam is None where the metric is not defined on its rows.
-
-    Samples, where these decide.
-    """
-
-    every: Measured | Sample
-    exam: Measured | Sample | None
 
 
 class _Told(NamedTuple):

@@ -8,9 +8,10 @@ Everything else (transcript, ledger, history, verification) works on this interf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds.told import AGREED, APART, FAILED, HaltReason, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +20,7 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Row
     from reusable_holdout.validity import Certificate, Interval
 
-__all__ = ["AGREED", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
-
-AGREED = "agreed"
-FAILED = "failed"
-
-HaltReason = Literal["charges", "queries", "final"]
+__all__ = ["AGREED", "APART", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
 
 
 class State(NamedTuple):
@@ -94,25 +90,6 @@ class Posed(NamedTuple):
     length: float
 
 
-class Outcome(NamedTuple):
-    """What is told, and what it costs.
-
-    Attributes
-    ----------
-    told : str
-        Its public name.
-    value : float
-        In the metric's unit.
-    charged : bool
-    nats : float
-    """
-
-    told: str
-    value: float
-    charged: bool
-    nats: float
-
-
 class Kind(ABC):
     """One way to ask.
 
@@ -125,9 +102,6 @@ class Kind(ABC):
     #: Name in the ledger.
     name: ClassVar[str]
 
-    #: Whether when something is told is the analyst's choice, not the rows': then it has no place to pay for.
-    voluntary: ClassVar[bool] = False
-
     #: Whether several are asked together, and certified by the state before all of them.
     in_batches: ClassVar[bool] = True
 
@@ -136,6 +110,9 @@ class Kind(ABC):
 
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
+
+    #: Whether it ends what is asked, and all of it are told together.
+    ends: ClassVar[bool] = False
 
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
@@ -163,6 +140,10 @@ class Kind(ABC):
     def length(self, state: State, answers: int = 1) -> float:
         """Description length of a question in a state."""
         return self.certificate.length(charges=state.charges, nats=state.nats)
+
+    def worst_nats(self, candidates: int = 1) -> float:
+        """Cost of its dearest outcome beside charges, which must be affordable before it is asked."""
+        return 0.0
 
     def takes(self, told: str) -> int:
         """How many of the declared queries a question with this outcome takes."""

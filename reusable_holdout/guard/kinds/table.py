@@ -1,121 +1,262 @@
-"""Which kind a policy asks with, of one model and of two."""
+"""Which kind a policy asks with, of one model and of two, and by which rules, that a ledger keeps for ever."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.choose import Choose, EvidenceChoose
-from reusable_holdout.guard.kinds.claims import Claims
-from reusable_holdout.guard.kinds.compare import Compare, GateCompare, GuessAndCompare
-from reusable_holdout.guard.kinds.evidence import (
-    EvidenceCheck,
-    EvidenceCompare,
-    EvidenceGate,
-    EvidenceGateCompare,
-    EvidenceGuessAndCheck,
-)
-from reusable_holdout.guard.kinds.evidence_final import EvidenceExam, EvidenceFinal
-from reusable_holdout.guard.kinds.evidence_reveal import EvidenceReveal
-from reusable_holdout.guard.kinds.exam import ExamFinal
-from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.gate import Gate
-from reusable_holdout.guard.kinds.guarded import GuardedCompare, GuardedGate
-from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
-from reusable_holdout.guard.kinds.ladder import Ladder
-from reusable_holdout.guard.kinds.parameter_free_ladder import ParameterFreeLadder
-from reusable_holdout.guard.kinds.ratio import RatioCheck, RatioGate, RatioGuessAndCheck
-from reusable_holdout.guard.kinds.reveal import Reveal
+from reusable_holdout.guard import kinds
 from reusable_holdout.mechanisms import KeyedNoise
-from reusable_holdout.validity import Shares
+from reusable_holdout.plan import SharedBudget
+from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, edition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.choose import Choose
+    from reusable_holdout.guard.kinds.final import Final
+    from reusable_holdout.guard.kinds.gate import Gate, GuardedCompare, GuardedGate
     from reusable_holdout.guard.kinds.kind import Kind
-    from reusable_holdout.guard.kinds.rules import Rules
-    from reusable_holdout.validity import Certificate, Policy
+    from reusable_holdout.guard.kinds.reveal import Reveal
+    from reusable_holdout.plan import Plan
+    from reusable_holdout.validity import Policy
 
-__all__ = ["COMPARISONS", "POLICIES", "Ways", "kinds_of", "rail_of", "ways_of"]
-
-POLICIES: dict[Policy, type[Check]] = {
-    "thresholdout": Check,
-    "ladder": Ladder,
-    "guess-and-check": GuessAndCheck,
-    "gate": Gate,
-    "parameter-free-ladder": ParameterFreeLadder,
-    "claims": Claims,
-}
-
-COMPARISONS: dict[Policy, type[Check]] = {
-    "thresholdout": Compare,
-    "guess-and-check": GuessAndCompare,
-    "gate": GateCompare,
-}
-
-_RATIOS: dict[Policy, type[Check]] = {
-    "thresholdout": RatioCheck,
-    "guess-and-check": RatioGuessAndCheck,
-    "gate": RatioGate,
-}
-
-_BY_EVIDENCE: dict[Policy, tuple[type[Check], type[Check]]] = {
-    "thresholdout": (EvidenceCheck, EvidenceCompare),
-    "guess-and-check": (EvidenceGuessAndCheck, EvidenceCompare),
-    "gate": (EvidenceGate, EvidenceGateCompare),
-}
+__all__ = ["COMPARISONS", "POLICIES", "Rules", "Ways", "rail_of"]
 
 
-class Ways(NamedTuple):
-    """The ways to ask one guard.
+class Rules(NamedTuple):
+    """Public numbers of one metric's ways to ask.
+
+    A plan derives them from what was wished, and a later version may derive others: answers are certified, and
+    verified, by those that stand in the ledger.
 
     Attributes
     ----------
-    policy : Check
-        What is compared with a prior, as the plan's policy says.
-    comparison : Check or None
-        The same of two models; a ladder has none.
-    reveal, choose, final
-        What is asked for.
-    guarded, guarded_comparison : GuardedGate or None
-        A gate's, with guardrails.
+    policy : str
+    scores, pairs : Certificate
+        Of one model, and of the difference of two.
+    by_rows : bool
+        Whether what is revealed or chosen shows the set that the rows' evidence leaves.
     """
 
-    policy: Check
-    comparison: Check | None
-    reveal: Reveal
-    choose: Choose
-    final: Final
-    guarded: GuardedGate | None
-    guarded_comparison: GuardedCompare | None
+    policy: Policy
+    scores: Certificate
+    pairs: Certificate
+    by_rows: bool
+
+    @classmethod
+    def of(cls, plan: Plan, *, greater_is_better: bool) -> Self:
+        """Rules that follow from a plan."""
+        scores = plan.certificate(greater_is_better=greater_is_better)
+        return cls(
+            plan.policy,
+            scores,
+            plan.paired_certificate(greater_is_better=greater_is_better),
+            scores.spread is not None and plan.privacy_is_vacuous,
+        )
+
+    def record(self) -> dict[str, Any]:
+        """As JSON can write it."""
+        certificates = {"scores": self.scores, "pairs": self.pairs}
+        return self._asdict() | {name: _record_of(one) for name, one in certificates.items()}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Read what :meth:`record` wrote."""
+        certificates = {name: _certificate_of(record[name]) for name in ("scores", "pairs")}
+        return cls(**{**record, **certificates})
+
+    def are_of(self, plan: Mapping[str, Any]) -> bool:
+        """Whether a plan's record has the numbers that these rest on; what else follows from it, these say."""
+        scores, pairs, shared = self.scores, self.pairs, plan["shared"]
+        return (
+            [self.policy, scores.queries, scores.charges, scores.mechanism, 1.0 - plan["confidence"]]
+            == [plan["policy"], plan["queries"], plan["charges"], plan["mechanism"], scores.beta]
+            and [scores.tolerance, scores.noise_scale, scores.final_noise, scores.estimate]
+            == [plan["tolerance"], plan["noise_scale"], plan["final_noise"] or 0.0, plan["estimate"]]
+            and [pairs.tolerance, pairs.noise_scale]
+            == [plan["comparison_tolerance"], plan["comparison_noise"]]
+            and [scores.bound.rows + scores.exam_rows, [scores.lower, scores.upper]]
+            == [plan["rows"], plan["bounds"]]
+            and [scores.view, scores.told_before, scores.noisy, scores.theory.edition]
+            == [shared["view"], shared["told_before"], shared["noisy"], shared["theory"]]
+        )
+
+    def keep_to(self, first: Self) -> bool:
+        """Whether rules of another metric of the same rows keep to the promises of the first one's."""
+        return all(
+            [one.queries, one.charges, one.beta, one.told_before, one.charge_nats, one.theory]
+            == [kept.queries, kept.charges, kept.beta, kept.told_before, kept.charge_nats, kept.theory]
+            and one.reserved_nats >= kept.reserved_nats
+            for one, kept in ((self.scores, first.scores), (self.pairs, first.pairs))
+        )
+
+    def budget_of_view(self, view: int) -> SharedBudget:
+        """Budget for a plan of another metric of the same rows, so that it breaks no promise of this one."""
+        return SharedBudget(
+            view=view,
+            told_before=self.scores.told_before,
+            charge_nats=self.scores.charge_nats,
+            told_nats=self.scores.reserved_nats,
+            noisy=self.scores.noise_scale > 0.0,
+            theory=self.scores.theory.edition,
+        )
 
 
-def kinds_of(rules: Rules, noise: KeyedNoise | None = None) -> dict[str, Kind]:
-    """Every way to ask a guard, by its name."""
-    ways = ways_of(rules, noise)
-    return {kind.name: kind for kind in ways if kind is not None}
+def _record_of(certificate: Certificate) -> dict[str, Any]:
+    parts = {field.name: getattr(certificate, field.name) for field in fields(certificate)}
+    return parts | {
+        "bound": asdict(certificate.bound),
+        "shares": list(certificate.shares),
+        "theory": certificate.theory.edition,
+    }
 
 
-def ways_of(rules: Rules, noise: KeyedNoise | None = None) -> Ways:
-    """Make the ways to ask a guard; without its noise they can be verified, and decide nothing that counts."""
-    noise = KeyedNoise(bytes(32)) if noise is None else noise
-    policy = _of_scores(rules.policy, rules.scores, noise)
-    comparison = _of_differences(rules.policy, rules.pairs, noise)
-    told = replace(rules.scores, shares=Shares(0.5, 0.5))
-    return Ways(
-        policy,
-        comparison,
-        (EvidenceReveal if rules.by_rows else Reveal)(told, noise),
-        (EvidenceChoose if rules.by_rows else Choose)(told, noise),
-        _final_of(told)(told, noise),
-        GuardedGate(policy, noise) if isinstance(policy, Gate) else None,
-        GuardedCompare(comparison, noise) if isinstance(comparison, Gate) else None,
-    )
+def _certificate_of(record: Mapping[str, Any]) -> Certificate:
+    """What a record says; raises LedgerMismatchError if this version does not know its edition of the theory."""
+    parts = {
+        "theory": edition(record["theory"]),
+        "bound": ConfidenceBound(**record["bound"]),
+        "shares": Shares(*record["shares"]),
+    }
+    return Certificate(**{**record, **parts})
 
 
-def _final_of(certificate: Certificate) -> type[Final]:
-    if certificate.exam_rows:
-        return EvidenceExam if certificate.final_by_evidence else ExamFinal
-    return EvidenceFinal if certificate.final_by_evidence else Final
+class _OnUse(Mapping["Policy", "type[Check]"]):
+    """Kinds by their policies, by name: each is read when it is asked for."""
+
+    def __init__(self, names: dict[Policy, str]) -> None:
+        self._names = names
+
+    def __getitem__(self, policy: Policy) -> type[Check]:
+        found: type[Check] = getattr(kinds, self._names[policy])
+        return found
+
+    def __iter__(self) -> Iterator[Policy]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+POLICIES = _OnUse(
+    {
+        "thresholdout": "Check",
+        "ladder": "Ladder",
+        "guess-and-check": "GuessAndCheck",
+        "gate": "Gate",
+        "parameter-free-ladder": "ParameterFreeLadder",
+        "claims": "Claims",
+    }
+)
+
+COMPARISONS = _OnUse({"thresholdout": "Compare", "guess-and-check": "GuessAndCompare", "gate": "GateCompare"})
+
+_RATIOS = _OnUse({"thresholdout": "RatioCheck", "guess-and-check": "RatioGuessAndCheck", "gate": "RatioGate"})
+
+_BY_EVIDENCE = _OnUse(
+    {"thresholdout": "EvidenceCheck", "guess-and-check": "EvidenceGuessAndCheck", "gate": "EvidenceGate"}
+)
+
+_COMPARED_BY_EVIDENCE = _OnUse(
+    {
+        "thresholdout": "EvidenceCompare",
+        "guess-and-check": "EvidenceCompare",
+        "gate": "EvidenceGateCompare",
+    }
+)
+
+_NAMED = {  # every other name is that of a policy
+    "compare": "comparison",
+    "gate-compare": "comparison",
+    "guess-and-compare": "comparison",
+    "reveal": "reveal",
+    "choose": "choose",
+    "final": "final",
+    "guarded-gate": "guarded",
+    "guarded-compare": "guarded_comparison",
+}
+
+
+class Ways:
+    """The ways to ask one guard, each made when it is used.
+
+    Without the guard's noise they can be verified, and decide nothing that counts.
+
+    Parameters
+    ----------
+    rules : Rules
+    noise : KeyedNoise, optional
+    """
+
+    def __init__(self, rules: Rules, noise: KeyedNoise | None = None) -> None:
+        self._rules = rules
+        self._noise = KeyedNoise(bytes(32)) if noise is None else noise
+        self._told = replace(rules.scores, shares=Shares(0.5, 0.5))
+
+    @cached_property
+    def policy(self) -> Check:
+        """What is compared with a prior, as the plan's policy says."""
+        return _of_scores(self._rules.policy, self._rules.scores, self._noise)
+
+    @cached_property
+    def comparison(self) -> Check | None:
+        """The same of two models; a ladder has none."""
+        return _of_differences(self._rules.policy, self._rules.pairs, self._noise)
+
+    @cached_property
+    def reveal(self) -> Reveal:
+        """What tells a value's cell."""
+        return (kinds.EvidenceReveal if self._rules.by_rows else kinds.Reveal)(self._told, self._noise)
+
+    @cached_property
+    def choose(self) -> Choose:
+        """What tells the best of several."""
+        return (kinds.EvidenceChoose if self._rules.by_rows else kinds.Choose)(self._told, self._noise)
+
+    @cached_property
+    def final(self) -> Final:
+        """What ends it."""
+        made: type[Final]
+        if self._told.exam_rows:
+            made = kinds.EvidenceExam if self._told.final_by_evidence else kinds.ExamFinal
+        else:
+            made = kinds.EvidenceFinal if self._told.final_by_evidence else kinds.Final
+        return made(self._told, self._noise)
+
+    @cached_property
+    def guarded(self) -> GuardedGate | None:
+        """A gate's, with guardrails."""
+        return kinds.GuardedGate(cast("Gate", self.policy), self._noise) if self._gates else None
+
+    @cached_property
+    def guarded_comparison(self) -> GuardedCompare | None:
+        """The same of two models."""
+        return kinds.GuardedCompare(cast("Gate", self.comparison), self._noise) if self._gates else None
+
+    @property
+    def _gates(self) -> bool:
+        return self._rules.policy == "gate"
+
+    def named(self, name: str) -> Kind | None:
+        """Way to ask of this name; None if there is none."""
+        kind: Kind | None = getattr(self, _NAMED.get(name, "policy"))
+        return kind if kind is not None and kind.name == name else None
+
+    def __iter__(self) -> Iterator[Kind]:
+        every = (
+            self.policy,
+            self.comparison,
+            self.reveal,
+            self.choose,
+            self.final,
+            self.guarded,
+            self.guarded_comparison,
+        )
+        return (kind for kind in every if kind is not None)
 
 
 def rail_of(rules: Rules, noise: KeyedNoise, *, paired: bool) -> Gate:
@@ -125,14 +266,10 @@ def rail_of(rules: Rules, noise: KeyedNoise, *, paired: bool) -> Gate:
 
 
 def _of_scores(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check:
-    if certificate.of_ratio:
-        return _RATIOS[policy](certificate, noise)
-    made = POLICIES[policy] if not certificate.by_evidence else _BY_EVIDENCE[policy][0]
-    return made(certificate, noise)
+    table = _RATIOS if certificate.of_ratio else _BY_EVIDENCE if certificate.by_evidence else POLICIES
+    return table[policy](certificate, noise)
 
 
 def _of_differences(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check | None:
-    if policy not in COMPARISONS:
-        return None
-    made = COMPARISONS[policy] if not certificate.by_evidence else _BY_EVIDENCE[policy][1]
-    return made(certificate, noise)
+    table = _COMPARED_BY_EVIDENCE if certificate.by_evidence else COMPARISONS
+    return table[policy](certificate, noise) if policy in table else None

@@ -1,1 +1,1 @@
-"""Exact discrete noise, keyed by the question, and exact random choices."""
+"""What a guard draws with: exact discrete Laplace noise, keyed by the question. Its draws never change."""

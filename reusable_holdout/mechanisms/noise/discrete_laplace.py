@@ -69,6 +69,11 @@ class DiscreteLaplace:
         ):
             object.__setattr__(self, name, value)
 
+    @property
+    def mean(self) -> float:
+        """Mean, grid units: 0."""
+        return 0.0
+
     def log_pmf(self, x: int) -> float:
         """Log probability of one value.
 

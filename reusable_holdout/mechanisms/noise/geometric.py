@@ -41,9 +41,14 @@ def checked_scale(scale: Fraction | float) -> Fraction:
         raise InputError(f"a noise scale is a finite number of grid units; got {scale}")
     exact = Fraction(scale)
     if exact != 0 and not _SMALLEST_SCALE <= exact <= _LARGEST_SCALE:
+        other = (
+            "larger scale, that is a smaller"
+            if exact < _SMALLEST_SCALE
+            else "smaller scale, that is a larger"
+        )
         raise InputError(
             f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; "
-            f"got {float(exact):.6g}; change epsilon, or the grid step"
+            f"got {float(exact):.6g}; use a {other} epsilon"
         )
     return exact
 
@@ -133,23 +138,36 @@ class GeometricRow:
             For a draw's index and a word's position, an endless stream of further 16-bit words.
         """
         words = np.frombuffer(stream, _WORD).reshape(-1, self.words)
-        below = words < self.prefixes
-        first, second = self._as_integers(below)
-        size = self.stream_bytes
-        for draw in sorted({int(hit) // self.words for hit in np.flatnonzero(words == self.prefixes)}):
-            part = stream[draw * size : (draw + 1) * size]
-            first[draw], second[draw] = self._decode_slowly(part, functools.partial(further, draw))
-        return first, second
+        variables = self._as_integers(words)
+        ties = [divmod(hit, self.words) for hit in np.flatnonzero(words == self.prefixes).tolist()]
+        # A word that ties with a quotient may lead to more coins; one that ties with a digit decides that digit alone.
+        slow = {draw for draw, position in ties if self.coin(position)[1] == "quotient"}
+        for draw in slow:
+            part = stream[draw * self.stream_bytes : (draw + 1) * self.stream_bytes]
+            variables[0][draw], variables[1][draw] = self._decode_slowly(
+                part, functools.partial(further, draw)
+            )
+        for draw, position in ties:
+            if draw not in slow and flip(self.coin(position), further(draw, position), known=1):
+                variable, digit = divmod(position, self.digits + 1)
+                variables[variable][draw] += 1 << digit
+        return variables
 
     def _as_integers(
-        self, below: npt.NDArray[np.bool_]
+        self, words: npt.NDArray[np.uint16]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Digits of both variables, without the quotients' bits, which count in a tie alone."""
         half = self.digits + 1
         if self.words >= 64:
+            below = words < self.prefixes
             return _packed(below[:, : half - 1]), _packed(below[:, half:-1])
-        both, digits = _packed(below), (1 << self.digits) - 1  # one pass over the bits in place of two
-        return both & digits, both >> half & digits
+        rows = np.zeros((len(words), 64), dtype=np.bool_)  # as wide as an integer: packed in one go
+        np.less(words, self.prefixes, out=rows[:, : self.words])
+        both = np.packbits(rows.reshape(-1), bitorder="little").view(np.dtype("<i8"))
+        digits = (1 << self.digits) - 1
+        return (both & digits).astype(np.int64, copy=False), (both >> half & digits).astype(
+            np.int64, copy=False
+        )
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Decode a draw in which a word tied: the same law, one coin at a time."""

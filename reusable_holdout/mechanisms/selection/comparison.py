@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
 from reusable_holdout.accounting.composition import optimal_epsilon_each
+from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, exponential_top
-from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
-from reusable_holdout.mechanisms.selection.top_k import (
-    noisy_top_k_gaps,
-    one_shot_top_k,
-    one_shot_top_k_epsilon_each,
-)
+from reusable_holdout.mechanisms.selection.lead import needed_lead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    import numpy.typing as npt
-
-__all__ = ["Selection", "SelectionNoise", "compare_selections", "select_top"]
+__all__ = ["Selection", "SelectionNoise", "compare_selections", "tightest_selection"]
 
 Selection: TypeAlias = Literal[
-    "exponential_top", "permute_and_flip_top", "noisy_top_k_gaps", "one_shot_top_k", "tightest"
+    "exponential_top",
+    "joint_exponential_top",
+    "noisy_top_k_gaps",
+    "one_shot_top_k",
+    "permute_and_flip_top",
 ]
 
-# Standard deviation of each law at scale 1.
-_GUMBEL, _LAPLACE, _EXPONENTIAL = math.pi / math.sqrt(6), math.sqrt(2), 1.0
+# Standard deviation of each law at scale 1; the joint choice has no noise of its own for each candidate.
+_SPREADS = {
+    "gumbel": math.pi / math.sqrt(6),
+    "laplace": math.sqrt(2),
+    "exponential": 1.0,
+    "joint": math.nan,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,15 @@ class SelectionNoise:
     selection : str
         The function.
     noise : str
-        Law of the noise that ranks the candidates: "gumbel", "laplace" or "exponential".
+        Law of the noise that ranks the candidates: "gumbel", "laplace", "exponential" or, where whole sequences are
+        weighed, "joint".
     scale : float
-        Its scale.
+        Its scale; of "joint" how far behind a sequence is that is e times rarer.
     sd : float
-        Its standard deviation.
+        Its standard deviation; NaN for "joint", where candidates have no noise each.
+    lead : float
+        How far each of the best must be ahead of all others, these being equal, so that all of the best are found,
+        except with probability `beta`.
     answer : float
         Laplace scale of the released scores; 0 if they are not released.
     """
@@ -55,6 +61,7 @@ class SelectionNoise:
     noise: str
     scale: float
     sd: float
+    lead: float
     answer: float
 
 
@@ -67,6 +74,7 @@ def compare_selections(
     sensitivity: float = 1.0,
     answers: bool = False,
     monotonic: bool = False,
+    beta: float = 0.05,
 ) -> tuple[SelectionNoise, ...]:
     """Noise of every way to select the best few of many candidates, at one guarantee, the least first.
 
@@ -87,11 +95,14 @@ def compare_selections(
         at optimal composition, except in `one_shot_top_k`, which releases the scores that it compared.
     monotonic : bool
         Whether a change of one row never lets one score rise and another fall. `one_shot_top_k` does not gain by it.
+    beta : float
+        Failure probability of `SelectionNoise.lead`, in (0, 1).
 
     Returns
     -------
     tuple of SelectionNoise
-        A data frame of it is a table. `noisy_top_k_gaps` is left out where all candidates are selected.
+        A data frame of it is a table, by standard deviation; the joint choice, which has none, comes last.
+        `noisy_top_k_gaps` is left out where all candidates are selected.
 
     Raises
     ------
@@ -104,7 +115,12 @@ def compare_selections(
     With delta 0 rounds of permute-and-flip have the least noise and rounds of the exponential mechanism a quarter more;
     with a delta of 1e-6 and epsilon 1 the exponential mechanism has less from seven rounds on. Where few scores are
     released, selecting first and adding noise to the selected has far less noise than `one_shot_top_k`: one score at
-    epsilon 1 and delta 1e-6 noises of scale 4 and 2 in place of 37.7.
+    epsilon 1 and delta 1e-6 noises of scale 4 and 2 in place of 32.1. `select_then_measure` does it.
+
+    The joint choice is not comparable by a noise, and which is better depends on the scores. Where all of the best are
+    far ahead it finds them at a smaller `lead` than the others at delta 0; where scores fall gradually and some are
+    missed anyway, it misses more of them than rounds do. So the first of this table, which "tightest" stands for, is
+    never the joint choice.
 
     References
     ----------
@@ -119,18 +135,49 @@ def compare_selections(
     ('exponential_top', 182)
     """
     _check(epsilon=epsilon, delta=delta, count=count, candidates=candidates, sensitivity=sensitivity)
+    if not 0 < beta < 1:
+        raise InputError(f"beta lies in (0, 1); got {beta}")
     rows = _rows(epsilon, delta, count, candidates, answers=answers, monotonic=monotonic)
-    return tuple(
-        sorted(
-            (
-                SelectionNoise(
-                    name, noise, scale * sensitivity, spread * scale * sensitivity, answer * sensitivity
-                )
-                for name, noise, spread, scale, answer in rows
-            ),
-            key=lambda row: row.sd,
+    lead = functools.partial(needed_lead, count=count, candidates=candidates, beta=beta)
+    found = (
+        SelectionNoise(
+            name,
+            noise,
+            scale * sensitivity,
+            _SPREADS[noise] * scale * sensitivity,
+            lead(noise) * scale * sensitivity,
+            answer * sensitivity,
         )
+        for name, noise, scale, answer in rows
     )
+    return tuple(sorted(found, key=lambda row: (math.isnan(row.sd), row.sd)))
+
+
+def tightest_selection(
+    *,
+    epsilon: float,
+    delta: float,
+    count: int,
+    candidates: int,
+    answers: bool = False,
+    monotonic: bool = False,
+) -> Selection:
+    """Name the first of `compare_selections`, without computing what only its table shows.
+
+    Parameters
+    ----------
+    epsilon, delta, count, candidates, answers, monotonic
+        As there.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+    """
+    _check(epsilon=epsilon, delta=delta, count=count, candidates=candidates, sensitivity=1.0)
+    rows = _rows(epsilon, delta, count, candidates, answers=answers, monotonic=monotonic)
+    ranked = [(_SPREADS[noise] * scale, name) for name, noise, scale, _ in rows if noise != "joint"]
+    return min(ranked, key=lambda row: row[0])[1]
 
 
 def _check(*, epsilon: float, delta: float, count: int, candidates: int, sensitivity: float) -> None:
@@ -146,91 +193,18 @@ def _check(*, epsilon: float, delta: float, count: int, candidates: int, sensiti
 
 def _rows(
     epsilon: float, delta: float, count: int, candidates: int, *, answers: bool, monotonic: bool
-) -> Iterator[tuple[Selection, str, float, float, float]]:
-    """Function, law, its standard deviation at scale 1, scale, and that of the released scores."""
+) -> Iterator[tuple[Selection, str, float, float]]:
+    """Function, law, its scale, and that of the released scores."""
     share = 0.5 if answers else 1.0
     budget, slack = epsilon * share, delta * share
     answer = 1 / optimal_epsilon_each(epsilon=budget, count=count, delta=slack) if answers else 0.0
     factor = 1.0 if monotonic else 2.0
     each = bounded_range_epsilon_each(epsilon=budget, count=count, delta=slack)
-    yield "exponential_top", "gumbel", _GUMBEL, factor / each, answer
+    yield "exponential_top", "gumbel", factor / each, answer
     each = optimal_epsilon_each(epsilon=budget, count=count, delta=slack)
-    yield "permute_and_flip_top", "exponential", _EXPONENTIAL, factor / each, answer
+    yield "permute_and_flip_top", "exponential", factor / each, answer
     if count < candidates:
-        yield "noisy_top_k_gaps", "laplace", _LAPLACE, factor * count / budget, answer
+        yield "noisy_top_k_gaps", "laplace", factor * count / budget, answer
     each = one_shot_top_k_epsilon_each(k=count, candidates=candidates, epsilon=epsilon, delta=delta)
-    yield "one_shot_top_k", "laplace", _LAPLACE, 1 / each, 1 / each if answers else 0.0
-
-
-def select_top(
-    scores: npt.ArrayLike,
-    count: int,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    sensitivity: float = 1.0,
-    monotonic: bool = False,
-    mechanism: Selection = "tightest",
-    seed: int | None = None,
-) -> npt.NDArray[np.int64]:
-    """Choose the best few of many candidates by the way that has the least noise.
-
-    All choices together, and their order, are (epsilon, delta)-differentially private.
-
-    Parameters
-    ----------
-    scores : array-like, shape (n,)
-        Of the candidates, on the private data; larger is better.
-    count : int
-        Candidates to select; at least 1, at most n.
-    epsilon, delta : float
-        Privacy parameters of the whole selection; epsilon finite and above 0, delta in [0, 1).
-    sensitivity : float
-        Largest change of one score when one row is replaced, in the scores' unit.
-    monotonic : bool
-        Promise that a change of one row never lets one score rise and another fall.
-    mechanism : {"tightest", "exponential_top", "permute_and_flip_top", "noisy_top_k_gaps", "one_shot_top_k"}
-        "tightest" stands for the first of `compare_selections`: that depends on the parameters and on n, not on scores.
-    seed : int, optional
-        For reproducible noise, which protects nobody. By default the noise is unpredictable.
-
-    Returns
-    -------
-    ndarray of int64, shape (count,)
-        Indices of the chosen candidates, best first.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
-
-    Examples
-    --------
-    >>> select_top([1.0, 900.0, 3.0, 600.0], 2, epsilon=1.0, seed=0).tolist()
-    [1, 3]
-    """
-    if mechanism not in get_args(Selection):
-        raise InputError(f"mechanism is one of {', '.join(get_args(Selection))}; got {mechanism!r}")
-    _, steps = candidates_on_grid(scores, epsilon=epsilon, sensitivity=sensitivity)
-    if mechanism == "tightest":
-        found = compare_selections(
-            epsilon=epsilon, delta=delta, count=count, candidates=len(steps), monotonic=monotonic
-        )
-        mechanism = found[0].selection
-    if mechanism == "one_shot_top_k":
-        best = one_shot_top_k(scores, count, epsilon=epsilon, delta=delta, sensitivity=sensitivity, seed=seed)
-        return best.indices
-    if mechanism == "noisy_top_k_gaps":
-        return noisy_top_k_gaps(
-            scores, count, epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic, seed=seed
-        ).indices
-    choose = exponential_top if mechanism == "exponential_top" else permute_and_flip_top
-    return choose(
-        scores,
-        count,
-        epsilon=epsilon,
-        delta=delta,
-        sensitivity=sensitivity,
-        monotonic=monotonic,
-        seed=seed,
-    )
+    yield "one_shot_top_k", "laplace", 1 / each, 1 / each if answers else 0.0
+    yield "joint_exponential_top", "joint", factor * (1 if count == 1 else 2) / budget, answer

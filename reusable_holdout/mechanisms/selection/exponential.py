@@ -1,28 +1,20 @@
-"""The exponential mechanism: the better a candidate's score, the likelier it is chosen; all rounds in one race.
-
-Give candidate ``i`` a clock that rings after an exponential time of rate ``exp(r s_i)``. The first clock to ring is
-``i`` with probability proportional to its rate, and what the others still have to run is as if they had just been
-started: the order of the first ``c`` rings is that of ``c`` rounds of the exponential mechanism without replacement.
-
-A clock is a uniform number of unlimited digits, of which 64 bits are drawn at once and more on demand. Floating-point
-bounds of each clock sort out the order; where two intervals overlap, exact arithmetic and further digits decide. So no
-rounding comes between the bits and the choice, and nothing is added to epsilon or delta.
-"""
+"""The exponential mechanism: the better a candidate's score, the likelier it is chosen; all rounds in one race."""
 
 from __future__ import annotations
 
-import decimal
-import functools
 import math
 from fractions import Fraction
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.grid import Grid
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.selection.race import first_rings
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "candidates_on_grid",
@@ -32,10 +24,6 @@ __all__ = [
     "rate_of_rounds",
     "selection_rate",
 ]
-
-_WORD_BITS = 64
-_DOUBT = 1e-12  # relative; the bounds below err by less than a hundredth of it
-_FAR = 1e290  # exponents beyond it are known by a lower bound only, so that no bound overflows
 
 
 def candidates_on_grid(
@@ -139,7 +127,7 @@ def exponential_mechanism(
     """
     grid, steps = candidates_on_grid(scores, epsilon=epsilon, sensitivity=sensitivity)
     rate = selection_rate(epsilon=epsilon, sensitivity=grid.sensitivity, monotonic=monotonic)
-    return int(_first_rings(steps.max() - steps, rate, 1, RandomWords(seed))[0])
+    return int(first_rings(steps.max() - steps, rate, 1, RandomWords(seed))[0])
 
 
 def exponential_top(
@@ -212,7 +200,7 @@ def exponential_top(
     rate = rate_of_rounds(
         count, epsilon=epsilon, delta=delta, sensitivity=grid.sensitivity, monotonic=monotonic
     )
-    return _first_rings(steps.max() - steps, rate, count, RandomWords(seed))
+    return first_rings(steps.max() - steps, rate, count, RandomWords(seed))
 
 
 def check_rounds(count: int, candidates: int) -> None:
@@ -229,90 +217,3 @@ def rate_of_rounds(
         return selection_rate(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic) / count
     each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta)
     return selection_rate(epsilon=each, sensitivity=sensitivity, monotonic=monotonic)
-
-
-def _first_rings(
-    behind: npt.NDArray[np.int64], rate: Fraction, count: int, words: RandomWords
-) -> npt.NDArray[np.int64]:
-    """Run clocks of rates ``exp(-rate * behind)`` and give the first `count` to ring, in order."""
-    first = words.take(len(behind))
-    low, high = _log_ring_bounds(first, behind, float(rate))
-    order = np.argsort(low)
-    following = order[1 : count + 1]
-    if (high[order[: len(following)]] < low[following]).all():
-        return order[:count].astype(np.int64)
-    # In doubt: exact clocks for all that may be among the first. The rest ring after `count` others for certain.
-    contenders = np.flatnonzero(low <= np.partition(high, count - 1)[count - 1])
-    clocks = [_Clock(index, int(first[index]), int(behind[index])) for index in contenders.tolist()]
-    compare = functools.partial(_compare, rate=rate, words=words)
-    clocks.sort(key=functools.cmp_to_key(compare))
-    return np.array([clock.index for clock in clocks[:count]], dtype=np.int64)
-
-
-def _log_ring_bounds(
-    first: npt.NDArray[np.uint64], behind: npt.NDArray[np.int64], rate: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Bounds of the log of each clock's time, ``ln(-ln(1-V)) + rate * behind``, given the first 64 bits of ``V``.
-
-    Over an interval of ``2**-64`` the first term moves by less than ``4 / first`` in the lower half of [0, 1] and by
-    less than ``4 / (2**64 - 1 - first)`` in the upper half: its derivative is ``1 / ((1-V) (-ln(1-V)))``.
-    """
-    below, above = first.astype(np.float64), (~first).astype(np.float64)
-    with np.errstate(over="ignore", divide="ignore"):
-        exponent = np.minimum(behind.astype(np.float64) * rate, _FAR)
-        unit = 2.0**-_WORD_BITS
-        lower_half = -np.log1p(-np.minimum(below + 0.5, 2.0**63) * unit)
-        time = np.where(first < np.uint64(2**63), lower_half, -np.log((above + 0.5) * unit))
-        middle = np.log(time) + exponent
-        doubt = 4 / below + 4 / above + _DOUBT * (64 + exponent)
-    return middle - doubt, np.where(exponent < _FAR, middle + doubt, np.inf)
-
-
-class _Clock:
-    """A clock whose uniform number gets further binary digits when they are needed."""
-
-    __slots__ = ("_bounds", "behind", "bits", "digits", "index")
-
-    def __init__(self, index: int, word: int, behind: int) -> None:
-        self.index, self.behind = index, behind
-        self.digits, self.bits = word, _WORD_BITS
-        self._bounds: tuple[Fraction, Fraction] | None = None
-
-    def refine(self, words: RandomWords) -> None:
-        """Draw 64 more binary digits."""
-        self.digits = self.digits << _WORD_BITS | int(words.take(1)[0])
-        self.bits += _WORD_BITS
-        self._bounds = None
-
-    def bounds(self, words: RandomWords) -> tuple[Fraction, Fraction]:
-        """Rational bounds of ``ln(-ln(1-V))``."""
-        while self.digits in (0, 2**self.bits - 1):  # the bounds would be infinite
-            self.refine(words)
-        if self._bounds is None:
-            self._bounds = self._log_time(self.digits, -1), self._log_time(self.digits + 1, 1)
-        return self._bounds
-
-    def _log_time(self, numerator: int, outwards: int) -> Fraction:
-        """``ln(-ln(1 - numerator / 2**bits))``, moved outwards by more than it can err.
-
-        The argument is exact in `bits` decimal digits, and Python's ``ln`` is correctly rounded, so the error is below
-        ``(1 + bits) 10**-(bits + 29)``.
-        """
-        precision = self.bits + 30
-        with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
-            rest = decimal.Decimal(2**self.bits - numerator) / decimal.Decimal(2**self.bits)
-            value = Fraction((-rest.ln()).ln())
-        return value + Fraction(outwards, 10 ** (self.bits + 20))
-
-
-def _compare(one: _Clock, other: _Clock, *, rate: Fraction, words: RandomWords) -> int:
-    """Say which clock rings first: negative for `one`. Ends with probability one, for clocks are continuous."""
-    lead = rate * (other.behind - one.behind)
-    while True:
-        (one_low, one_high), (other_low, other_high) = one.bounds(words), other.bounds(words)
-        if one_high - other_low < lead:
-            return -1
-        if one_low - other_high > lead:
-            return 1
-        one.refine(words)
-        other.refine(words)

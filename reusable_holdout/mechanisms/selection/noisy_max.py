@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import (
     candidates_on_grid,
     exponential_mechanism,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reusable_holdout.mechanisms.noise.random_words import RandomWords
+    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 __all__ = ["run_candidates", "swept"]
 

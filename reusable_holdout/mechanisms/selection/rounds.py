@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reusable_holdout.accounting.composition import optimal_epsilon_each
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, check_rounds, selection_rate
 from reusable_holdout.mechanisms.selection.noisy_max import flip_in_order
 

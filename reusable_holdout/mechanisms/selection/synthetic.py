@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.selection.race import first_rings
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +23,6 @@ _UNIT = (
     2**20
 )  # a query's values are rounded to multiples of 1/_UNIT; queries are public, so this costs accuracy alone
 _MOST_PRODUCT = 2**42  # rows times size, so that products with _UNIT fit int64
-_PROPOSALS = 2**14
 
 
 class _Question(NamedTuple):
@@ -101,7 +101,8 @@ def synthetic_data(
     # One row moves a deviation, in its unit 1/(n m _UNIT), by at most m times the widest query's range.
     span = int(np.ptp(question.queries, axis=1).max())
     rate = Fraction(epsilon) / (2 * chosen_size * max(span, 1))
-    return _candidate(_choose(deviations, rate, RandomWords(seed)), chosen_size, question.counts.size)
+    drawn = first_rings(deviations - deviations.min(), rate, 1, RandomWords(seed))
+    return _candidate(int(drawn[0]), chosen_size, question.counts.size)
 
 
 def synthetic_size(*, queries: int, accuracy: float) -> int:
@@ -273,22 +274,3 @@ def _candidate(place: int, size: int, cells: int) -> npt.NDArray[np.int64]:
         place -= first[cell]
         chosen.append(cell)
     return np.array(chosen[::-1], dtype=np.int64)
-
-
-def _choose(deviations: npt.NDArray[np.int64], rate: Fraction, words: RandomWords) -> int:
-    """Draw a place with probability proportional to ``exp(-rate * deviation)``, exactly, by rejection."""
-    excess = deviations - deviations.min()
-    while True:
-        proposed = words.many_below(len(excess), _PROPOSALS)
-        kept = _first_kept(excess[proposed], rate, words)
-        if kept is not None:
-            return int(proposed[kept])
-
-
-def _first_kept(distances: npt.NDArray[np.int64], rate: Fraction, words: RandomWords) -> int | None:
-    """Position of the first proposal that its coin of probability ``exp(-rate * distance)`` keeps."""
-
-    def exact(place: int) -> Fraction:
-        return rate * int(distances[place])
-
-    return words.first_decay(distances.astype(np.float64) * float(rate), exact)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.accounting.composition import optimal_composition, optimal_epsilon_each
-from reusable_holdout.accounting.target_charging import not_prior_q, target_charging_epsilon_each
+from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.selection.comparison import tightest_selection
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
 from reusable_holdout.mechanisms.selection.noisy_max import Ranking, draw_noise
 from reusable_holdout.mechanisms.selection.one_shot import run_candidates, swept
@@ -22,9 +22,20 @@ from reusable_holdout.mechanisms.selection.one_shot import run_candidates, swept
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reusable_holdout.mechanisms.noise.grid import Grid
+    from reusable_holdout.mechanisms.samplers.grid import Grid
+    from reusable_holdout.mechanisms.selection.comparison import Selection
 
-__all__ = ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k", "one_shot_top_k_epsilon_each"]
+__all__ = ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked of a one-shot selection: public numbers."""
+
+    epsilon: float
+    delta: float
+    count: int
+    candidates: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,11 +50,25 @@ class TopK:
         Their noisy scores, in the scores' unit, falling.
     found : tuple
         What they found, where the candidates are private algorithms; otherwise empty.
+    request : Request or None
+        What was asked for, where Laplace noise was added to scores in one shot.
     """
 
     indices: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float64]
     found: tuple[Any, ...] = ()
+    request: Request | None = None
+
+    @property
+    def tightest(self) -> Selection | None:
+        """The way that has the least noise at this guarantee for as many candidates with their scores.
+
+        Of `compare_selections` with answers: "one_shot_top_k", or another that `select_then_measure` runs. It depends
+        on what was asked for, not on scores. None where nothing was asked for in one shot.
+        """
+        if self.request is None:
+            return None
+        return tightest_selection(**asdict(self.request), answers=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,56 +85,6 @@ class TopKGaps:
 
     indices: npt.NDArray[np.int64]
     gaps: npt.NDArray[np.float64]
-
-
-def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delta: float) -> float:
-    """Privacy parameter that each candidate of a one-shot top-k may have.
-
-    Running every candidate once, each with the result as its privacy parameter, and publishing the k with the best
-    scores, what they found included, is (epsilon, delta)-differentially private; the result is rounded down.
-
-    Parameters
-    ----------
-    k : int
-        Candidates published; at least 1, at most `candidates`.
-    candidates : int
-        Candidates run.
-    epsilon, delta : float
-        Privacy parameters of the whole selection; epsilon finite and above 0, delta in [0, 1).
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
-
-    Notes
-    -----
-    The larger of two. The selection is an interaction with target charging of calls to ``2 e0``-private algorithms
-    with NotPrior targets (conditional release under a falling threshold, revised), of which ``k`` hit. Or it is
-    post-processing of all ``n`` outcomes: better for few candidates, and all there is with delta 0.
-
-    References
-    ----------
-    .. [1] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive computations",
-       Algorithm 3, Lemma 2.6, Theorem I.3.
-    .. [2] Kairouz, Oh and Viswanath (2015), Theorem 3.3.
-
-    Examples
-    --------
-    >>> round(one_shot_top_k_epsilon_each(k=10, candidates=10_000, epsilon=1.0, delta=1e-6), 3)
-    0.016
-    >>> one_shot_top_k_epsilon_each(k=1, candidates=2, epsilon=1.0, delta=0.0)
-    0.5
-    """
-    if not 1 <= k <= candidates:
-        raise InputError(f"k lies between 1 and the number of candidates, {candidates}; got {k}")
-    if delta == 0:
-        return optimal_epsilon_each(epsilon=epsilon, count=candidates, delta=0.0)
-    revised = target_charging_epsilon_each(epsilon=epsilon, delta=delta, charges=k, q=not_prior_q)
-    each = revised / 2  # a revised conditional release costs twice its algorithm
-    if optimal_composition(epsilon=each, count=candidates, delta=delta) > epsilon:
-        return each
-    return max(each, optimal_epsilon_each(epsilon=epsilon, count=candidates, delta=delta))
 
 
 def one_shot_top_k(
@@ -138,7 +113,8 @@ def one_shot_top_k(
     epsilon, delta : float
         Privacy parameters of the whole selection; delta in [0, 1). With delta 0 the noise grows with n;
         `noisy_top_k_gaps` is then better unless ``n <= 2k``. For few candidates, or where only their order is wanted,
-        other ways have far less noise: `compare_selections` says which.
+        other ways have far less noise, such as 4 and 2 in place of 32.1 for one of many at epsilon 1 and delta 1e-6:
+        `compare_selections` says which, `TopK.tightest` names the best, and `select_then_measure` runs it.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit. Not looked at with `algorithm`.
     stop_gap : float, optional
@@ -196,30 +172,25 @@ def one_shot_top_k(
         candidates = cast("Sequence[Any]", scores)
         each = one_shot_top_k_epsilon_each(k=k, candidates=len(candidates), epsilon=epsilon, delta=delta)
         order, falling, found = run_candidates(candidates, algorithm, each, words)
-        return _published(order, falling, found, k, stop_gap=stop_gap, stop=stop)
+        return _published(TopK(order, falling, tuple(found)), k, stop_gap=stop_gap, stop=stop)
     grid, steps = candidates_on_grid(cast("npt.ArrayLike", scores), epsilon=epsilon, sensitivity=sensitivity)
     each = one_shot_top_k_epsilon_each(k=k, candidates=len(steps), epsilon=epsilon, delta=delta)
     law = DiscreteLaplace(grid.sensitivity / Fraction(each))
     ranking = Ranking(steps + draw_noise(law, len(steps), words), words)
-    return _published(ranking.order, _real(ranking.noisy, grid), [], k, stop_gap=stop_gap, stop=stop)
+    whole = TopK(ranking.order, _real(ranking.noisy, grid), request=Request(epsilon, delta, k, len(steps)))
+    return _published(whole, k, stop_gap=stop_gap, stop=stop)
 
 
-def _published(
-    order: npt.NDArray[np.int64],
-    falling: npt.NDArray[np.float64],
-    found: list[Any],
-    k: int,
-    *,
-    stop_gap: float | None,
-    stop: Callable[[TopK], bool] | None,
-) -> TopK:
-    """Publish the best of a ranking, up to where the sweep stops."""
+def _published(whole: TopK, k: int, *, stop_gap: float | None, stop: Callable[[TopK], bool] | None) -> TopK:
+    """Publish the best of a ranking of all, up to where the sweep stops."""
 
     def best(count: int) -> TopK:
-        return TopK(order[:count].copy(), falling[:count].copy(), tuple(found[:count]))
+        return TopK(
+            whole.indices[:count].copy(), whole.scores[:count].copy(), whole.found[:count], whole.request
+        )
 
     asked = None if stop is None else lambda count: bool(stop(best(count)))
-    return best(swept(falling, k, stop_gap=stop_gap, stop=asked))
+    return best(swept(whole.scores, k, stop_gap=stop_gap, stop=asked))
 
 
 def noisy_top_k_gaps(

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.grid import Grid
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales
+from reusable_holdout.mechanisms.cores.scales import NoiseScales, check_privacy
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.real_stream import RealStream
 from reusable_holdout.mechanisms.sparse_vector.sparse import (
     Composition,
     check_composition,
-    check_privacy,
     composed_scale,
     epsilon_of_a_round,
 )
@@ -175,8 +174,8 @@ class NumericSparse(RealStream):
         )
         super().__init__(threshold, grid=grid, scales=scales, charges=charges, seed=seed)
 
-    def ask(self, value: float) -> float | None:
-        """Answer one query: None below the threshold, a noisy value above it.
+    def ask(self, value: float, *, threshold: float | None = None) -> float | None:
+        """Answer one query: None below its threshold, a noisy value above it.
 
         Costs nothing when it is below and one charge when it is above.
 
@@ -184,24 +183,30 @@ class NumericSparse(RealStream):
         ----------
         value : float
             The query's value on the private data.
+        threshold : float, optional
+            The query's own; the stream's by default. It may depend on earlier answers, not on the data.
 
         Raises
         ------
         BudgetError
             If the mechanism has halted; nothing is answered.
         InputError
-            If the value is NaN.
+            If the value is NaN or the threshold is not finite; nothing is answered.
         """
-        released = self._released(value)
+        released = self._released(value, threshold)
         return None if released is None else self._grid.real(released)
 
-    def ask_many(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def ask_many(
+        self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.float64]:
         """Answer many queries: `ask` for each, up to the last charge.
 
         Parameters
         ----------
         values : array-like, shape (queries,)
             The queries' values on the private data.
+        thresholds : array-like, shape (queries,), optional
+            The queries' own; the stream's by default.
 
         Returns
         -------
@@ -213,7 +218,7 @@ class NumericSparse(RealStream):
         BudgetError
             If the mechanism has halted before.
         InputError
-            If the values are not a row of numbers, or one is NaN; nothing is answered.
+            If the values or thresholds are not rows of numbers, or differ in length; nothing is answered.
 
         Examples
         --------
@@ -221,7 +226,7 @@ class NumericSparse(RealStream):
         >>> len(stream.ask_many([0.0, 5000.0, 0.0]))
         2
         """
-        above, released = self._released_many(values)
+        above, released = self._released_many(values, thresholds)
         answers = np.full(len(above), np.nan)
         answers[above] = released * self._grid.step
         return answers

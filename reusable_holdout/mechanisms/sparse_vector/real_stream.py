@@ -1,23 +1,40 @@
-"""The sparse vector technique on real numbers."""
+"""The sparse vector technique on real numbers: what all its streams are made of."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales, SparseVector
+from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
+from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
+from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 
 if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.noise.grid import Grid
-    from reusable_holdout.mechanisms.sparse_vector.core import Comparison, ThresholdNoise
+    from collections.abc import Mapping
 
-__all__ = ["RealStream"]
+    from reusable_holdout.mechanisms.cores.scales import NoiseScales
+    from reusable_holdout.mechanisms.cores.sparse_vector import ComparisonLaw, ThresholdNoise
+    from reusable_holdout.mechanisms.samplers.grid import Grid
+
+__all__ = ["Comparison", "RealStream", "WhetherStream", "check_tail", "law_named"]
+
+Comparison: TypeAlias = Literal["laplace", "exponential"]
+
+_LAWS: Mapping[str, ComparisonLaw] = {"laplace": DiscreteLaplace, "exponential": DiscreteExponential}
+
+
+def law_named(noise: str) -> ComparisonLaw:
+    """Law of the threshold's and the queries' noise, which may be either at the same scales; or a refusal."""
+    if noise not in _LAWS:
+        raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
+    return _LAWS[noise]
 
 
 class RealStream:
@@ -25,6 +42,12 @@ class RealStream:
 
     Adds no randomness of its own: rounding to the grid happens before the noise and is paid by the grid's
     sensitivity.
+
+    Notes
+    -----
+    A query may have a threshold of its own. Value and threshold meet in one comparison, ``value + noise >= threshold +
+    threshold noise``, so that an answer depends on ``value - threshold`` alone; that difference is as sensitive as the
+    value, for a threshold may depend on earlier answers but not on the data. Every proof holds for it word by word.
     """
 
     def __init__(
@@ -36,21 +59,16 @@ class RealStream:
         charges: int,
         seed: int | None,
         threshold_noise: ThresholdNoise = "renewed",
-        comparison: Comparison = "laplace",
+        law: ComparisonLaw = DiscreteLaplace,
+        queries: int | None = None,
     ) -> None:
-        if not math.isfinite(threshold):
-            raise InputError(f"a threshold is a finite number; got {threshold}")
         key = new_key() if seed is None else key_from_seed(seed)
         self._grid = grid
         self._core = SparseVector(
-            scales=scales,
-            noise=KeyedNoise(key),
-            charges=charges,
-            threshold_noise=threshold_noise,
-            comparison=comparison,
+            scales=scales, noise=NumberedNoise(key), charges=charges, threshold_noise=threshold_noise, law=law
         )
-        self._threshold = grid.steps(threshold)
-        self._asked = 0
+        self._threshold = self._limit(threshold)
+        self._asked, self._most = 0, queries
 
     @property
     def charges_left(self) -> int:
@@ -59,8 +77,8 @@ class RealStream:
 
     @property
     def halted(self) -> bool:
-        """Whether the budget is spent: then every further question raises BudgetError."""
-        return self._core.halted
+        """Whether charges or queries are spent: then every further question raises BudgetError."""
+        return self._core.halted or self._asked == self._most
 
     @property
     def scales(self) -> NoiseScales:
@@ -72,26 +90,31 @@ class RealStream:
         """Width of one grid step in real units, a power of two."""
         return self._grid.step
 
-    def _ask(self, value: float, threshold: int) -> tuple[int, bytes] | None:
-        """Compare one query: None below the threshold, else its grid value and its question, to be charged."""
+    def _compare(self, value: float, threshold: float | None) -> tuple[int, int, bytes] | None:
+        """Compare one query: None below its threshold; else value and limit on the grid, and the question to charge."""
+        limit = self._threshold if threshold is None else self._limit(threshold)
         steps = self._grid.steps(value)
+        self._check_queries()
         question = self._asked.to_bytes(8, "big")
-        above = self._core.is_above(steps, threshold, question)
+        above = self._core.is_above(steps, limit, question)
         self._asked += 1
-        return (steps, question) if above else None
+        return (steps, limit, question) if above else None
 
-    def _released(self, value: float) -> int | None:
-        """Ask one question: the released grid value, or None for a query below the threshold."""
-        found = self._ask(value, self._threshold)
-        return None if found is None else self._core.charge(*found)
+    def _released(self, value: float, threshold: float | None) -> int | None:
+        """Ask one question: the released grid value, or None for a query below its threshold."""
+        found = self._compare(value, threshold)
+        return None if found is None else self._core.charge(found[0], found[2])
 
     def _released_many(
-        self, values: npt.ArrayLike, thresholds: npt.NDArray[np.int64] | None = None
+        self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
         """Ask many questions as if one by one, up to the last charge: which were above, and what was released."""
         steps = self._grid.steps_many(values)
-        if thresholds is None:
-            thresholds = np.full(len(steps), self._threshold, dtype=np.int64)
+        limits = self._limits(thresholds, len(steps))
+        if self._most is not None and len(steps):
+            self._check_queries()
+            left = self._most - self._asked
+            steps, limits = steps[:left], limits[:left]
         questions = [number.to_bytes(8, "big") for number in range(self._asked, self._asked + len(steps))]
         noise = self._core.query_noise(questions)
         above, released = np.zeros(len(steps), dtype=np.bool_), []
@@ -99,7 +122,7 @@ class RealStream:
         while at < len(steps):
             rest = slice(at, None)
             first = self._core.first_above(
-                steps[rest], thresholds[rest], questions[rest], query_noise=noise[rest]
+                steps[rest], limits[rest], questions[rest], query_noise=noise[rest]
             )
             if first is None:
                 at = len(steps)
@@ -112,16 +135,102 @@ class RealStream:
         self._asked += at
         return above[:at], np.array(released, dtype=np.int64)
 
+    def _check_queries(self) -> None:
+        if self._asked == self._most:
+            raise BudgetError(
+                f"1 query asked, 0 left of {self._most}; nothing was answered and nothing was charged; "
+                f"start again on fresh data"
+            )
+
+    def _limit(self, threshold: float) -> int:
+        """Threshold in grid steps."""
+        if not math.isfinite(threshold):
+            raise InputError(f"a threshold is a finite number; got {threshold}")
+        return self._grid.steps(threshold)
+
+    def _limits(self, thresholds: npt.ArrayLike | None, queries: int) -> npt.NDArray[np.int64]:
+        """Threshold of each query in grid steps: the stream's, or its own."""
+        if thresholds is None:
+            return np.full(queries, self._threshold, dtype=np.int64)
+        limits = self._grid.steps_many(thresholds)
+        if len(limits) != queries:
+            raise InputError(
+                f"each query has one threshold; got {len(limits)} thresholds for {queries} queries"
+            )
+        return limits
+
     def _radius(self, *, queries: int, beta: float, events: int) -> float:
         """Give the distance that no noise exceeds.
 
         A comparison has half of it for the threshold's noise and half for the query's; an answer has all
         of it. Three steps more, for the rounding of value and threshold and for noise being discrete.
         """
-        if queries < 1 or not 0 < beta < 1:
-            raise InputError(
-                f"queries is at least 1 and beta lies in (0, 1); got queries {queries}, beta {beta}"
-            )
-        log_failure = math.log(queries) + math.log(events / beta)
-        scale = max(2 * self._core.scales.query, self._core.scales.answer)
+        check_tail(queries=queries, beta=beta)
+        # Exponential noise lies below its mean by less than a scale: count at least one.
+        log_failure = max(1.0, math.log(queries) + math.log(events / beta))
+        scales = self._core.scales
+        scale = max(2 * scales.query, 2 * scales.threshold, scales.answer)
         return self._grid.real(math.ceil(scale * Fraction(log_failure)) + 3)
+
+
+class WhetherStream(RealStream):
+    """A stream that says of each query whether it is above its threshold."""
+
+    def ask(self, value: float, *, threshold: float | None = None) -> bool:
+        """Whether a query is above its threshold, with noise.
+
+        Costs nothing when it is below and one charge when it is above.
+
+        Parameters
+        ----------
+        value : float
+            The query's value on the private data.
+        threshold : float, optional
+            The query's own; the stream's by default. It may depend on earlier answers, not on the data.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted; nothing is answered.
+        InputError
+            If the value is NaN or the threshold is not finite; nothing is answered.
+        """
+        return self._released(value, threshold) is not None
+
+    def ask_many(
+        self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """Whether each of many queries is above its threshold: `ask` for each, up to the last charge.
+
+        Parameters
+        ----------
+        values : array-like, shape (queries,)
+            The queries' values on the private data.
+        thresholds : array-like, shape (queries,), optional
+            The queries' own; the stream's by default.
+
+        Returns
+        -------
+        ndarray of bool, shape (answered,)
+            Shorter than `values` if the budget ended: its last answer is then the last charge.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted before.
+        InputError
+            If the values or thresholds are not rows of numbers, or differ in length; nothing is answered.
+
+        Examples
+        --------
+        >>> from reusable_holdout.mechanisms import Sparse
+        >>> Sparse(100.0, charges=1, epsilon=1.0, seed=1).ask_many([0.0, 200.0, 0.0]).tolist()
+        [False, True]
+        """
+        return self._released_many(values, thresholds)[0]
+
+
+def check_tail(*, queries: int, beta: float) -> None:
+    """Refuse what no accuracy can be stated for."""
+    if queries < 1 or not 0 < beta < 1:
+        raise InputError(f"queries is at least 1 and beta lies in (0, 1); got queries {queries}, beta {beta}")

@@ -12,14 +12,14 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.sparse_vector.standard_svt import StandardSVT
 
 if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.sparse_vector.core import Comparison
+    from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
 
 __all__ = ["retraversal"]
 
 
 def retraversal(
     values: npt.ArrayLike,
-    threshold: float,
+    threshold: npt.ArrayLike,
     *,
     charges: int,
     epsilon: float,
@@ -41,8 +41,8 @@ def retraversal(
     values : array-like, shape (queries,)
         The queries' values on the private data, in the order in which they are to be asked, which may not depend on
         the data.
-    threshold : float
-        The query's unit.
+    threshold : float or array-like, shape (queries,)
+        The query's unit; one for all, or each query's own, which may not depend on the data.
     charges : int
         Queries to select; at least 1.
     epsilon : float
@@ -62,7 +62,7 @@ def retraversal(
     Raises
     ------
     InputError
-        If a parameter is out of range, or a value is NaN.
+        If a parameter is out of range, a value is NaN, or thresholds are neither one nor as many as the values.
 
     References
     ----------
@@ -78,8 +78,10 @@ def retraversal(
         raise InputError(f"raised_by is a finite number of standard deviations; got {raised_by}")
     if passes < 1:
         raise InputError(f"passes is at least 1; got {passes}")
+    row = np.asarray(values)
+    limits = _limits(threshold, len(row))
     stream = StandardSVT(
-        threshold,
+        0.0,  # every query comes with its own
         charges=charges,
         epsilon=epsilon,
         ratio=ratio,
@@ -89,12 +91,24 @@ def retraversal(
         seed=seed,
     )
     deviation = math.sqrt(2 if noise == "laplace" else 1) * float(stream.scales.query) * stream.step
-    row = np.asarray(values)
     left, selected = np.arange(len(row)), [np.zeros(0, dtype=np.int64)]
     for _ in range(passes):
-        above = stream.ask_many(row[left], np.full(len(left), threshold + raised_by * deviation))
+        above = stream.ask_many(row[left], limits[left] + raised_by * deviation)
         selected.append(left[: len(above)][above])
         left = np.delete(left, np.flatnonzero(above))
         if stream.halted or not len(left):
             break
     return np.concatenate(selected)
+
+
+def _limits(threshold: npt.ArrayLike, queries: int) -> npt.NDArray[np.float64]:
+    """Threshold of each query."""
+    try:
+        given = np.asarray(threshold, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.full(0, np.nan)
+    if given.shape not in ((), (queries,)) or not np.isfinite(given).all():
+        raise InputError(
+            f"thresholds are one finite number, or one for each of {queries} queries; got something else"
+        )
+    return np.broadcast_to(given, queries)

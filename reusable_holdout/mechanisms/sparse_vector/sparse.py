@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from reusable_holdout.accounting.composition import optimal_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.grid import Grid
-from reusable_holdout.mechanisms.sparse_vector.core import NoiseScales
-from reusable_holdout.mechanisms.sparse_vector.real_stream import RealStream
+from reusable_holdout.mechanisms.cores.scales import NoiseScales, check_privacy, divided
+from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison, WhetherStream, law_named
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-__all__ = ["Composition", "Sparse", "check_privacy", "composed_scale", "epsilon_of_a_round", "sparse_scales"]
+__all__ = ["Composition", "Sparse", "composed_scale", "epsilon_of_a_round", "sparse_scales"]
 
 Composition: TypeAlias = Literal["advanced", "optimal"]
 
 _ROUND_UP = 1 + Fraction(1, 2**48)  # pays for the rounding of a few floating-point operations: more noise
-
-
-def check_privacy(*, charges: int, epsilon: float, delta: float) -> None:
-    """Refuse privacy parameters outside the theorems' range."""
-    if charges < 1:
-        raise InputError(f"charges is at least 1; got {charges}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta lies in [0, 1); got {delta}")
 
 
 def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
@@ -109,6 +95,8 @@ def sparse_scales(
     epsilon: float,
     delta: float = 0.0,
     composition: Composition = "advanced",
+    ratio: float | None = 1.0,
+    monotonic: bool = False,
     sensitivity: int,
 ) -> NoiseScales:
     """Noise scales of Sparse.
@@ -123,6 +111,11 @@ def sparse_scales(
         Privacy parameters of the whole stream.
     composition : {"advanced", "optimal"}
         How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+    ratio : float, optional
+        Queries' part of a round's epsilon to the threshold's, above 0: the book's is 1; None for the one with the least
+        noise, `optimal_ratio` of one charge.
+    monotonic : bool
+        Whether a change of the data moves all queries in the same direction, as counts do.
     sensitivity : int
         Largest change of one query, grid units.
 
@@ -134,7 +127,9 @@ def sparse_scales(
     Notes
     -----
     Threshold ``2c/e``, or ``sqrt(32 c ln(1/d))/e`` with delta above 0, or ``2/e0`` where ``c`` rounds of ``e0`` compose
-    optimally to (e, d); queries twice that; times the sensitivity.
+    optimally to (e, d); queries twice that; times the sensitivity. Each round is `standard_svt_scales` of one charge:
+    with another ratio ``r``, or monotonic queries, a threshold ``s`` becomes ``s (1+r) / 2``, the queries' ``s (1+r) /
+    r``, half of it if monotonic.
 
     References
     ----------
@@ -147,16 +142,15 @@ def sparse_scales(
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=delta)
     check_composition(composition)
-    if composition == "optimal":
-        scale = 2 * sensitivity / epsilon_of_a_round(charges=charges, epsilon=epsilon, delta=delta)
-    elif delta > 0:
-        scale = sensitivity * composed_scale(charges=charges, epsilon=epsilon, delta=delta)
+    if composition == "advanced" and delta > 0:
+        each = 2 / composed_scale(charges=charges, epsilon=epsilon, delta=delta)
     else:
-        scale = sensitivity * 2 * charges / Fraction(epsilon)
-    return NoiseScales(threshold=scale, query=2 * scale, answer=Fraction(0))
+        each = epsilon_of_a_round(charges=charges, epsilon=epsilon, delta=delta)
+    threshold, query = divided(each, charges=1, ratio=ratio, monotonic=monotonic)
+    return NoiseScales(sensitivity * threshold, sensitivity * query, Fraction(0))
 
 
-class Sparse(RealStream):
+class Sparse(WhetherStream):
     """Sparse: says of each query whether it is above a threshold, and halts after `charges` that are.
 
     The whole stream of answers is (epsilon, delta)-differentially private, however long it is.
@@ -173,6 +167,12 @@ class Sparse(RealStream):
         In [0, 1). Above 0 many charges need less noise.
     composition : {"advanced", "optimal"}
         How rounds add up when delta is above 0: by the book's theorem, or by the best there is.
+    ratio : float, optional
+        Queries' part of a round's epsilon to the threshold's, above 0; the book's is 1, None stands for the best.
+    monotonic : bool
+        Promise that replacing a row moves all queries in the same direction, or none. It halves the queries' noise.
+    noise : {"laplace", "exponential"}
+        Law of the threshold's and the queries' noise; exponential noise has half the variance.
     sensitivity : float
         Largest change of one query when one row is replaced, in the query's unit.
     seed : int, optional
@@ -186,8 +186,8 @@ class Sparse(RealStream):
     Notes
     -----
     Threshold noise ``Lap(2c/e)``, query noise ``Lap(4c/e)``; with delta above 0 ``Lap(s)`` and ``Lap(2s)``,
-    where ``s = sqrt(32 c ln(1/d)) / e``, or with optimal composition ``s = 2/e0``; times the sensitivity. The
-    threshold noise is renewed after each charge.
+    where ``s = sqrt(32 c ln(1/d)) / e``, or with optimal composition ``s = 2/e0``; times the sensitivity;
+    `sparse_scales` says what another ratio makes of them. The threshold noise is renewed after each charge.
 
     References
     ----------
@@ -209,64 +209,24 @@ class Sparse(RealStream):
         epsilon: float,
         delta: float = 0.0,
         composition: Composition = "advanced",
+        ratio: float | None = 1.0,
+        monotonic: bool = False,
+        noise: Comparison = "laplace",
         sensitivity: float = 1.0,
         seed: int | None = None,
     ) -> None:
+        law = law_named(noise)
         grid = Grid.of(sensitivity)
         scales = sparse_scales(
             charges=charges,
             epsilon=epsilon,
             delta=delta,
             composition=composition,
+            ratio=ratio,
+            monotonic=monotonic,
             sensitivity=grid.sensitivity,
         )
-        super().__init__(threshold, grid=grid, scales=scales, charges=charges, seed=seed)
-
-    def ask(self, value: float) -> bool:
-        """Whether a query is above the threshold, with noise.
-
-        Costs nothing when it is below and one charge when it is above.
-
-        Parameters
-        ----------
-        value : float
-            The query's value on the private data.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted; nothing is answered.
-        InputError
-            If the value is NaN.
-        """
-        return self._released(value) is not None
-
-    def ask_many(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether each of many queries is above the threshold: `ask` for each, up to the last charge.
-
-        Parameters
-        ----------
-        values : array-like, shape (queries,)
-            The queries' values on the private data.
-
-        Returns
-        -------
-        ndarray of bool, shape (answered,)
-            Shorter than `values` if the budget ended: its last answer is then the last charge.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted before.
-        InputError
-            If the values are not a row of numbers, or one is NaN; nothing is answered.
-
-        Examples
-        --------
-        >>> Sparse(100.0, charges=1, epsilon=1.0, seed=1).ask_many([0.0, 200.0, 0.0]).tolist()
-        [False, True]
-        """
-        return self._released_many(values)[0]
+        super().__init__(threshold, grid=grid, scales=scales, charges=charges, seed=seed, law=law)
 
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Distance from the threshold beyond which every answer is right.
@@ -290,8 +250,9 @@ class Sparse(RealStream):
         Notes
         -----
         ``alpha = 8c (ln k + ln(2c/beta)) / e``, or ``sqrt(512 c ln(1/d)) (ln k + ln(2c/beta)) / e``, or with optimal
-        composition ``8 (ln k + ln(2c/beta)) / e0``: four threshold scales per unit of log failure probability. For
-        one charge this is AboveThreshold's ``8 (ln k + ln(2/beta)) / e``.
+        composition ``8 (ln k + ln(2c/beta)) / e0``: four threshold scales per unit of log failure probability, at the
+        book's ratio; at another one, twice the larger scale. For one charge this is AboveThreshold's ``8 (ln k +
+        ln(2/beta)) / e``.
 
         References
         ----------

@@ -5,45 +5,17 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-import numpy.typing as npt
-
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.grid import Grid
-from reusable_holdout.mechanisms.sparse_vector.core import Comparison, NoiseScales
-from reusable_holdout.mechanisms.sparse_vector.real_stream import RealStream
-from reusable_holdout.mechanisms.sparse_vector.sparse import check_privacy
+from reusable_holdout.mechanisms.cores.scales import NoiseScales, check_privacy, divided
+from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.mechanisms.sparse_vector.real_stream import (
+    Comparison,
+    WhetherStream,
+    check_tail,
+    law_named,
+)
 
-__all__ = ["StandardSVT", "optimal_ratio", "standard_svt_scales"]
-
-
-def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
-    """Ratio ``e2 / e1`` of the queries' part of the budget to the threshold's with the least noise.
-
-    It minimises the variance of the comparison; any other ratio is as private.
-
-    Parameters
-    ----------
-    charges : int
-        Budget ``c``.
-    monotonic : bool
-        Whether a change of the data moves all queries in the same direction.
-
-    Notes
-    -----
-    ``(2c)^(2/3)``, or ``c^(2/3)`` for monotonic queries.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB 10(6),
-       section 4.2.
-
-    Examples
-    --------
-    >>> optimal_ratio(charges=4), round(optimal_ratio(charges=8, monotonic=True), 12)
-    (4.0, 4.0)
-    """
-    return math.cbrt(charges if monotonic else 2 * charges) ** 2
+__all__ = ["StandardSVT", "standard_svt_scales"]
 
 
 def standard_svt_scales(
@@ -96,21 +68,13 @@ def standard_svt_scales(
     check_privacy(charges=charges, epsilon=epsilon, delta=0.0)
     if not 0 <= answers < epsilon:
         raise InputError(f"the answers' part lies between 0 and epsilon, which is {epsilon}; got {answers}")
-    if ratio is None:
-        ratio = optimal_ratio(charges=charges, monotonic=monotonic)
-    if not (math.isfinite(ratio) and ratio > 0):
-        raise InputError(f"the ratio e2/e1 is finite and above 0; got {ratio}; None for the best one")
     comparisons = Fraction(epsilon) - Fraction(answers)
-    first = comparisons / (1 + Fraction(ratio))
-    shift = charges if monotonic else 2 * charges
-    return NoiseScales(
-        threshold=sensitivity / first,
-        query=sensitivity * shift / (comparisons - first),
-        answer=sensitivity * charges / Fraction(answers) if answers else Fraction(0),
-    )
+    threshold, query = divided(comparisons, charges=charges, ratio=ratio, monotonic=monotonic)
+    answer = charges / Fraction(answers) if answers else Fraction(0)
+    return NoiseScales(sensitivity * threshold, sensitivity * query, sensitivity * answer)
 
 
-class StandardSVT(RealStream):
+class StandardSVT(WhetherStream):
     """The standard sparse vector technique: which queries of a stream are above their thresholds.
 
     The whole stream of answers is epsilon-differentially private, however long it is; after `charges` queries above
@@ -119,7 +83,7 @@ class StandardSVT(RealStream):
     Parameters
     ----------
     threshold : float
-        The query's unit; a query may have a threshold of its own.
+        The query's unit.
     charges : int
         Queries above the threshold before it halts; at least 1.
     epsilon : float
@@ -179,8 +143,7 @@ class StandardSVT(RealStream):
         sensitivity: float = 1.0,
         seed: int | None = None,
     ) -> None:
-        if noise not in ("laplace", "exponential"):
-            raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
+        law = law_named(noise)
         grid = Grid.of(sensitivity)
         scales = standard_svt_scales(
             charges=charges,
@@ -197,29 +160,8 @@ class StandardSVT(RealStream):
             charges=charges,
             seed=seed,
             threshold_noise="held",
-            comparison=noise,
+            law=law,
         )
-
-    def ask(self, value: float, *, threshold: float | None = None) -> bool:
-        """Whether a query is above its threshold, with noise.
-
-        Costs nothing when it is below and one charge when it is above.
-
-        Parameters
-        ----------
-        value : float
-            The query's value on the private data.
-        threshold : float, optional
-            The query's own; the stream's by default. It may depend on earlier answers, not on the data.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted; nothing is answered.
-        InputError
-            If the value or the threshold is not a number.
-        """
-        return self.ask_gap(value, threshold=threshold) is not None
 
     def ask_gap(self, value: float, *, threshold: float | None = None) -> float | None:
         """How far a query is above its threshold, both with noise; None if it is below.
@@ -250,11 +192,10 @@ class StandardSVT(RealStream):
         >>> abs(stream.ask_gap(1000.0) - 1000.0) < 50.0
         True
         """
-        limit = self._steps_of(threshold)
-        found = self._ask(value, limit)
+        found = self._compare(value, threshold)
         if found is None:
             return None
-        steps, question = found
+        steps, limit, question = found
         gap = self._core.gap(steps, limit, question)
         self._core.charge(steps, question)
         return self._grid.real(gap)
@@ -288,47 +229,8 @@ class StandardSVT(RealStream):
             raise InputError(
                 "a value needs a part of epsilon: answers is above 0; got 0; ask whether, or for the gap"
             )
-        found = self._ask(value, self._steps_of(threshold))
-        return None if found is None else self._grid.real(self._core.charge(*found))
-
-    def ask_many(
-        self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.bool_]:
-        """Whether each of many queries is above its threshold: `ask` for each, up to the last charge.
-
-        Parameters
-        ----------
-        values : array-like, shape (queries,)
-            The queries' values on the private data.
-        thresholds : array-like, shape (queries,), optional
-            The queries' own; the stream's by default.
-
-        Returns
-        -------
-        ndarray of bool, shape (answered,)
-            Shorter than `values` if the budget ended: its last answer is then the last charge.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted before.
-        InputError
-            If the values or thresholds are not rows of numbers, or differ in length; nothing is answered.
-
-        Examples
-        --------
-        >>> StandardSVT(100.0, charges=1, epsilon=1.0, seed=1).ask_many([0.0, 200.0, 0.0]).tolist()
-        [False, True]
-        """
-        if thresholds is None:
-            return self._released_many(values)[0]
-        limits = self._grid.steps_many(thresholds)
-        if len(limits) != len(np.atleast_1d(np.asarray(values))):
-            raise InputError(
-                f"each query has one threshold; got {len(limits)} thresholds for "
-                f"{len(np.atleast_1d(np.asarray(values)))} queries"
-            )
-        return self._released_many(values, limits)[0]
+        released = self._released(value, threshold)
+        return None if released is None else self._grid.real(released)
 
     def accuracy(self, *, queries: int, beta: float) -> float:
         """Largest error of any answer.
@@ -354,10 +256,7 @@ class StandardSVT(RealStream):
         A union bound in ``m`` equal parts, two, or three with values: the larger of ``b1 ln(m/beta) + b2 ln(m
         k/beta)`` and ``b3 ln(m c/beta)``, for noise scales ``b1, b2, b3``.
         """
-        if queries < 1 or not 0 < beta < 1:
-            raise InputError(
-                f"queries is at least 1 and beta lies in (0, 1); got queries {queries}, beta {beta}"
-            )
+        check_tail(queries=queries, beta=beta)
         scales = self.scales
         log_parts = math.log((3 if scales.answer else 2) / beta)
         # Exponential noise lies below its mean by less than a scale: ln(m/beta) is at least ln 2, so count one.
@@ -365,10 +264,3 @@ class StandardSVT(RealStream):
         comparison = held + scales.query * Fraction(max(1.0, log_parts + math.log(queries)))
         answer = scales.answer * Fraction(log_parts + math.log(self._core.charges))
         return self._grid.real(math.ceil(max(comparison, answer)) + 4)
-
-    def _steps_of(self, threshold: float | None) -> int:
-        if threshold is None:
-            return self._threshold
-        if not math.isfinite(threshold):
-            raise InputError(f"a threshold is a finite number; got {threshold}")
-        return self._grid.steps(threshold)

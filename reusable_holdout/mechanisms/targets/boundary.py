@@ -11,12 +11,18 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.coins import leading_bits
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-__all__ = ["TwoRuns", "boundary_wrapper", "boundary_wrapper_black_box", "exponential_weights"]
+__all__ = [
+    "TwoRuns",
+    "boundary_wrapper",
+    "boundary_wrapper_black_box",
+    "exponential_weights",
+    "exponential_weights_or_low",
+]
 
 Outcome = TypeVar("Outcome", bound="Hashable")
 
@@ -181,10 +187,79 @@ def exponential_weights(scores: Sequence[int], *, epsilon: float, sensitivity: i
         raise InputError(f"sensitivity is at least 1; got {sensitivity}")
     if not len(scores) or not all(isinstance(score, int | np.integer) for score in scores):
         raise InputError("scores are integers, at least one; got none or something else; round them first")
-    exponent = Fraction(epsilon) / (2 * sensitivity)
-    ratio = leading_bits(exponent, "quotient", _DIGITS) + 1
+    ratio = _ratio(Fraction(epsilon) / (2 * sensitivity))
     below = [int(max(scores)) - int(score) for score in scores]
     return [ratio**steps << _DIGITS * (max(below) - steps) for steps in below]
+
+
+def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon: float) -> list[int]:
+    """Weigh outcomes as the exponential mechanism does, and beside them "low": no outcome has votes enough.
+
+    A draw with these weights is epsilon-differentially private if neighbouring data sets differ by one vote, which
+    goes to another outcome, comes or goes. "Low" is all but certain where all outcomes have far fewer votes than the
+    threshold, so inside `boundary_wrapper` such a call is free, as is one on which nearly all agree.
+
+    Parameters
+    ----------
+    votes : Sequence[int], shape (outcomes,)
+        Votes for each outcome on the private data.
+    threshold : int
+        Votes of the foremost outcome from which an outcome is likelier than "low".
+    epsilon : float
+        Privacy parameter of one draw; finite, > 0.
+
+    Returns
+    -------
+    list of int, length outcomes + 1
+        Weights of the outcomes and, at the end, of "low", each of at most 64 binary digits for every vote between the
+        largest number of votes and the smallest, and between it and the threshold, and a few more.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range or a number of votes is no integer.
+
+    Notes
+    -----
+    Two private steps in one draw: the largest number of votes with discrete Laplace noise of scale ``2/e`` is compared
+    with the threshold; if it is not below it, an outcome is chosen by the exponential mechanism, with weights ``a**(max
+    votes - votes_r)``. Both use the one number ``a``, which is ``exp(-e/2)`` rounded up at the 64th binary digit, so
+    that "not below" has the rational probability ``1 - a**(d + 1) / (1 + a)`` with a maximum ``d >= 0`` votes above
+    the threshold, and ``a**d / (1 + a)`` with one ``d > 0`` below.
+
+    The comparison costs nothing. By composition it would cost its ``e/2``; but one vote that raises the maximum goes to
+    the foremost outcome, whose own weight then grows by ``1/a`` while the sum of weights does not fall: its probability
+    grows by at most ``1/a**2`` in all, any other's by at most ``1/a``, and none falls by more than ``1/a**2``. Where
+    the maximum stays, it is the exponential mechanism alone.
+
+    References
+    ----------
+    .. [1] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive
+       computations", section 2.7.1, use (ii).
+
+    Examples
+    --------
+    >>> weights = exponential_weights_or_low([25, 24, 26, 25], threshold=60, epsilon=1.0)
+    >>> boundary_wrapper(weights, seed=1)  # the fifth: low
+    4
+    >>> boundary_wrapper(exponential_weights_or_low([1, 2, 97, 0], threshold=60, epsilon=1.0), seed=1)
+    2
+    """
+    if not isinstance(threshold, int | np.integer):
+        raise InputError(f"a threshold is a whole number of votes; got {threshold}")
+    outcomes = exponential_weights(votes, epsilon=epsilon)
+    ratio = _ratio(Fraction(epsilon) / 2)
+    above = int(max(votes)) - int(threshold)
+    steps = above + 1 if above >= 0 else -above
+    far = ratio**steps  # a**steps, and below it 1 + a, both in units of 2**(-64 steps)
+    rest = (1 << _DIGITS * steps) + (ratio << _DIGITS * (steps - 1)) - far
+    low, high = (far, rest) if above >= 0 else (rest, far)
+    return [*(high * weight for weight in outcomes), low * sum(outcomes)]
+
+
+def _ratio(exponent: Fraction) -> int:
+    """``exp(-exponent)`` in units of ``2**-64``, rounded up: the mechanism is that of a marginally smaller epsilon."""
+    return leading_bits(exponent, "quotient", _DIGITS) + 1
 
 
 def _integers(weights: Sequence[int | Fraction]) -> list[int]:

@@ -7,14 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from reusable_holdout.accounting.target_charging import (
-    Composition,
     between_thresholds_q,
     not_prior_q,
 )
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.grid import Grid
 from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ class TargetCharging(TargetInteraction):
     gap : float, optional
         Least distance of the two thresholds of `between`, in the query's unit; it lowers `q` accordingly. Without it
         only calls of `between` whose thresholds are very far apart are accepted.
-    composition : {"basic", "optimal"}
-        How the calls that read the data compose.
     seed : int, optional
         For reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -88,7 +85,6 @@ class TargetCharging(TargetInteraction):
         targets: int = 1,
         q: Callable[[float], float] = not_prior_q,
         gap: float | None = None,
-        composition: Composition = "optimal",
         seed: int | None = None,
     ) -> None:
         self._grid = Grid.of(sensitivity)
@@ -97,9 +93,7 @@ class TargetCharging(TargetInteraction):
         def least_q(each: float) -> float:
             return min(q(each), between_thresholds_q(each, narrowest))
 
-        super().__init__(
-            charges=charges, epsilon=epsilon, delta=delta, targets=targets, q=least_q, composition=composition
-        )
+        super().__init__(charges=charges, epsilon=epsilon, delta=delta, targets=targets, q=least_q)
         scale = self._grid.sensitivity / Fraction(self._epsilon_each)
         self._law, self._revisable = DiscreteLaplace(scale), DiscreteLaplace(2 * scale)
         self._noise = KeyedNoise(new_key() if seed is None else key_from_seed(seed))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from reusable_holdout.accounting.target_charging import (
-    Composition,
+    not_prior_mean,
     not_prior_q,
     target_charging_epsilon_each,
 )
@@ -38,8 +38,6 @@ class IndividualCharging:
         Published counts ``tau`` that a record may be part of; then it leaves the data. At least 1.
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
-    composition : {"basic", "optimal"}
-        How the calls that read a record compose.
     seed : int, optional
         For reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -80,13 +78,12 @@ class IndividualCharging:
         charges: int,
         epsilon: float,
         delta: float,
-        composition: Composition = "optimal",
         seed: int | None = None,
     ) -> None:
         if records < 1:
             raise InputError(f"records is at least 1; got {records}")
         self._epsilon_each = target_charging_epsilon_each(
-            epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, composition=composition
+            epsilon=epsilon, delta=delta, charges=charges, q=not_prior_q, mean=not_prior_mean
         )
         self._law = DiscreteLaplace(1 / Fraction(self._epsilon_each))
         self._noise = KeyedNoise(new_key() if seed is None else key_from_seed(seed))

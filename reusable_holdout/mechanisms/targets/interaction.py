@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from reusable_holdout.accounting.target_charging import Composition, target_charging_epsilon_each
+from reusable_holdout.accounting.target_charging import target_charging_epsilon_each
 from reusable_holdout.accounting.targets import differing_runs_q, not_prior_q
 from reusable_holdout.errors import BudgetError, HandleError, InputError
 
@@ -35,8 +35,6 @@ class TargetInteraction:
         Number ``k`` of targets of each call; it halts when the least hit of them has been hit `charges` times.
     q : Callable[[float], float]
         Least chance of a hit of any call, given one call's epsilon. Calls with a smaller one are refused.
-    composition : {"basic", "optimal"}
-        How the calls that read the data compose.
     calls_delta : float
         Part of `delta` that is set aside for calls which are approximately private only: what the deltas of all calls
         may add up to, hits or not. At least 0, less than ``delta / targets``.
@@ -56,7 +54,7 @@ class TargetInteraction:
     References
     ----------
     .. [1] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive
-       computations", Algorithms 1, 6 and 8, Theorem B.4, Lemma 2.7.
+       computations", Algorithms 1, 2, 6 and 8, Theorem B.4, Lemma 2.7.
 
     Examples
     --------
@@ -76,7 +74,6 @@ class TargetInteraction:
         delta: float,
         targets: int = 1,
         q: Callable[[float], float] = not_prior_q,
-        composition: Composition = "optimal",
         calls_delta: float = 0.0,
     ) -> None:
         if not (calls_delta >= 0 and Fraction(calls_delta) * targets < Fraction(delta)):
@@ -90,13 +87,14 @@ class TargetInteraction:
             charges=charges,
             q=q,
             targets=targets,
-            composition=composition,
         )
         self._calls_delta = self._delta_left = Fraction(calls_delta)
         self._q = q(self._epsilon_each)
         self._charges = charges
         self._hits = [0] * targets
         self._running = False
+        self._kept: dict[str, tuple[object, float]] = {}  # name: outcome that was not released, its epsilon
+        self._named: set[str] = set()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(epsilon_each={self._epsilon_each}, charges_left={self.charges_left})"
@@ -172,6 +170,116 @@ class TargetInteraction:
         both = lambda: (algorithm(), algorithm())  # noqa: E731 - the pair is one outcome
         return self.run(both, hit=lambda pair: pair[0] != pair[1], epsilon=2 * epsilon, q=q)
 
+    def release_if(
+        self,
+        algorithm: Callable[[], Outcome],
+        condition: Callable[[Outcome], bool],
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        name: str | None = None,
+    ) -> Outcome | None:
+        """Run a private algorithm and release its outcome only if it is worth it.
+
+        Free when nothing is released, its delta excepted; a hit when the outcome is.
+
+        Parameters
+        ----------
+        algorithm : Callable[[], Outcome]
+            Runs on the private data, with fresh randomness.
+        condition : Callable[[Outcome], bool]
+            Whether to release an outcome; a function of the outcome and of what was released before.
+        epsilon, delta : float
+            The algorithm's privacy parameters; epsilon at most `epsilon_each`, or half of it with a name.
+        name : str, optional
+            A new name under which an outcome that is not released is kept for `revise_release`.
+
+        Returns
+        -------
+        Outcome or None
+            The outcome, or None if it is not released.
+
+        Raises
+        ------
+        BudgetError
+            As `run` does; nothing is run.
+        InputError
+            If a parameter is out of range or the name was used before; nothing is run and nothing is charged.
+
+        References
+        ----------
+        .. [1] Cohen and Lyu (2023), Lemma 2.4.
+
+        Examples
+        --------
+        >>> interaction = TargetInteraction(charges=1, epsilon=1.0, delta=1e-6)
+        >>> interaction.release_if(lambda: 0.4, lambda quality: quality > 0.9, epsilon=0.01, name="model")
+        >>> interaction.charges_left, interaction.revise_release("model", lambda quality: quality > 0.3)
+        (1, 0.4)
+        """
+        if name is not None:
+            self._check_name(name, epsilon)
+
+        def call() -> tuple[bool, Outcome | None]:
+            outcome = algorithm()
+            if condition(outcome):
+                return True, outcome
+            if name is not None:
+                self._kept[name] = (outcome, epsilon)
+            return False, None
+
+        q = not_prior_q(epsilon)
+        _, told = self.run(call, hit=lambda pair: pair[0], epsilon=epsilon, q=q, delta=delta)
+        return told
+
+    def revise_release(self, name: str, condition: Callable[[Any], bool]) -> Any:
+        """Release an outcome that was kept, if it meets a new condition.
+
+        Free when nothing is released, a hit when the outcome is.
+
+        Parameters
+        ----------
+        name : str
+            The name given to `release_if`.
+        condition : Callable[[Outcome], bool]
+            Whether to release the outcome; a function of the outcome and of what was released before. An outcome that
+            met an earlier condition is not kept any more.
+
+        Returns
+        -------
+        Outcome or None
+            The outcome, or None if it is still not released.
+
+        Raises
+        ------
+        BudgetError
+            As `run` does; nothing is released.
+        InputError
+            If nothing is kept under the name; nothing is released and nothing is charged.
+
+        Notes
+        -----
+        Given that it has not been released, the outcome of an e-private algorithm is ``2e``-private; its delta, if it
+        has one, was spent when it was run.
+
+        References
+        ----------
+        .. [1] Cohen and Lyu (2023), Algorithm 2, Lemma 2.5.
+        """
+        if name not in self._kept:
+            raise InputError(f"nothing is kept under the name {name!r}, or it has been released")
+        _, epsilon = self._kept[name]
+
+        def call() -> tuple[bool, object]:
+            outcome, _ = self._kept.pop(name)
+            if condition(outcome):
+                return True, outcome
+            self._kept[name] = (outcome, epsilon)
+            return False, None
+
+        q = not_prior_q(2 * epsilon)
+        return self.run(call, hit=lambda pair: pair[0], epsilon=2 * epsilon, q=q)[1]
+
     def run(
         self,
         algorithm: Callable[[], Outcome],
@@ -237,6 +345,19 @@ class TargetInteraction:
         finally:
             self._running = False
             self._charge(hits)
+
+    def _check_name(self, name: str, epsilon: float) -> None:
+        """Take a new name for an outcome that may be kept."""
+        if name in self._named:
+            raise InputError(
+                f"each name is used once; got {name!r} again; use revise_release, or another name"
+            )
+        if not 2 * epsilon <= self._epsilon_each:
+            raise InputError(
+                f"an outcome that may be revised is at most {self._epsilon_each / 2}-private, for a revision costs "
+                f"twice that; got {epsilon}; nothing was run"
+            )
+        self._named.add(name)
 
     def _spend(self, delta: float) -> None:
         """Take a call's delta from what is set aside for them."""

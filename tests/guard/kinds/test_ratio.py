@@ -9,7 +9,7 @@ from cases import for_each
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, Rules, State, Terms, sample_of, unpacked, ways_of
+from reusable_holdout.guard.kinds import FAILED, Rules, State, Terms, Ways, sample_of, unpacked
 from reusable_holdout.guard.kinds.samples import RatioSample
 from reusable_holdout.queries import (
     average_precision,
@@ -41,7 +41,7 @@ def plan(**more):
 
 
 def ways(**more):
-    return ways_of(Rules.of(plan(**more), greater_is_better=True))
+    return Ways(Rules.of(plan(**more), greater_is_better=True))
 
 
 def holdouts(types):

@@ -1,5 +1,6 @@
 """A halt in a worker of `multiprocessing.pool` reaches whoever waits, at once, and as what it is."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -115,8 +116,20 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("way", ["map", "map by ones", "imap_unordered", "apply_async", "starmap"])
-@pytest.mark.parametrize("kind", ["fork", "spawn", "threads"])
+_WAYS = ["map", "map by ones", "imap_unordered", "apply_async", "starmap"]
+_ALWAYS = {("fork", "map"), ("spawn", "imap_unordered"), ("threads", "apply_async")}  # a script each: seconds
+LONG = pytest.mark.long(
+    "reusable_holdout/guard", "reusable_holdout/ledger", "integrations/reusable_holdout_sklearn"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        pytest.param(*one, marks=() if one in _ALWAYS else LONG)
+        for one in itertools.product(["fork", "spawn", "threads"], _WAYS)
+    ],
+)
 def test_a_halt_reaches_whoever_waits_and_the_pool_goes_on(tmp_path, kind, way):
     script = tmp_path / "loop.py"
     script.write_text(_SCRIPT)

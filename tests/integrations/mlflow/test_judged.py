@@ -43,7 +43,9 @@ def guard(tmp_path):
 @pytest.fixture
 def here(database, monkeypatch):
     """MLflow's current server."""
-    monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "2")
+    monkeypatch.setenv(
+        "MLFLOW_GENAI_EVAL_MAX_WORKERS", "1"
+    )  # SQLite lets one write, and more wait by the second
     mlflow.set_tracking_uri(database)
     mlflow.set_experiment("churn")
     yield database

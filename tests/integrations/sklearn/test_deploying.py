@@ -28,6 +28,7 @@ from reusable_holdout.guard.fingerprint import fingerprint
 
 skops_io = pytest.importorskip("skops.io")
 
+LONG = pytest.mark.long("reusable_holdout/guard", "integrations/reusable_holdout_sklearn")
 FOLDS = "sklearn.model_selection._split.StratifiedKFold"  # a search of scikit-learn keeps it
 GRID = {"C": [0.01, 1.0]}
 
@@ -104,7 +105,9 @@ def test_a_fitted_search_is_dumped_without_path_key_or_row(fitted, guard, privat
     assert any(one in pickle.dumps(guard) for one in private)  # a guard itself is a handle: it says where
 
 
-@pytest.mark.parametrize("way", ["pickle", "joblib", "cloudpickle", "skops"])
+@pytest.mark.parametrize(
+    "way", ["joblib", *(pytest.param(way, marks=LONG) for way in ["pickle", "cloudpickle", "skops"])]
+)
 def test_it_is_loaded_and_predicts_where_no_ledger_is(fitted, guard, train, tmp_path, way):
     here, folder = fitted.predict(train[0]), tmp_path / "elsewhere"
     folder.mkdir()
@@ -149,7 +152,7 @@ print(json.dumps([model.predict(X).tolist(), guard.certificate().to_json()]))
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's, of formats that run code
-@pytest.mark.parametrize("form", ["cloudpickle", "skops"])
+@pytest.mark.parametrize("form", ["cloudpickle", pytest.param("skops", marks=LONG)])
 def test_a_model_of_mlflow_is_loaded_and_predicts_where_no_ledger_is(fitted, private, train, tmp_path, form):
     mlflow = pytest.importorskip("mlflow.sklearn")
     trusted = {"skops_trusted_types": [*TRUSTED_TYPES, FOLDS]} if form == "skops" else {}

@@ -69,8 +69,17 @@ LOOPS = {
 }
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("loop", LOOPS)
+LONG = pytest.mark.long("reusable_holdout/guard", "integrations/reusable_holdout_sklearn")
+
+
+@pytest.mark.parametrize(
+    ("loop", "n_jobs"),
+    [
+        *((loop, 1) for loop in LOOPS),
+        ("GridSearchCV", 2),
+        *(pytest.param(loop, 2, marks=LONG) for loop in LOOPS if loop != "GridSearchCV"),
+    ],
+)
 def test_a_wrong_input_ends_the_loop_with_the_guards_own_words(make_guard, train, loop, n_jobs):
     guard = make_guard()
     with pytest.raises(Refused, match="InputError: ") as caught:

@@ -133,6 +133,12 @@ def test_a_scale_out_of_range_is_refused(scale: float) -> None:
         DiscreteLaplace(scale)
 
 
+@for_each(("scale", "way"), [(2.0**-21, "smaller epsilon"), (2.0**51, "larger epsilon")])
+def test_a_refused_scale_names_the_way_that_epsilon_must_go(scale: float, way: str) -> None:
+    with pytest.raises(InputError, match=way):
+        DiscreteLaplace(scale)
+
+
 @for_each("log_probability", [0.0, 1.0, -math.inf, math.nan])
 def test_a_tail_quantile_needs_a_probability_below_one(log_probability: float) -> None:
     with pytest.raises(InputError, match="log_probability"):

@@ -15,11 +15,11 @@ import numpy as np
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
+    from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Outcome = tuple[tuple[int, int], tuple[int, int]]
@@ -211,3 +211,68 @@ class Scripted:
     def below(self, count: int) -> int:
         self.picked_of = count
         return self.pick
+
+
+def joint_shortfalls(scores: Sequence[int], count: int) -> dict[tuple[int, ...], int]:
+    """For each sequence how far its worst place is behind the best that could stand there."""
+    best = sorted(scores, reverse=True)
+    return {
+        chosen: max(best[place] - scores[index] for place, index in enumerate(chosen))
+        for chosen in itertools.permutations(range(len(scores)), count)
+    }
+
+
+def joint_law(scores: Sequence[int], rate: float, count: int) -> dict[tuple[int, ...], float]:
+    """Law of the joint exponential mechanism, by enumeration."""
+    weights = {chosen: math.exp(-rate * short) for chosen, short in joint_shortfalls(scores, count).items()}
+    total = math.fsum(weights.values())
+    return {chosen: weight / total for chosen, weight in weights.items()}
+
+
+def unknown_domain_law(
+    scores: dict[str, int], rate: float, count: int, *, known: int, margin: int | None
+) -> dict[tuple[str, ...], float]:
+    """Law of the limited-domain selection, averaged over the orders of equal scores; a margin of None has no bottom.
+
+    An outcome with fewer items than `count` ends at the bottom.
+    """
+    law: dict[tuple[str, ...], float] = {}
+    orders = list(itertools.permutations(sorted(scores)))
+    for order in orders:
+        ranked = sorted((item for item in order if scores[item] > 0), key=lambda item: -scores[item])
+        floor = scores[ranked[known]] if len(ranked) > known else 0
+        weights = {item: math.exp(rate * (scores[item] - floor)) for item in ranked[:known]}
+        bottom = 0.0 if margin is None else math.exp(rate * margin)
+        for chosen, probability in _until_bottom(weights, bottom, count):
+            law[chosen] = law.get(chosen, 0.0) + probability / len(orders)
+    return law
+
+
+def _until_bottom(
+    weights: dict[str, float], bottom: float, count: int
+) -> Iterator[tuple[tuple[str, ...], float]]:
+    total = math.fsum([*weights.values(), bottom])
+    if count == 0 or total == 0:
+        yield (), 1.0
+        return
+    if bottom:
+        yield (), bottom / total
+    for item, weight in weights.items():
+        left = {other: w for other, w in weights.items() if other != item}
+        for rest, probability in _until_bottom(left, bottom, count - 1):
+            yield (item, *rest), probability * weight / total
+
+
+def delta_at(epsilon: float, one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
+    """Smallest delta for two laws, in both directions; an outcome that is not there has probability 0."""
+    return max(
+        math.fsum(max(0.0, p[outcome] - math.exp(epsilon) * q.get(outcome, 0.0)) for outcome in p)
+        for p, q in ((one, other), (other, one))
+    )
+
+
+def item_moves(items: Sequence[str], *, items_per_row: int, monotonic: bool) -> Iterator[dict[str, int]]:
+    """All changes of the scores of at most so many items by one step."""
+    for move in itertools.product((0, 1) if monotonic else (-1, 0, 1), repeat=len(items)):
+        if 0 < sum(map(abs, move)) <= items_per_row:
+            yield dict(zip(items, move, strict=True))

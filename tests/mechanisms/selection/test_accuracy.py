@@ -30,7 +30,7 @@ from reusable_holdout.mechanisms import (
     noisy_max_accuracy,
     noisy_top_k_gaps,
 )
-from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.selection import accuracy
 from reusable_holdout.mechanisms.selection.exponential import selection_rate
 

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
-from mechanisms.selection.selection_laws import MOVES, permute_and_flip_law, rounds_law, spread, worst_loss
+from mechanisms.selection.selection_laws import (
+    MOVES,
+    delta_at,
+    permute_and_flip_law,
+    rounds_law,
+    spread,
+    worst_loss,
+)
 from scipy import stats
 
 from reusable_holdout.accounting import bounded_range_epsilon_each, optimal_epsilon_each
@@ -20,17 +27,9 @@ from reusable_holdout.mechanisms.selection.exponential import exponential_top, s
 from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 Law = dict[tuple[int, ...], float]
-
-
-def delta_at(epsilon: float, one: Mapping[Any, float], other: Mapping[Any, float]) -> float:
-    """Smallest delta for two laws, in both directions."""
-    return max(
-        math.fsum(max(0.0, p[outcome] - math.exp(epsilon) * q[outcome]) for outcome in p)
-        for p, q in ((one, other), (other, one))
-    )
 
 
 def worst_delta(
@@ -134,7 +133,7 @@ def test_the_clocks_run_at_the_rate_of_the_budget(monotonic: bool, monkeypatch: 
         rates.append((rate, count))
         return np.zeros(count, dtype=np.int64)
 
-    monkeypatch.setattr(exponential, "_first_rings", none)
+    monkeypatch.setattr(exponential, "first_rings", none)
     for delta in (0.0, 1e-6):
         exponential_top([0.0] * 9, 5, epsilon=1.0, delta=delta, sensitivity=2.0, monotonic=monotonic)
         each = 0.2 if delta == 0 else bounded_range_epsilon_each(epsilon=1.0, count=5, delta=delta)

@@ -29,10 +29,10 @@ from mechanisms.selection.selection_laws import (
 )
 from scipy import stats
 
-from reusable_holdout.mechanisms.noise.discrete_exponential import DiscreteExponential
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.random_words import RandomWords
-from reusable_holdout.mechanisms.selection import exponential, noisy_max
+from reusable_holdout.mechanisms.samplers.discrete_exponential import DiscreteExponential
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.selection import exponential, noisy_max, race
 from reusable_holdout.mechanisms.selection.exponential import (
     exponential_mechanism,
     exponential_top,
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
+
+    from reusable_holdout.mechanisms.samplers.digits import Digits
 
 CASES = [(0.5, 1), (1.0, 3), (2.0, 2), (4.0, 1)]
 
@@ -166,7 +168,7 @@ WORD = st.one_of(
 
 @given(WORD, st.integers(0, 2**61), st.fractions(min_value=Fraction(1, 2**60), max_value=2**20))
 def test_floating_point_bounds_of_a_clock_contain_it(word: int, behind: int, rate: Fraction) -> None:
-    lows, highs = exponential._log_ring_bounds(
+    lows, highs = race._log_ring_bounds(
         np.array([word], dtype=np.uint64), np.array([behind], dtype=np.int64), float(rate)
     )
     with mpmath.workdps(80):
@@ -203,21 +205,22 @@ def test_the_race_is_decided_as_at_four_hundred_digits_also_where_clocks_nearly_
             further.append(int(rng.integers(2**64, dtype=np.uint64)))
             return np.array(further[-1:], dtype=np.uint64)
 
-    clocks: dict[int, exponential._Clock] = {}
+    clocks: dict[int, race._Clock] = {}
 
-    class Kept(exponential._Clock):
+    class Kept(race._Clock):
         __slots__ = ()
 
-        def __init__(self, index: int, word: int, back: int) -> None:
-            super().__init__(index, word, back)
+        def __init__(self, index: int, digits: Digits, back: int) -> None:
+            super().__init__(index, digits, back)
             clocks[index] = self
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exponential, "_Clock", Kept)
-        rings = exponential._first_rings(np.array(behind), rate, count, Recorded())  # type: ignore[arg-type]
+        patch.setattr(race, "_Clock", Kept)
+        rings = race.first_rings(np.array(behind), rate, count, Recorded())  # type: ignore[arg-type]
     words = [[word] for word in first]
     for index, clock in clocks.items():
-        words[index] = [clock.digits >> 64 * k & 2**64 - 1 for k in reversed(range(clock.bits // 64))]
+        known, bits = clock._digits.known, clock._digits.bits
+        words[index] = [known >> 64 * k & 2**64 - 1 for k in reversed(range(bits // 64))]
     assert rings.tolist() == ring_order(words, behind, rate)[:count]
 
 
@@ -234,7 +237,7 @@ def test_clocks_of_different_rates_that_nearly_tie_are_ordered_by_further_digits
         tie = int(mpmath.floor((1 - mpmath.exp(-first)) * mpmath.mpf(2) ** 64))
     for off, further in itertools.product((-3, -1, 0, 1, 3), ((0, 2**64 - 1), (2**64 - 1, 0), (1, 2))):
         script = Scripted(words=[tie + off, word, *further, 5, 6, 7, 8])
-        rings = exponential._first_rings(np.array([0, behind]), rate, 2, script)  # type: ignore[arg-type]
+        rings = race.first_rings(np.array([0, behind]), rate, 2, script)  # type: ignore[arg-type]
         # The sort asks whether the second comes before the first, so it is refined first.
         drawn = [[tie + off, further[1], 6, 8], [word, further[0], 5, 7]]
         assert rings.tolist() == ring_order(drawn, [0, behind], rate)

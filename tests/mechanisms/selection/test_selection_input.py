@@ -10,7 +10,6 @@ import pytest
 from cases import for_each
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.selection.comparison import select_top
 from reusable_holdout.mechanisms.selection.exponential import exponential_mechanism, exponential_top
 from reusable_holdout.mechanisms.selection.noisy_max import (
     permute_and_flip,
@@ -18,6 +17,7 @@ from reusable_holdout.mechanisms.selection.noisy_max import (
     report_noisy_max_gap,
 )
 from reusable_holdout.mechanisms.selection.rounds import permute_and_flip_top
+from reusable_holdout.mechanisms.selection.tightest import select_top
 from reusable_holdout.mechanisms.selection.top_k import (
     noisy_top_k_gaps,
     one_shot_top_k,

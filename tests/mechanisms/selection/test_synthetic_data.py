@@ -21,7 +21,7 @@ from reusable_holdout.mechanisms.selection import synthetic as module
 from reusable_holdout.mechanisms.selection.synthetic import synthetic_accuracy, synthetic_data, synthetic_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -29,30 +29,20 @@ THIRDS = [[1.0, 0.0, 0.0], [0.25, 0.5, 1.0], [1.0, 1.0, 0.0]]
 HALVES = [[0.5, 0.0, 0.5], [0.5, 0.5, 0.25]]  # narrower queries: less sensitivity, less noise
 
 
-class OverheardError(Exception):
-    """Carries the coins' exponents out of the mechanism."""
-
-
-class Listener:
-    """Stands in for RandomWords: proposes every candidate once, and reads the coins instead of flipping them."""
-
-    def many_below(self, count: int, size: int) -> npt.NDArray[np.int64]:
-        return np.arange(count)
-
-    def first_decay(self, exponents: npt.NDArray[np.float64], exact: Callable[[int], Fraction]) -> int:
-        exponents_exact = [exact(place) for place in range(len(exponents))]
-        assert exponents.tolist() == pytest.approx([float(x) for x in exponents_exact], rel=1e-15, abs=0)
-        raise OverheardError(exponents_exact)
-
-
 def exponents(
     rows: Sequence[int], queries: object, monkeypatch: pytest.MonkeyPatch, **how: float
 ) -> list[Fraction]:
     """Exact exponents of all candidates, in order: the output distribution is their softmax."""
-    with monkeypatch.context() as patch, pytest.raises(OverheardError) as overheard:
-        patch.setattr(module, "RandomWords", lambda seed: Listener())
+    found: list[Fraction] = []
+
+    def listen(behind: npt.NDArray[np.int64], rate: Fraction, count: int, words: object) -> list[int]:
+        assert count == 1
+        found.extend(rate * steps for steps in behind.tolist())
+        return [0]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "first_rings", listen)
         synthetic_data(rows, queries, **how)  # type: ignore[arg-type]
-    found: list[Fraction] = overheard.value.args[0]
     return found
 
 

@@ -84,6 +84,21 @@ def renewed(name: str, charges: int, epsilon: float, sensitivity: int) -> Case:
     return Case(scales, charges, epsilon, sensitivity)
 
 
+def divided(
+    charges: int,
+    epsilon: float,
+    sensitivity: int,
+    *,
+    ratio: float | None = None,
+    monotonic: bool = False,
+    comparison: str = "laplace",
+) -> Case:
+    scales = sparse_scales(
+        charges=charges, epsilon=epsilon, ratio=ratio, monotonic=monotonic, sensitivity=sensitivity
+    )
+    return Case(scales, charges, epsilon, sensitivity, comparison=comparison, monotonic=monotonic)
+
+
 def held(
     charges: int,
     epsilon: float,
@@ -112,6 +127,9 @@ CASES = {
     "AboveThreshold, e=2, D=3": renewed("Sparse", 1, 2.0, 3),
     "Sparse, c=2": renewed("Sparse", 2, 1.0, 1),
     "Sparse, c=3, D=4": renewed("Sparse", 3, 3.0, 4),
+    "Sparse, best ratio": divided(2, 1.0, 2),
+    "Sparse, 1:3, exponential": divided(2, 2.0, 1, ratio=3.0, comparison="exponential"),
+    "Sparse, best ratio, monotonic": divided(2, 1.0, 1, monotonic=True),
     "NumericSparse, c=1": renewed("NumericSparse", 1, 1.0, 2),
     "NumericSparse, c=2": renewed("NumericSparse", 2, 1.0, 1),
     "NumericSparse, c=3, D=4": renewed("NumericSparse", 3, 3.0, 4),
@@ -179,18 +197,22 @@ class EnumeratedNoise:
         return np.array([self.draw(law, label=label, question=question) for question in questions])
 
 
+@pytest.mark.parametrize("thresholds", [(0, 0), (40, -7)])
 @pytest.mark.parametrize("comparison", ["laplace", "exponential"])
-def test_the_audited_law_is_the_law_of_the_code(comparison: str) -> None:
-    """All noises within 12 are run through SparseVector; what is left out weighs less than exp(-12)."""
+def test_the_audited_law_is_the_law_of_the_code(comparison: str, thresholds: tuple[int, int]) -> None:
+    """All noises within 12 are run through SparseVector; what is left out weighs less than exp(-12).
+
+    The audit knows queries by their distance from a threshold, and so does the code: each may have its own.
+    """
     scales = NoiseScales(Fraction(1), Fraction(1), Fraction(0))
     noise_type = DiscreteLaplace if comparison == "laplace" else DiscreteExponential
     threshold_law, query_law = noise_type(scales.threshold), noise_type(scales.query)
-    reach, questions, deviations = 12, [b"0", b"1"], np.array([1, -1])
+    reach, questions, limits = 12, [b"0", b"1"], np.array(thresholds)
     observed: dict[int | None, float] = dict.fromkeys((0, 1, None), 0.0)
     for rho, nu0, nu1 in itertools.product(range(-reach, reach + 1), repeat=3):
         noise = EnumeratedNoise(rho, dict(zip(questions, (nu0, nu1), strict=True)))
-        core = SparseVector(scales=scales, noise=noise, charges=1, comparison=comparison)  # type: ignore[arg-type]
-        first = core.first_above(deviations, np.zeros(2, dtype=np.int64), questions)
+        core = SparseVector(scales=scales, noise=noise, charges=1, law=noise_type)  # type: ignore[arg-type]
+        first = core.first_above(limits + np.array([1, -1]), limits, questions)
         observed[first] += math.exp(
             threshold_law.log_pmf(rho) + query_law.log_pmf(nu0) + query_law.log_pmf(nu1)
         )

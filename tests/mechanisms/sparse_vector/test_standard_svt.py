@@ -28,7 +28,7 @@ from reusable_holdout.mechanisms import (
 )
 
 if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.sparse_vector.core import Comparison
+    from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
 
 QUIET = {"epsilon": 1.0, "sensitivity": 1e-6}  # noise far below what is asked
 
@@ -314,6 +314,18 @@ def test_retraversal_goes_round_until_enough_are_selected() -> None:
 def test_retraversal_gives_up_after_its_passes() -> None:
     assert retraversal([0.0, 0.0], 1.0, charges=2, passes=3, **QUIET).tolist() == []
     assert retraversal([], 1.0, charges=2, **QUIET).tolist() == []
+
+
+def test_retraversal_compares_each_query_with_its_own_threshold() -> None:
+    chosen = retraversal([1.0, 5.0, 3.0], [0.5, 9.0, 2.0], charges=3, passes=3, **QUIET)
+    assert sorted(chosen) == [0, 2]
+    noisy = {"charges": 3, "epsilon": 1.0, "seed": 4}
+    values, limits = np.linspace(-20, 20, 50), np.linspace(5, 40, 50)
+    own = retraversal(values, limits, **noisy)  # type: ignore[arg-type]
+    assert own.tolist() == retraversal(values - limits, 0.0, **noisy).tolist()  # type: ignore[arg-type]
+    for bad in ([0.0], [0.0, math.nan, 1.0], "high", [[0.0] * 3], math.inf):
+        with pytest.raises(InputError, match="one for each of 3 queries"):
+            retraversal([1.0, 5.0, 3.0], bad, **noisy)  # type: ignore[arg-type]
 
 
 @for_each("bad", [{"raised_by": math.nan}, {"passes": 0}, {"charges": 0}])

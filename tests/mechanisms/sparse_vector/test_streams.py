@@ -7,6 +7,7 @@ import pickle
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from cases import for_each
 from hypothesis import given
@@ -15,13 +16,15 @@ from hypothesis import strategies as st
 from reusable_holdout.errors import BudgetError, HandleError, InputError
 from reusable_holdout.mechanisms import (
     AboveThreshold,
+    ConditionalStream,
+    GaussianSVT,
     NumericSparse,
     Sparse,
     StandardSVT,
     numeric_sparse_scales,
     sparse_scales,
 )
-from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.sparse import composed_scale
 
 if TYPE_CHECKING:
@@ -181,7 +184,7 @@ def test_numeric_sparse_releases_values_near_the_truth() -> None:
     assert stream.charges_left == 1
 
 
-Stream = AboveThreshold | Sparse | NumericSparse | StandardSVT
+Stream = AboveThreshold | Sparse | NumericSparse | StandardSVT | GaussianSVT | ConditionalStream
 STREAMS: dict[str, Callable[[int], Stream]] = {
     "AboveThreshold": lambda seed: AboveThreshold(10.0, epsilon=E, seed=seed),
     "Sparse": lambda seed: Sparse(10.0, charges=2, epsilon=E, seed=seed),
@@ -190,6 +193,11 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
     "StandardSVT, exponential noise": lambda seed: StandardSVT(
         10.0, charges=2, epsilon=E, noise="exponential", seed=seed
     ),
+    "Sparse, exponential noise, best ratio": lambda seed: Sparse(
+        10.0, charges=2, epsilon=E, ratio=None, noise="exponential", seed=seed
+    ),
+    "GaussianSVT": lambda seed: GaussianSVT(10.0, queries=50, charges=2, epsilon=E, delta=1e-6, seed=seed),
+    "ConditionalStream": lambda seed: ConditionalStream(10.0, charges=2, epsilon=E, delta=1e-6, seed=seed),
 }
 
 
@@ -213,6 +221,52 @@ def test_a_tie_is_above_alone_and_in_a_batch(name: str, seed: int) -> None:
             assert answer == of_batch
         left = STREAMS[name](seed).charges_left
         assert alone.charges_left == batch.charges_left == left - expected
+
+
+@for_each("name", STREAMS)
+@for_each("threshold", [-3.0, 0.0, 512.0])
+def test_an_answer_depends_on_how_far_the_value_is_from_its_own_threshold_alone(
+    name: str, threshold: float
+) -> None:
+    """Shifted together, value and threshold meet the same noise: what proofs say of one threshold holds of any."""
+    values, shift = np.arange(-40.0, 60.0, 5.0), threshold - 10.0
+    for seed in range(5):
+        one, other, batch = (STREAMS[name](seed) for _ in range(3))
+        answers = [one.ask(value) for value in values if not one.halted]
+        shifted = [other.ask(value + shift, threshold=threshold) for value in values if not other.halted]
+        if isinstance(one, NumericSparse):  # a released value is not moved by its threshold, but by itself
+            shifted = [None if answer is None else answer - shift for answer in shifted]
+        assert shifted == answers
+        many = batch.ask_many(values + shift, thresholds=np.full(len(values), threshold))
+        assert len(many) == len(answers)
+        assert batch.charges_left == one.charges_left
+
+
+@for_each("name", STREAMS)
+def test_each_query_meets_its_own_threshold_and_the_others_the_streams(name: str) -> None:
+    stream, batch = STREAMS[name](0), STREAMS[name](0)
+    far = [-1e6, 1e6, -1e6, 1e6]
+    found = stream.ask_many([0.0, 0.0], thresholds=[1e6, -1e6])
+    assert (np.isnan(found) if isinstance(stream, NumericSparse) else ~found).tolist() == [True, False]
+    assert not batch.ask(-1e6)
+    assert not batch.ask(far[1], threshold=2e6)
+    assert batch.ask(far[0], threshold=-2e6)
+
+
+@for_each("name", STREAMS)
+def test_a_threshold_that_is_none_is_refused_and_charges_nothing(name: str) -> None:
+    stream = STREAMS[name](0)
+    for ask in (
+        lambda: stream.ask(1.0, threshold=math.nan),
+        lambda: stream.ask(1.0, threshold=math.inf),
+        lambda: stream.ask_many([1.0, 2.0], thresholds=[0.0]),
+        lambda: stream.ask_many([1.0], thresholds=[math.nan]),
+        lambda: stream.ask_many([1.0], thresholds=["one"]),
+    ):
+        with pytest.raises(InputError):
+            ask()
+    assert stream.charges_left == STREAMS[name](0).charges_left
+    assert stream._asked == 0
 
 
 def test_a_seed_repeats_the_noise_and_no_seed_does_not() -> None:

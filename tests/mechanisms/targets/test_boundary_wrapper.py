@@ -24,7 +24,7 @@ from reusable_holdout.mechanisms.targets.boundary import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from reusable_holdout.mechanisms.noise.random_words import RandomWords
+    from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 Law = list[Fraction]
 RATIOS = [Fraction(101, 100), Fraction(11, 10), Fraction(3, 2), Fraction(2), Fraction(4)]  # exp(e)

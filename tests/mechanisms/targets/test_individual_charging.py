@@ -39,11 +39,12 @@ def delta_of_record(
     transcripts are enumerated by how many counts of either kind they hold, and by when the last came.
     """
     law, each = counts._law, counts.epsilon_each
-    low = [
-        law.log_pmf(v) for v in range(distance, distance + 4000)
-    ]  # without the record: count 0, threshold distance
-    high = [law.log_pmf(v - 1) for v in range(distance, distance + 4000)]
-    tails = law.log_tail(distance + 4000), law.log_tail(distance + 3999)
+    far = distance + min(
+        4000, round(500 / each)
+    )  # beyond it is one outcome, of a chance that is still a number
+    low = [law.log_pmf(v) for v in range(distance, far)]  # without the record: count 0, threshold distance
+    high = [law.log_pmf(v - 1) for v in range(distance, far)]
+    tails = law.log_tail(far), law.log_tail(far - 1)
     p, r = np.exp([*low, tails[0]]), np.exp([*high, tails[1]])
     up = r > p
     assert np.abs(np.abs(np.log(r / p)) - each) == pytest.approx(0.0, abs=1e-9)

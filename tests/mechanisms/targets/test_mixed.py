@@ -129,13 +129,13 @@ def test_the_same_audit_rejects_eight_times_the_weight() -> None:
 
 @for_each("charges", [1, 10, 100])
 @for_each("each", [0.005, 0.02])
-def test_calls_that_are_alike_cost_no_more_than_twice_what_their_exact_tail_says(
+def test_calls_that_are_alike_cost_no_more_than_thrice_what_the_best_adversary_attains(
     charges: int, each: float
 ) -> None:
     q = not_prior_q(each)
     mixed = mixed_charging_epsilon(weight=charges * each / q, delta=1e-6, largest_epsilon=each, smallest_q=q)
     exact = target_charging(epsilon=each, charges=charges, delta=1e-6, q=q).epsilon
-    assert exact <= mixed <= 2 * exact
+    assert exact <= mixed <= 3 * exact
 
 
 @for_each("charges", [1, 10, 100])

@@ -17,7 +17,7 @@ from scipy import special
 
 from reusable_holdout.accounting.target_charging import between_thresholds_q, differing_runs_q, not_prior_q
 from reusable_holdout.errors import BudgetError, HandleError, InputError
-from reusable_holdout.mechanisms.noise.grid import Grid
+from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.targets.charging import TargetCharging
 
 if TYPE_CHECKING:

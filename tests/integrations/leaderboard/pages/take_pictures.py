@@ -1,4 +1,4 @@
-"""Pictures of a board for the README: ``python tests/integrations/leaderboard/pages/take_pictures.py FOLDER``.
+"""Pictures of a board for the docs: ``python tests/integrations/leaderboard/pages/take_pictures.py FOLDER``.
 
 Nine teams on 40,000 made-up labels, always the same.
 """

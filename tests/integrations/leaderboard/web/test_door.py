@@ -162,7 +162,7 @@ def test_a_body_that_nobody_reads_any_more_is_not_waited_for(serve):
 
 
 def test_a_form_that_does_not_come_in_time_is_not_waited_for(serve):
-    server, _ = serve(body_seconds=0.2)
+    server, _ = serve(head_seconds=0.2)
     with connected(server, HALF_BODY) as connection:
         assert connection.recv(65536).startswith(b"HTTP/1.1 408")
 

@@ -1,0 +1,134 @@
+"""Four ways to ask teachers for labels at one epsilon: those of Cohen and Lyu (2023), section 2.7.1, and the plain one.
+
+Each asks query after query until its charges are spent. What is paid for is another outcome in each: "boundary" in (i)
+and (ii), a label that the student did not predict in (iii), every label in the plain one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.accounting import (
+    boundary_q,
+    boundary_wrapped_epsilon,
+    not_prior_q,
+    optimal_epsilon_each,
+)
+from reusable_holdout.mechanisms import (
+    TargetInteraction,
+    boundary_wrapper,
+    exponential_mechanism,
+    exponential_weights,
+    exponential_weights_or_low,
+)
+from teachers.voting import predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+DELTA = 1e-6
+BOUNDARY, LOW = -1, -2
+REFIT = 25  # labels between two fits of the student
+
+
+class Run(NamedTuple):
+    """What was released of each query asked: a class, `BOUNDARY` or `LOW`; the charges; and one call's epsilon."""
+
+    labels: NDArray[np.int64]
+    charged: int
+    epsilon_inside: float
+
+
+def by_agreement(counts: NDArray[np.int64], *, epsilon: float, charges: int, seed: int | None) -> Run:
+    """(i) The exponential mechanism in the boundary wrapper: free where the teachers agree."""
+    return _wrapped(exponential_weights, counts, epsilon=epsilon, charges=charges, seed=seed)
+
+
+def by_agreement_or_low(
+    counts: NDArray[np.int64], *, threshold: int, epsilon: float, charges: int, seed: int | None
+) -> Run:
+    """(ii) The same with "low" where no label has votes enough: free where they agree, and where they do not at all."""
+
+    def weights(votes: list[int], *, epsilon: float) -> list[int]:
+        return exponential_weights_or_low(votes, threshold=threshold, epsilon=epsilon)
+
+    run = _wrapped(weights, counts, epsilon=epsilon, charges=charges, seed=seed)
+    return run._replace(labels=np.where(run.labels == counts.shape[1], LOW, run.labels))
+
+
+def by_student(
+    counts: NDArray[np.int64],
+    features: NDArray[np.float64],
+    *,
+    epsilon: float,
+    charges: int,
+    seed: int | None,
+) -> Run:
+    """(iii) The exponential mechanism, free where it says what a student of the labels so far predicts."""
+    interaction = TargetInteraction(charges=charges, epsilon=epsilon, delta=DELTA)
+    each = interaction.epsilon_each
+    labels: list[int] = []
+    predicted = np.zeros(len(counts), dtype=np.int64)
+    for place, row in enumerate(counts):
+        if interaction.halted:
+            break
+        if place % REFIT == 0 and place:
+            predicted = predictions(features[:place], np.array(labels), features)
+        chosen = interaction.run(
+            lambda row=row, place=place: exponential_mechanism(row, epsilon=each, seed=own_seed(seed, place)),
+            hit=lambda label, prior=int(predicted[place]): label != prior,
+            epsilon=each,
+            q=not_prior_q(each),
+        )
+        labels.append(chosen)
+    return Run(np.array(labels), charges - interaction.charges_left, each)
+
+
+def plainly(counts: NDArray[np.int64], *, epsilon: float, seed: int | None) -> Run:
+    """Label every row by the exponential mechanism, with an equal part of the budget each."""
+    each = optimal_epsilon_each(epsilon=epsilon, count=len(counts), delta=DELTA)
+    chosen = [
+        exponential_mechanism(row, epsilon=each, seed=own_seed(seed, place))
+        for place, row in enumerate(counts)
+    ]
+    return Run(np.array(chosen), len(counts), each)
+
+
+def wrapper_q(epsilon: float) -> float:
+    """Least chance of the boundary, given the epsilon of a call of the wrapper."""
+    return boundary_q(boundary_wrapped_epsilon(epsilon), epsilon)
+
+
+def own_seed(seed: int | None, place: int) -> int | None:
+    """Independent choices for every query."""
+    return None if seed is None else seed * 1_000_003 + place
+
+
+def _wrapped(
+    weigh: Callable[..., list[int]],
+    counts: NDArray[np.int64],
+    *,
+    epsilon: float,
+    charges: int,
+    seed: int | None,
+) -> Run:
+    """Ask the boundary wrapper of weighted outcomes until the charges are spent."""
+    interaction = TargetInteraction(charges=charges, epsilon=epsilon, delta=DELTA, q=wrapper_q)
+    inside = boundary_wrapped_epsilon(interaction.epsilon_each)
+    labels: list[int] = []
+    for place, row in enumerate(counts.tolist()):
+        if interaction.halted:
+            break
+        weights = weigh(row, epsilon=inside)
+        chosen = interaction.run(
+            lambda weights=weights, place=place: boundary_wrapper(weights, seed=own_seed(seed, place)),
+            hit=lambda outcome: outcome is None,
+            epsilon=interaction.epsilon_each,
+            q=interaction.q,
+        )
+        labels.append(BOUNDARY if chosen is None else chosen)
+    return Run(np.array(labels), charges - interaction.charges_left, inside)

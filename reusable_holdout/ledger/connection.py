@@ -1,0 +1,231 @@
+"""The connection of a ledger: one for all threads of a process, and none that crosses a fork.
+
+SQLite counts a process's file locks in the process's memory, and a fork copies the count but not the locks. A child
+that opens the ledger again would then trust locks it does not have: when the parent closes, the write-ahead log is
+deleted under the child, and what the child commits from then on is lost. Nothing the child does can mend that, so the
+parent closes its connections before it forks; both open new ones when they next need them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+import time
+import weakref
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reusable_holdout.errors import LedgerError
+from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rotated
+from reusable_holdout.ledger.location import file_identity, shown
+from reusable_holdout.ledger.records import Tail
+from reusable_holdout.ledger.schema import plain, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import sqlalchemy as sa
+
+    from reusable_holdout.ledger.schema import Statements
+    from reusable_holdout.witness import Witness
+
+__all__ = ["Connected", "begin_use", "watch"]
+
+_T = TypeVar("_T")
+
+_PATIENCE_SECONDS = 10.0  # for the transactions of other threads, which last milliseconds
+_PAUSE_SECONDS = 0.001
+
+_LEDGERS: weakref.WeakSet[Connected] = weakref.WeakSet()
+_ORPHANED: set[str] = set()  # URLs that this process, a child, must not open
+
+
+class Connected:
+    """A ledger's database, its connection and its lock.
+
+    Attributes
+    ----------
+    url : str
+    path : Path or None
+        Of a SQLite file.
+    witness : Witness or None
+    user : int
+        Thread that uses the connection now; 0 for none.
+    """
+
+    url: str
+    path: Path | None
+    closed: bool
+    witness: Witness | None
+    user: int
+    _active: object | None  # the transaction that is open
+    _connection: Any = None
+    _lock: threading.RLock
+    _engine: sa.Engine
+    _file: tuple[int, int] | None
+    _sql: Statements
+
+    @property
+    def place(self) -> str:
+        """Its file, or its URL without a password."""
+        return shown(self.url) if self.path is None else str(self.path)
+
+    @property
+    def epoch(self) -> int:
+        """Epoch it stands at."""
+        return self._sql.epoch
+
+    def _sql_of(self, epoch: int | None) -> Statements:
+        return self._sql if epoch is None else statements(self._engine, epoch)
+
+    def _read(self, work: Callable[[Any], _T]) -> _T:
+        self._acquire()
+        try:
+            connection = self._connected()
+            cursor = connection.cursor()
+            found = work(cursor)
+            cursor.close()
+            connection.rollback()
+        except BaseException as error:
+            self.drop()
+            problem = reason(error)
+            if problem is None:
+                raise
+        else:
+            return found
+        finally:
+            self._release()
+        raise failure(self, "read", problem)
+
+    def _acquire(self) -> None:
+        """Wait for the other threads; refuse this one if it holds the ledger already."""
+        self._lock.acquire()
+        if self.closed or self._active is not None or orphaned(self.url):
+            kind = "closed" if self.closed else "orphaned" if self._active is None else "nested"
+            self._lock.release()
+            raise misuse(kind)
+        begin_use(self)
+
+    def _release(self) -> None:
+        self._active = None
+        self.user = 0
+        self._lock.release()
+
+    def _connected(self) -> Any:
+        """Connection to the file that was opened: an answer in one that was deleted or replaced would be lost."""
+        if self._file is not None and self._identity() != self._file:
+            raise gone(self.place)
+        if self._connection is None:
+            self._connection = self._engine.raw_connection()
+            self._at_the_end = weakref.finalize(self, self._connection.close)  # a cycle would leave it open
+            self._at_the_end.atexit = False  # a forked child's end must not close what is its parent's
+        return self._connection
+
+    def _identity(self) -> tuple[int, int] | None:
+        return None if self.path is None else file_identity(self.path)
+
+    def begin_afresh(self) -> None:
+        """Hold no lock and no connection: of a new ledger, and in a child after a fork."""
+        self._lock = threading.RLock()
+        self._active = None  # one that was open at a fork is the parent's
+        self._forget_connection()
+        self.user = 0
+
+    def drop(self) -> None:
+        """Forget a connection that failed, with all it has not committed; the next use makes another."""
+        connection = self._forget_connection()
+        if connection is not None:
+            with contextlib.suppress(Exception):  # the failure that led here is the one to report
+                connection.close()
+
+    def _forget_connection(self) -> Any:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._at_the_end.detach()
+        return connection
+
+    def _stored(self, cursor: Any) -> str | None:
+        cursor.execute(self._sql.configuration)
+        found = cursor.fetchone()
+        return None if found is None else str(found[0])
+
+    def _tail(self, cursor: Any, *, writing: bool = False) -> Tail:
+        cursor.execute(self._sql.tail)
+        found = cursor.fetchone()
+        if found is None:
+            if writing:
+                cursor.execute(self._sql.latest)
+                self._check_is_last(cursor.fetchone()[0])
+            return Tail.before(self._stored(cursor) or "")
+        query, charges, nats, asked, kind, sealed, last_charged, last_charge, latest = found
+        if writing:
+            self._check_is_last(latest)
+        sealed = plain(sealed)
+        if type(sealed) is not bytes:
+            raise LedgerError(
+                "the ledger's last row must be sealed; it is not: rows were added or removed; verify it"
+            )
+        return Tail(query, charges, nats, asked, kind, sealed, plain(last_charged) or b"", last_charge or 0)
+
+    def _check_is_last(self, latest: int | None) -> None:
+        if latest is not None and latest != self.epoch:
+            raise rotated(self.epoch, latest)
+
+
+class _Gate:
+    """Shut while a thread forks: who uses a ledger may end, but nobody begins."""
+
+    lock = threading.Lock()
+
+
+def watch(ledger: Connected) -> None:
+    """Close the ledger's connection before every fork from now on."""
+    _register()
+    _LEDGERS.add(ledger)
+
+
+@lru_cache(maxsize=1)
+def _register() -> None:
+    """Watch forks, from the first ledger on: importing the library does nothing."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+
+
+def begin_use(ledger: Connected) -> None:
+    """Note that this thread uses the ledger's connection, until the ledger's `user` is 0 again."""
+    with _Gate.lock:
+        ledger.user = threading.get_ident()
+
+
+def orphaned(url: str) -> bool:
+    """Say whether this process was forked while its parent used the ledger: then it cannot use it safely."""
+    return url in _ORPHANED
+
+
+def _before() -> None:
+    """Wait until no other thread uses a ledger, and close each but one whose own transaction forks."""
+    _Gate.lock.acquire()
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    for ledger in list(_LEDGERS):
+        while ledger.user not in {0, threading.get_ident()} and time.monotonic() < deadline:
+            time.sleep(_PAUSE_SECONDS)
+        if not ledger.user:
+            ledger.drop()
+
+
+def _in_parent() -> None:
+    _Gate.lock.release()
+
+
+def _in_child() -> None:
+    _Gate.lock = threading.Lock()
+    for ledger in list(_LEDGERS):
+        if ledger.user:
+            _ORPHANED.add(ledger.url)
+            ctypes.pythonapi.Py_IncRef(
+                ctypes.py_object(ledger._connection)
+            )  # even closing it would harm the parent
+        ledger.begin_afresh()

@@ -1,0 +1,336 @@
+"""The core of the sparse vector technique, on integers: what the guard runs on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from reusable_holdout.mechanisms.cores.scales import NoiseScales
+    from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
+
+__all__ = ["Centred", "ComparisonLaw", "SparseVector", "ThresholdNoise"]
+
+ThresholdNoise: TypeAlias = Literal["renewed", "held"]
+
+
+class Centred(NoiseLaw, Protocol):
+    """A law of noise that knows its mean."""
+
+    @property
+    def mean(self) -> float:
+        """Mean, grid units."""
+
+
+class ComparisonLaw(Protocol):
+    """A family of laws: one for each scale."""
+
+    def __call__(self, scale: Fraction, /) -> Centred:
+        """Law of this scale, grid units."""
+
+
+class SparseVector:
+    """Sparse vector technique on integers: finds the first query above its noisy threshold.
+
+    (epsilon, delta)-differentially private at the scales that `sparse_scales`, `numeric_sparse_scales` (threshold noise
+    renewed) or `standard_svt_scales` (held) give; it halts after the last charge.
+
+    Parameters
+    ----------
+    scales : NoiseScales
+        Grid units.
+    noise : KeyedNoise
+        Source of all noise. Labels "threshold", "query" and "answer".
+    charges : int
+        Charges that can be afforded in all; at least 0.
+    spent : int
+        Charges already made, for a mechanism that is resumed.
+    last_charged : bytes
+        Digest of the question that was charged last: renewed threshold noise belongs to what it follows.
+    threshold_noise : {"renewed", "held"}
+        Whether each charge renews the threshold's noise, or one draw serves for good.
+    law : Callable[[Fraction], law of noise]
+        Law of the threshold's and the queries' noise at a scale; `DiscreteLaplace` by default. `DiscreteExponential`
+        has half the variance at the same scale and the same guarantee; its mean is corrected for. Answers have Laplace
+        noise in any case.
+    direction : {0, 1, -1}
+        Which deviations count: both (0), upwards (1) or downwards (-1).
+
+    Raises
+    ------
+    InputError
+        If not ``0 <= spent <= charges``.
+
+    Notes
+    -----
+    Query ``i`` is above when ``deviation_i + query noise_i >= threshold_i + threshold noise``, ties included, and the
+    difference of the two noises' means, rounded, is added on the right. Renewed threshold noise is drawn
+    for each number of charges spent and the question that was charged last, so it is held between charges, and after a
+    return to an earlier charge it is new unless the same question is charged again.
+
+    Why one-sided noise is enough: the proof shifts the threshold's noise upwards by D and a query's upwards by at most
+    2D, never down.
+
+    References
+    ----------
+    .. [1] Dwork and Roth (2014), Algorithms 1 to 3.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from reusable_holdout.mechanisms import KeyedNoise, NoiseScales, key_from_seed
+    >>> scales = NoiseScales(Fraction(20), Fraction(40), Fraction(10))
+    >>> core = SparseVector(scales=scales, noise=KeyedNoise(key_from_seed(0)), charges=1)
+    >>> core.first_above(np.array([0, 5000]), np.array([1000, 1000]), [b"first", b"second"])
+    1
+    >>> abs(core.charge(5000, b"second") - 5000) < 1000, core.halted
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        scales: NoiseScales,
+        noise: KeyedNoise,
+        charges: int,
+        spent: int = 0,
+        last_charged: bytes = b"",
+        threshold_noise: ThresholdNoise = "renewed",
+        law: ComparisonLaw = DiscreteLaplace,
+        direction: int = 0,
+    ) -> None:
+        if not 0 <= spent <= charges:
+            raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
+        threshold_law, query_law = law(scales.threshold), law(scales.query)
+        self._threshold_law, self._query_law = threshold_law, query_law
+        self._correction = round(query_law.mean - threshold_law.mean)
+        self._answer_law = DiscreteLaplace(scales.answer)
+        self._renews = threshold_noise == "renewed"
+        self._direction = direction
+        self._scales = scales
+        self._noise = noise
+        self._charges = charges
+        self._spent = spent
+        self._last_charged = last_charged
+        self._offset = self._draw_offset()
+
+    @property
+    def scales(self) -> NoiseScales:
+        """The noise scales, in grid units."""
+        return self._scales
+
+    @property
+    def charges(self) -> int:
+        """The budget."""
+        return self._charges
+
+    @property
+    def spent(self) -> int:
+        """Charges made so far."""
+        return self._spent
+
+    @property
+    def last_charged(self) -> bytes:
+        """Digest of the question that was charged last; empty if none was."""
+        return self._last_charged
+
+    @property
+    def halted(self) -> bool:
+        """Whether the budget is spent."""
+        return self._spent >= self._charges
+
+    def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        """Draw the noise of the comparisons.
+
+        A function of the questions alone, the same before and after a charge: a batch draws it once. It is
+        secret.
+
+        Parameters
+        ----------
+        questions : Sequence[bytes]
+            The questions' digests.
+
+        Returns
+        -------
+        ndarray of int64, shape (len(questions),)
+            Grid units.
+        """
+        if len(questions) == 1:  # the same number, without the arrays
+            question = questions[0]
+            return np.array(
+                [self._noise.draw(self._query_law, label="query", question=question)], dtype=np.int64
+            )
+        return self._noise.draw_many(self._query_law, label="query", questions=questions)
+
+    def first_above(
+        self,
+        deviations: npt.NDArray[np.int64],
+        thresholds: npt.NDArray[np.int64],
+        questions: Sequence[bytes],
+        *,
+        query_noise: npt.NDArray[np.int64] | None = None,
+    ) -> int | None:
+        """Index of the first query above its noisy threshold, or None.
+
+        Changes nothing; private only if the caller then charges for what it found.
+
+        Parameters
+        ----------
+        deviations, thresholds : ndarray of int64, shape (queries,)
+            Grid units.
+        questions : Sequence[bytes]
+            The questions' digests, in the same order.
+        query_noise : ndarray of int64, shape (queries,), optional
+            What `query_noise` gave for these questions, to spare drawing it again.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        if self.halted:
+            raise BudgetError(self._halt_message())
+        noise = self.query_noise(questions) if query_noise is None else query_noise
+        above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
+        return int(above[0]) if len(above) else None
+
+    def is_above(self, deviation: int, threshold: int, question: bytes) -> bool:
+        """Whether one query is above its noisy threshold: `first_above` for one, without arrays.
+
+        Parameters
+        ----------
+        deviation, threshold : int
+            Grid units.
+        question : bytes
+            The question's digest.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        if self.halted:
+            raise BudgetError(self._halt_message())
+        noise = self._noise.draw(self._query_law, label="query", question=question)
+        return deviation + noise >= threshold + self._offset
+
+    def first_deviation(
+        self,
+        scores: npt.NDArray[np.int64],
+        priors: npt.NDArray[np.int64],
+        thresholds: npt.NDArray[np.int64],
+        questions: Sequence[bytes],
+        *,
+        query_noise: npt.NDArray[np.int64] | None = None,
+    ) -> int | None:
+        """Index of the first score that deviates from its prior past the noisy threshold, or None.
+
+        The query is ``|score - prior|``, whose sensitivity is the score's, with the noise outside the absolute value
+        (Lyu, Su and Li 2017, section 3.4); or the difference in one direction.
+
+        Parameters
+        ----------
+        scores, priors, thresholds, questions, query_noise
+            As for `first_above`.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        differences = scores - priors
+        deviations = self._direction * differences if self._direction else np.abs(differences)
+        return self.first_above(deviations, thresholds, questions, query_noise=query_noise)
+
+    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
+        """Whether one score deviates from its prior: `first_deviation` for one, without arrays.
+
+        Parameters
+        ----------
+        score, prior, threshold : int
+            Grid units.
+        question : bytes
+            The question's digest.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted.
+        """
+        difference = score - prior
+        deviation = self._direction * difference if self._direction else abs(difference)
+        return self.is_above(deviation, threshold, question)
+
+    def gap(self, deviation: int, threshold: int, question: bytes) -> int:
+        """How far one noisy query lies above its noisy threshold; negative if it lies below.
+
+        Of a query that is above it may be released at no further cost if the threshold's noise is held: the proof
+        shifts noises so that this difference stays the same. Below the threshold it must stay secret.
+
+        Parameters
+        ----------
+        deviation, threshold : int
+            Grid units.
+        question : bytes
+            The question's digest.
+
+        References
+        ----------
+        .. [1] Ding, Wang, Zhang, Kifer (2019), "Free gap information from the differentially private sparse vector and
+           noisy max mechanisms", PVLDB 13(3), Theorem 4.
+        """
+        noise = self._noise.draw(self._query_law, label="query", question=question)
+        return deviation + noise - threshold - self._offset
+
+    def charge(self, value: int, question: bytes) -> int:
+        """Spend one charge and release a value with noise.
+
+        The answer's noise is independent of what the comparison used; the threshold's noise is renewed.
+
+        Parameters
+        ----------
+        value : int
+            What to release, grid units.
+        question : bytes
+            The question's digest.
+
+        Returns
+        -------
+        int
+            The value plus the answer noise, grid units.
+
+        Raises
+        ------
+        BudgetError
+            If the mechanism has halted; nothing is released.
+        """
+        if self.halted:
+            raise BudgetError(self._halt_message())
+        released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
+        self._spent += 1
+        self._last_charged = question
+        self._offset = self._draw_offset()
+        return released
+
+    def _draw_offset(self) -> int:
+        """Threshold noise in force, with the correction of the means."""
+        stage, follows = (self._spent, self._last_charged) if self._renews else (0, b"")
+        drawn = self._noise.draw(
+            self._threshold_law, label="threshold", question=stage.to_bytes(8, "big") + follows
+        )
+        return drawn + self._correction
+
+    def _halt_message(self) -> str:
+        return (
+            f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; "
+            f"start again on fresh data"
+        )

@@ -1,0 +1,1 @@
+"""What researchers' mechanisms draw with besides `noise/`; no guard imports it."""

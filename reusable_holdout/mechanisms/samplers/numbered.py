@@ -1,0 +1,120 @@
+"""Keyed noise for questions that are numbered 0, 1, 2, ...: many draws from one call of the hash function.
+
+A guard's questions are digests, each hashed for itself, and its recorded draws never change. A stream of one process
+numbers its questions, and most of the time of a draw is the call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
+
+__all__ = ["NumberedNoise"]
+
+_NUMBER_BYTES = 8
+_DRAWS = 64  # of one call
+
+
+class NumberedNoise(KeyedNoise):
+    """Noise as a pseudo-random function of a secret key, an epoch, a label and a number.
+
+    As private and as repeatable as `KeyedNoise`, whose draws for the same question are others. A question that is no
+    number of eight bytes is drawn as there.
+
+    Parameters
+    ----------
+    key : bytes
+        32 secret bytes, from `new_key` or `key_from_seed`.
+    epoch : int
+        A new epoch renews all noise under the same key; 0 .. 2**64-1.
+
+    Raises
+    ------
+    InputError
+        If the key does not have 32 bytes, or the epoch is out of range.
+    HandleError
+        If it is pickled or copied.
+
+    Notes
+    -----
+    Draw ``i`` reads the ``i % 64``-th part of ``SHAKE-256(domain | key | epoch | length | "label/block" | i // 64)``,
+    numbers in eight bytes. No label contains "/", so that no other draw reads it. Ties read what `KeyedNoise` says.
+
+    Examples
+    --------
+    >>> from reusable_holdout.mechanisms import DiscreteLaplace, key_from_seed
+    >>> noise, law = NumberedNoise(key_from_seed(0)), DiscreteLaplace(1000)
+    >>> questions = [number.to_bytes(8, "big") for number in range(100)]
+    >>> int(noise.draw_many(law, label="query", questions=questions)[70]) == noise.draw(
+    ...     law, label="query", question=questions[70]
+    ... )
+    True
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, key: bytes, *, epoch: int = 0) -> None:
+        super().__init__(key, epoch=epoch)
+        self._kept: dict[
+            str, tuple[int, int, bytes]
+        ] = {}  # of each label the last block: its number, size and bytes
+
+    def __repr__(self) -> str:
+        return f"NumberedNoise(key=<hidden>, epoch={self.epoch})"
+
+    def draw(self, distribution: NoiseLaw, *, label: str, question: bytes) -> int:
+        """Draw the noise of one question.
+
+        Equal to what `draw_many` gives for the same question.
+
+        Parameters
+        ----------
+        distribution, label, question
+            As for `KeyedNoise.draw`.
+
+        Raises
+        ------
+        InputError
+            If the label contains "/".
+        """
+        if len(question) != _NUMBER_BYTES:
+            return super().draw(distribution, label=label, question=question)
+        block, place = divmod(int.from_bytes(question, "big"), _DRAWS)
+        size = distribution.stream_bytes
+        stream = self._block(label, block, size)[place * size : (place + 1) * size]
+        return distribution.decode(stream, lambda position: self._further(label, position, question))
+
+    def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        size = distribution.stream_bytes
+        if not size or set(map(len, questions)) != {_NUMBER_BYTES}:
+            return super()._chunk(distribution, label, questions)
+        numbers = np.frombuffer(b"".join(questions), np.dtype(">u8")).astype(np.uint64)
+        blocks, of_block = np.unique(numbers // _DRAWS, return_inverse=True)
+        stream = b"".join([self._block(label, block, size) for block in blocks.tolist()])
+        parts = np.frombuffer(stream, np.dtype((np.void, size)))
+        places = of_block.astype(np.int64) * _DRAWS + (numbers % _DRAWS).astype(np.int64)
+        return distribution.decode_many(
+            parts[places].tobytes(), lambda draw, position: self._further(label, position, questions[draw])
+        )
+
+    def _block(self, label: str, block: int, size: int) -> bytes:
+        """Bytes of the 64 draws of a block."""
+        kept = self._kept.get(label)
+        if kept is not None and kept[:2] == (block, size):
+            return kept[2]
+        if label not in self._prefixes:
+            self._prefix(label)  # refuses what is no label
+        prefix = self._domain(f"{label}/block")
+        stream = hashlib.shake_256(prefix + block.to_bytes(_NUMBER_BYTES, "big")).digest(_DRAWS * size)
+        self._kept[label] = block, size, stream
+        return stream

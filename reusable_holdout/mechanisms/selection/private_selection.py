@@ -1,0 +1,177 @@
+"""Private selection: run a private algorithm a random number of times and publish the best run."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.samplers.digits import Digits
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from reusable_holdout.accounting.repetitions import Repetitions
+
+__all__ = ["PrivateSelection", "draw_repetitions", "private_selection"]
+
+_LOST = 30  # decimal digits, at most: a shape or a logarithm near 0 takes some away
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateSelection:
+    """The best run.
+
+    Attributes
+    ----------
+    index : int
+        Of its candidate.
+    found : Any
+        What it found.
+    score : float
+        How good it says that is.
+    """
+
+    index: int
+    found: Any
+    score: float
+
+
+def private_selection(
+    candidates: Sequence[Any],
+    algorithm: Callable[[Any, float], tuple[Any, float]],
+    *,
+    repetitions: Repetitions,
+    epsilon: float,
+    delta: float = 0.0,
+    seed: int | None = None,
+) -> PrivateSelection | None:
+    """Run a private algorithm a random number of times, each for a random candidate, and publish the best run.
+
+    What is published is (epsilon, delta)-differentially private, however many candidates there are and however many
+    runs there were.
+
+    Parameters
+    ----------
+    candidates : sequence
+        What the algorithm can be run for, such as settings of a model; not private, at least one. Each run takes one
+        of them at random.
+    algorithm : Callable[[candidate, float], (found, score)]
+        Given a candidate and ``e0``, it runs on the private data with fresh randomness and gives what it found (say, a
+        model) and how good that is; both together ``e0``-differentially private, or (e0, d0) with ``d0`` of
+        `Repetitions.delta_each` of delta. What it raises is passed on and not covered by the promise.
+    repetitions : Repetitions
+        Law of the number of runs.
+    epsilon, delta : float
+        Privacy parameters of the selection; epsilon finite and above 0, delta in [0, 1).
+    seed : int, optional
+        For a reproducible number of runs and reproducible candidates, which protect nobody. By default they are
+        unpredictable.
+
+    Returns
+    -------
+    PrivateSelection or None
+        The run with the largest score, NaN being the worst; None if there was no run, which only the Poisson law has.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range; then nothing was run.
+
+    Notes
+    -----
+    ``e0`` is `Repetitions.epsilon_each` of epsilon: half of it for the logarithmic law, a third for the geometric, or
+    a little more. The number of runs must stay secret, and so must how long they took. An algorithm whose privacy is
+    accounted for otherwise need not look at ``e0``: what its selection costs then, `Repetitions.renyi` says.
+
+    References
+    ----------
+    .. [1] Liu and Talwar (2019), "Private selection from private candidates".
+    .. [2] Papernot and Steinke (2022), "Hyperparameter tuning with Renyi differential privacy".
+
+    Examples
+    --------
+    >>> from reusable_holdout.accounting import Repetitions
+    >>> def fit(degree, epsilon):  # private in earnest: this one reads no data
+    ...     return f"model of degree {degree}", -abs(degree - 2.0)
+    >>> private_selection([1, 2, 3], fit, repetitions=Repetitions(mean=20), epsilon=1.0, seed=5).found
+    'model of degree 2'
+    """
+    if not len(candidates):
+        raise InputError("a selection needs at least one candidate; got none")
+    each = repetitions.epsilon_each(epsilon)
+    repetitions.delta_each(delta)  # refuses what is out of range
+    words = RandomWords(seed)
+    best: PrivateSelection | None = None
+    for _ in range(draw_repetitions(repetitions, words)):
+        index = words.below(len(candidates))
+        found, score = algorithm(candidates[index], each)
+        worth = -math.inf if math.isnan(score) else float(score)
+        if best is None or worth > best.score:  # of equal runs the first, which is as good as a random one
+            best = PrivateSelection(index, found, worth)
+    return best
+
+
+def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
+    """Draw a number of runs, exactly: the law's distribution function passes a uniform number of unlimited digits.
+
+    Parameters
+    ----------
+    law : Repetitions
+        With its mean, shape and stopping probability taken as the exact numbers that the floats are.
+    words : RandomWords
+        Source of the bits.
+
+    Returns
+    -------
+    int
+    """
+    number = Digits(words)
+    while True:
+        found = _passed(law, number)
+        if found is not None:
+            return found
+        number.refine()
+
+
+def _passed(law: Repetitions, number: Digits) -> int | None:
+    """Smallest number of runs whose distribution function exceeds a number; None if its digits do not tell."""
+    context = decimal.Context(prec=number.bits + 2 * _LOST, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    with decimal.localcontext(context):
+        # The precision holds all digits of a binary fraction.
+        low, high = (decimal.Decimal(number.known + end) / decimal.Decimal(2**number.bits) for end in (0, 1))
+        total, doubt = decimal.Decimal(0), decimal.Decimal(10) ** (_LOST - context.prec)
+        for runs, probability in _law(law):
+            total += probability
+            error = doubt * (runs + 10)
+            if total - error >= high:
+                return runs
+            if total + error > low:
+                return None
+    return None
+
+
+def _law(law: Repetitions) -> Iterator[tuple[int, decimal.Decimal]]:
+    """Probabilities of 0 or 1, 2, 3, ... runs, to all but `_LOST` digits of the context's precision."""
+    if law.poisson:
+        mean = decimal.Decimal(law.mean)
+        runs, probability = 0, (-mean).exp()
+        while True:
+            yield runs, probability
+            runs += 1
+            probability = probability * mean / runs
+    stop, shape = decimal.Decimal(law.stop), decimal.Decimal(law.shape)
+    runs, rest = 1, 1 - stop
+    if not rest:
+        probability = decimal.Decimal(1)
+    elif shape:
+        probability = shape * rest / ((-shape * stop.ln()).exp() - 1)
+    else:
+        probability = rest / -stop.ln()
+    while True:
+        yield runs, probability
+        probability = probability * rest * (runs + shape) / (runs + 1)
+        runs += 1

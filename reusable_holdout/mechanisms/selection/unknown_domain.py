@@ -1,0 +1,207 @@
+"""The best few of a domain that nobody knows beforehand: words, URLs, diagnoses, whatever occurs in the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+from reusable_holdout.accounting.bounded_range import bounded_range_epsilon_each
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
+from reusable_holdout.mechanisms.selection.race import first_rings
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+    from fractions import Fraction
+
+__all__ = ["UnknownDomainTop", "unknown_domain_margin", "unknown_domain_top"]
+
+Item = TypeVar("Item", bound="Hashable")
+
+_ROUND_UP = 1 + 1e-9  # pays for the rounding of a logarithm
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownDomainTop(Generic[Item]):
+    """The best items of an unknown domain, as many as rose above the bottom.
+
+    Attributes
+    ----------
+    items : tuple
+        Best first.
+    complete : bool
+        Whether they are as many as were asked for. If not, the bottom came next: there may be no more items, or they
+        may be too rare to be told without telling who has them.
+    """
+
+    items: tuple[Item, ...]
+    complete: bool
+
+
+def unknown_domain_top(
+    scores: Mapping[Item, float],
+    count: int,
+    *,
+    epsilon: float,
+    delta: float,
+    known: int,
+    items_per_row: int | None = None,
+    sensitivity: float = 1.0,
+    monotonic: bool = False,
+    seed: int | None = None,
+) -> UnknownDomainTop[Item]:
+    """Choose the best items of a domain that is not known, from the items that occur in the data.
+
+    What is chosen, its order and its number are (epsilon, delta)-differentially private, although which items occur is
+    private, too.
+
+    Parameters
+    ----------
+    scores : Mapping[item, float]
+        Score of each item that occurs, on the private data, such as its count; at least 0. An item that is not there
+        has score 0, and one of score 0 is as if it were not there. The order of the mapping does not matter.
+    count : int
+        Items to choose, at most; at least 1.
+    epsilon, delta : float
+        Privacy parameters of the whole selection; epsilon finite and above 0, delta in (0, 1).
+    known : int
+        How many of the largest scores are looked at, beside the next one; at least `count`. More items can be chosen
+        from, and the bottom lies lower: several times `count` is a good choice.
+    items_per_row : int, optional
+        Of how many items the scores change when one row is replaced; at least 1. By default any number may.
+    sensitivity : float
+        Largest change of one score when one row is replaced, in the scores' unit.
+    monotonic : bool
+        Promise that a change of one row never lets one score rise and another fall, as for counts when a row is added
+        or removed. It halves the noise. With `items_per_row` 1 it is always so.
+    seed : int, optional
+        For reproducible noise, which protects nobody. By default the noise is unpredictable.
+
+    Returns
+    -------
+    UnknownDomainTop
+        The items, best first, and whether they are as many as were asked for.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range, or a score is NaN or negative; the message tells no score and no item.
+
+    Notes
+    -----
+    Rounds of the exponential mechanism without replacement among the `known` items with the largest scores (of equal
+    ones, random ones) and a bottom whose score is the next largest plus `unknown_domain_margin`; they stop at the
+    bottom. Between neighbours the items looked at can change. But those that are looked at on one of the two data sets
+    alone are there at most ``mD`` above the next largest score, ``m = 1`` for monotonic scores and otherwise 2, and
+    there are at most ``min(known, items_per_row)`` of them. So with ``r`` the rate of the exponent, one of them is
+    chosen before the bottom with probability at most ``b = min(known, items_per_row) exp(-r (margin - mD))``. Take them
+    away on both data sets: what is left are rounds of bounded range on the same items, (epsilon, delta/2)-private by
+    `bounded_range_epsilon_each`. Together delta is ``delta/2 + b + exp(epsilon) b``, and the margin makes the last two
+    half of delta.
+
+    References
+    ----------
+    .. [1] Durfee and Rogers (2019), "Practical differentially private top-k selection with pay-what-you-get
+       composition", its limited-domain algorithm with Gumbel noise, for counts of an added or removed row.
+    .. [2] Dong, Durfee and Rogers (2020), "Optimal differential privacy composition for exponential mechanisms".
+
+    Examples
+    --------
+    >>> words = {"the": 4000.0, "of": 2500.0, "holdout": 900.0, "xyzzy": 1.0}
+    >>> unknown_domain_top(words, 4, epsilon=1.0, delta=1e-6, known=10, items_per_row=1, seed=0)
+    UnknownDomainTop(items=('the', 'of', 'holdout'), complete=False)
+    """
+    _check(count=count, known=known, items_per_row=items_per_row, delta=delta)
+    monotonic = monotonic or items_per_row == 1
+    margin = unknown_domain_margin(
+        count=count,
+        epsilon=epsilon,
+        delta=delta,
+        known=known,
+        items_per_row=items_per_row,
+        monotonic=monotonic,
+    )
+    # A placeholder of score 0 keeps an empty mapping a row of numbers, and is dropped with all others of score 0.
+    grid, steps = candidates_on_grid([0.0, *scores.values()], epsilon=epsilon, sensitivity=sensitivity)
+    if (steps < 0).any():
+        raise InputError(
+            "the scores of items of an unknown domain are at least 0; got others; nothing was chosen"
+        )
+    words = RandomWords(seed)
+    shuffled = words.permutation(len(steps))
+    order = shuffled[np.argsort(-steps[shuffled], kind="stable")]
+    order = order[steps[order] > 0]
+    floor = int(steps[order[known]]) if len(order) > known else 0
+    looked_at = order[:known]
+    bottom = floor + math.ceil(margin * grid.sensitivity)
+    rate = _rate(count, epsilon=epsilon, delta=delta, sensitivity=grid.sensitivity, monotonic=monotonic)
+    raced = np.append(steps[looked_at], bottom)
+    rings = first_rings(raced.max() - raced, rate, min(count, len(raced)), words).tolist()
+    chosen = rings[: rings.index(len(looked_at))] if len(looked_at) in rings else rings
+    names = list(scores)
+    return UnknownDomainTop(tuple(names[int(looked_at[place]) - 1] for place in chosen), len(chosen) == count)
+
+
+def unknown_domain_margin(
+    *,
+    count: int,
+    epsilon: float,
+    delta: float,
+    known: int,
+    items_per_row: int | None = None,
+    monotonic: bool = False,
+) -> float:
+    """How far above the next largest score the bottom of `unknown_domain_top` lies.
+
+    An item whose score is not that far above the next after the `known` largest ones is rarely chosen.
+
+    Parameters
+    ----------
+    count, epsilon, delta, known, items_per_row, monotonic
+        As there.
+
+    Returns
+    -------
+    float
+        In units of the sensitivity, rounded up.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    ``m + ln(2 min(known, items_per_row) (1 + exp(epsilon)) / delta) / r``, with ``m = 1`` for monotonic scores and
+    otherwise 2, and ``r`` the exponent's rate per sensitivity.
+
+    Examples
+    --------
+    >>> round(unknown_domain_margin(count=1, epsilon=1.0, delta=1e-6, known=10, items_per_row=1, monotonic=True), 1)
+    16.8
+    """
+    _check(count=count, known=known, items_per_row=items_per_row, delta=delta)
+    monotonic = monotonic or items_per_row == 1
+    rate = _rate(count, epsilon=epsilon, delta=delta, sensitivity=1, monotonic=monotonic)
+    strangers = known if items_per_row is None else min(known, items_per_row)
+    log_sum = math.log(2 * strangers) + epsilon + math.log1p(math.exp(-epsilon)) - math.log(delta)
+    return ((1 if monotonic else 2) + log_sum / float(rate)) * _ROUND_UP
+
+
+def _rate(count: int, *, epsilon: float, delta: float, sensitivity: int, monotonic: bool) -> Fraction:
+    """Rate of a round; half of delta is for their composition, half for items of one data set alone."""
+    each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta / 2)
+    return selection_rate(epsilon=each, sensitivity=sensitivity, monotonic=monotonic)
+
+
+def _check(*, count: int, known: int, items_per_row: int | None, delta: float) -> None:
+    if not 1 <= count <= known:
+        raise InputError(f"count is at least 1 and at most known, {known}; got {count}")
+    if items_per_row is not None and items_per_row < 1:
+        raise InputError(f"items_per_row is at least 1, or None; got {items_per_row}")
+    if not 0 < delta < 1:
+        raise InputError(f"an unknown domain needs a delta in (0, 1); got {delta}")

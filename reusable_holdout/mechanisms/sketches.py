@@ -1,0 +1,215 @@
+"""Sketches that count distinct items, and are private by the randomness that they have anyway."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["DistinctSketch"]
+
+_MOST_REGISTERS = 2**16
+_MOST_PHANTOMS = 2**24  # in all registers; each is a draw
+_LARGEST_RANK = 65  # of 64 bits that are all zero
+_ROUND_UP = 1 + 2.0**-40  # pays for a few floating-point operations
+_BISECTIONS = 200
+
+
+class DistinctSketch:
+    """Counts distinct items in a few registers; how large they get by chance makes the count private.
+
+    What it says is epsilon-differentially private. Neighbouring data sets differ by one item that occurs in one of them
+    only, however often: by one visitor, not by one visit. For an item that is replaced read ``2 epsilon``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter; finite, > 0.
+    registers : int
+        Number ``m`` of registers, a power of two up to 2**16. Relative errors fall with its root; each register
+        adds about ``1/epsilon`` to what must be told from nothing.
+    seed : int, optional
+        For a reproducible sketch, which protects nobody. By default it is unpredictable.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range, or there would be more than 2**24 phantoms.
+
+    Notes
+    -----
+    A key that nobody knows gives each item a register and a rank, ``P(rank <= v) = F(v) = 1 - 2**-v``; a register keeps
+    the largest rank. It begins as if ``k`` phantoms had been there, ``k = ceil(1 / (exp(e) - 1))``, and no lower than
+    the least ``v`` with ``F(v) >= exp(-e)``. One item more changes the probability of a register's rank ``v``, which is
+    ``F(v)**n - F(v - 1)**n`` with n items and phantoms, by a factor between ``F(v)`` and ``(n + 1) / n``: between
+    ``exp(-e)`` and ``exp(e)``. Other registers do not know of it. Nothing is rounded: ranks are read off random bits.
+
+    The estimate is the likeliest number of items, each register having a Poisson number of them. With ``n`` items its
+    standard error is about ``1.04 (n + m k) / sqrt(m)``: much more than that of Laplace noise on an exact count, which
+    needs a list of all items, however.
+
+    One sketch says one number. Asked again after more items it would tell the same ranks twice.
+
+    References
+    ----------
+    .. [1] Smith, Song and Thakurta (2020), "The Flajolet-Martin sketch itself preserves differential privacy: private
+       counting with minimal space", Algorithm 1.
+    .. [2] Flajolet, Fusy, Gandouet and Meunier (2007), "HyperLogLog".
+    .. [3] Cohen and Lyu (2023), "The target-charging technique for privacy analysis across interactive computations",
+       section 2.2, use (iv).
+
+    Examples
+    --------
+    >>> sketch = DistinctSketch(epsilon=0.5, registers=256, seed=1)
+    >>> sketch.add(visitor % 20_000 for visitor in range(60_000))
+    >>> 15_000 < sketch.estimate() < 25_000
+    True
+    """
+
+    def __init__(self, *, epsilon: float, registers: int = 64, seed: int | None = None) -> None:
+        if not (math.isfinite(epsilon) and epsilon > 0):
+            raise InputError(f"epsilon is finite and above 0; got {epsilon}")
+        if not (1 <= registers <= _MOST_REGISTERS and registers & (registers - 1) == 0):
+            raise InputError(f"registers is a power of two up to {_MOST_REGISTERS}; got {registers}")
+        self._phantoms = max(1, math.ceil(_inverse_growth(epsilon) * _ROUND_UP))
+        if registers * self._phantoms > _MOST_PHANTOMS:
+            raise InputError(
+                f"registers / epsilon is at most {_MOST_PHANTOMS}, for so many phantoms are drawn; got {registers} and "
+                f"{epsilon}; use fewer registers"
+            )
+        self._least = max(1, math.ceil(-math.log2(-math.expm1(-epsilon) / _ROUND_UP)))
+        self._key = new_key() if seed is None else key_from_seed(seed)
+        words = RandomWords(seed).take(registers * self._phantoms).reshape(registers, self._phantoms)
+        self._ranks = [
+            max(self._least, _LARGEST_RANK - smallest.bit_length()) for smallest in words.min(axis=1).tolist()
+        ]
+        self._told: float | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(registers={len(self._ranks)})"
+
+    def __reduce__(self) -> NoReturn:
+        raise HandleError("a sketch cannot be pickled or copied: two copies would tell the same ranks twice")
+
+    @property
+    def phantoms(self) -> int:
+        """Items that each register counts beside its own."""
+        return self._phantoms
+
+    @property
+    def least(self) -> int:
+        """Rank with which each register begins at the lowest."""
+        return self._least
+
+    def add(self, items: Iterable[str | bytes | int]) -> None:
+        """Count items; one that was there before changes nothing.
+
+        Parameters
+        ----------
+        items : Iterable[str or bytes or int]
+            Numbers and texts of the same digits are different items.
+
+        Raises
+        ------
+        InputError
+            If an item is something else; those before it are counted.
+        HandleError
+            If the sketch has told its estimate.
+        """
+        if self._told is not None:
+            raise HandleError("this sketch has told its estimate; nothing was counted; make another one")
+        for item in items:
+            register, rank = self._place(item)
+            self._ranks[register] = max(self._ranks[register], rank)
+
+    def estimate(self) -> float:
+        """Tell about how many distinct items there were; from then on the sketch takes no more.
+
+        Returns
+        -------
+        float
+            At least 0.
+        """
+        if self._told is None:
+            self._told = len(self._ranks) * likeliest_rate(
+                self._ranks, phantoms=self._phantoms, least=self._least
+            )
+        return self._told
+
+    def _place(self, item: str | bytes | int) -> tuple[int, int]:
+        """Register and rank of an item."""
+        if isinstance(item, str):
+            kind, data = b"s", item.encode(errors="surrogatepass")
+        elif isinstance(item, bytes):
+            kind, data = b"b", item
+        elif isinstance(item, int | np.integer):
+            kind, data = b"i", str(int(item)).encode()
+        else:
+            raise InputError("an item is a text, bytes or a whole number; got something else")
+        digest = hashlib.blake2b(data, key=self._key, person=kind, digest_size=16).digest()
+        first, second = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
+        return first % len(self._ranks), _LARGEST_RANK - second.bit_length()
+
+
+def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
+    """Items in each register at which the ranks are likeliest.
+
+    Parameters
+    ----------
+    ranks : Iterable[int]
+        Of the registers.
+    phantoms : int
+        Items that each register counts beside its own.
+    least : int
+        Rank with which each register begins.
+
+    Notes
+    -----
+    With ``r`` items on average a rank is at most ``v`` with probability ``F(v)**k exp(-r 2**-v)``. The logarithm of the
+    likelihood is concave in ``r``: bisection finds where its slope is 0.
+    """
+    found = Counter(ranks)
+    # P(all phantoms below the rank) / P(none above it), in logs; a register at `least` has nothing below it
+    shares = {
+        rank: phantoms * (math.log1p(-(2.0 ** (1 - rank))) - math.log1p(-(2.0**-rank)))
+        for rank in found
+        if rank > least
+    }
+
+    def slope(rate: float) -> float:
+        total = 0.0
+        for rank, count in found.items():
+            width = 2.0**-rank
+            below = 0.0
+            if rank > least:
+                log_share = shares[rank] - rate * width
+                below = math.exp(log_share) / -math.expm1(log_share)
+            total += count * width * (below - 1)
+        return total
+
+    low, high = 0.0, 1.0
+    if slope(low) <= 0:
+        return low
+    while slope(high) > 0:
+        high *= 2
+        if high >= 2.0**_LARGEST_RANK:
+            return high
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return low
+
+
+def _inverse_growth(epsilon: float) -> float:
+    """``1 / (exp(epsilon) - 1)``, 0 where that has no float."""
+    return math.exp(-epsilon) / -math.expm1(-epsilon)

@@ -1,0 +1,88 @@
+"""How far the noise of a comparison reaches: the tails of the query's noise less the threshold's."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from reusable_holdout.deferred import special
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DEVIATIONS", "Law", "reach_of", "tail_of"]
+
+Law: TypeAlias = Literal["laplace", "exponential", "normal"]
+
+DEVIATIONS: Mapping[Law, float] = {"laplace": math.sqrt(2.0), "exponential": 1.0, "normal": 1.0}
+"""Standard deviation of each law at scale 1."""
+
+_HALVINGS = 60
+
+
+def reach_of(law: Law, threshold: float, query: float, probability: float) -> float:
+    """Smallest distance that a comparison's noise exceeds, to either side, with at most this probability.
+
+    Parameters
+    ----------
+    law : {"laplace", "exponential", "normal"}
+        Of both noises; exponential noise is taken about its mean.
+    threshold, query : float
+        Scales; the threshold's may be 0.
+    probability : float
+        In (0, 1).
+
+    Examples
+    --------
+    >>> round(reach_of("normal", 3.0, 4.0, 0.05), 3)  # 1.960 * 5
+    9.8
+    """
+    low, high = 0.0, query
+    while tail_of(law, threshold, query, high) > probability:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail_of(law, threshold, query, middle) > probability else (low, middle)
+    return high
+
+
+def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
+    """Probability that a comparison's noise exceeds a distance, to either side.
+
+    Parameters
+    ----------
+    law, threshold, query
+        As for `reach_of`.
+    distance : float
+        At least 0.
+
+    Notes
+    -----
+    For Laplace noise of scales ``b1`` and ``b2``, ``(b2^2 exp(-t/b2) - b1^2 exp(-t/b1)) / (b2^2 - b1^2)``; for
+    exponential noise the two sides are ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where
+    their exponents are negative, and their complements' otherwise.
+
+    Examples
+    --------
+    >>> round(tail_of("laplace", 0.0, 2.0, 2.0), 6)  # exp(-1)
+    0.367879
+    """
+    if law == "normal":
+        return 2 * float(special.ndtr(-distance / math.hypot(threshold, query)))
+    if law == "exponential":
+        shift = query - threshold
+        return _difference(query, threshold, distance + shift) + _difference(
+            threshold, query, distance - shift
+        )
+    if abs(query - threshold) < 1e-6 * query:  # the formula's limit
+        return (1 + distance / (2 * query)) * math.exp(-distance / query)
+    squares = query**2 - threshold**2
+    held = threshold**2 * math.exp(-distance / threshold) if threshold else 0.0
+    return (query**2 * math.exp(-distance / query) - held) / squares
+
+
+def _difference(first: float, second: float, least: float) -> float:
+    """Chance that one exponential variable exceeds another by at least so much; their scales."""
+    if least >= 0:
+        return first / (first + second) * math.exp(-least / first) if first else 0.0
+    return 1 - second / (first + second) * math.exp(least / second)

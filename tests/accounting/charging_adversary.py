@@ -1,0 +1,83 @@
+"""The best adversary against target charging, found by dynamic programming over all adaptive strategies."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_ROUNDS = 200  # of improvement of a strategy; few are needed
+
+
+class Call(NamedTuple):
+    """Law of one call under the neighbour; under the data ``up`` masses are exp(e) times, ``down`` exp(-e) times.
+
+    ``up_hit + up_free + down_hit + down_free = 1``.
+    """
+
+    up_hit: float
+    up_free: float
+    down_hit: float
+    down_free: float
+
+
+def not_prior_calls(each: float) -> list[Call]:
+    """Randomized response whose prior is one answer or the other: every extreme call with a NotPrior target."""
+    up = 1 / (1 + math.exp(each))
+    return [Call(up, 0.0, 0.0, 1 - up), Call(0.0, up, 1 - up, 0.0)]
+
+
+def calls_with_q(each: float, q: float) -> list[Call]:
+    """Extreme calls of Definition 2.1: both outcome laws give the target at least q, q <= 1/(exp(e) + 1)."""
+    up = 1 / (1 + math.exp(each))
+    hits = [(q, 0.0), (0.0, q * math.exp(each)), (q * up, q * (1 - up))]
+    return [Call(plus, up - plus, minus, 1 - up - minus) for plus, minus in hits]
+
+
+def found_delta(*, each: float, epsilon: float, charges: int, calls: list[Call], reach: int) -> float:
+    """Delta that the best strategy attains that stops, too, when its evidence is `reach` calls from the start."""
+    evidence = np.arange(-reach, reach + 1) * each
+    stop: npt.NDArray[np.float64] = np.maximum(np.exp(evidence) - math.exp(epsilon), 0.0)
+    values = stop
+    choice = np.zeros(len(stop) - 2, dtype=int)
+    for _ in range(charges):
+        values, choice = _level(values, stop, calls, choice)
+    return float(values[reach])
+
+
+def _level(
+    spent: npt.NDArray[np.float64],
+    stop: npt.NDArray[np.float64],
+    calls: list[Call],
+    choice: npt.NDArray[np.intp],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """Values with one charge more than `spent` has, by improving a strategy until nothing improves it."""
+    table = np.array(calls)
+    inside = np.arange(1, len(stop) - 1)
+    values = stop
+    for _ in range(_ROUNDS):
+        up_hit, up_free, down_hit, down_free = table[choice].T
+        system = np.eye(len(stop))
+        system[inside, inside + 1] -= up_free
+        system[inside, inside - 1] -= down_free
+        right = stop.copy()
+        right[1:-1] = up_hit * spent[2:] + down_hit * spent[:-2]
+        values = np.linalg.solve(system, right)
+        options = np.array(
+            [
+                call.up_hit * spent[2:]
+                + call.up_free * values[2:]
+                + call.down_hit * spent[:-2]
+                + call.down_free * values[:-2]
+                for call in calls
+            ]
+        )
+        better = options.max(axis=0) > values[1:-1] * (1 + 1e-13)
+        if not better.any():
+            return values, choice
+        choice = np.where(better, options.argmax(axis=0), choice)
+    raise AssertionError("the strategy kept improving")

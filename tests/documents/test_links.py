@@ -1,0 +1,34 @@
+"""No link of a page is dead, and every picture has words for those who do not see it."""
+
+import pytest
+from documents.links import anchors, dead, links
+from documents.pages import ROOT
+
+_PAGES = sorted(
+    str(page.relative_to(ROOT))
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+)
+
+
+@pytest.mark.parametrize("page", _PAGES)
+def test_no_relative_link_is_dead(page):
+    assert dead(ROOT / page) == []
+
+
+@pytest.mark.parametrize("page", _PAGES)
+def test_every_picture_says_what_is_seen(page):
+    pictures = [link for link in links((ROOT / page).read_text()) if link.image]
+    assert [link.target for link in pictures if len(link.words.split()) < 4] == []
+
+
+def test_a_dead_link_is_found(tmp_path):
+    (tmp_path / "there.md").write_text(
+        "# A `name`, and [a link](x.md)\n\n```\n# no heading [no](link.md)\n```\n## Two\n## Two\n"
+    )
+    page = tmp_path / "page.md"
+    good = ["there.md", "there.md#a-name-and-a-link", "there.md#two-1", "https://example.org"]
+    bad = ["gone.md", "there.md#no-heading", "#nothing"]
+    page.write_text("".join(f"[words]({one})\n" for one in [*good, *bad]))
+    assert dead(page) == bad
+    assert anchors((tmp_path / "there.md").read_text()) == {"a-name-and-a-link", "two", "two-1"}
+    assert [link.words for link in links("![a `picture`\nof it](x.png)")] == ["a code\nof it"]

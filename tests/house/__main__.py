@@ -1,0 +1,69 @@
+"""The house measured: ways through the code, sizes, circles, and what reaches into the guard's room.
+
+``./check --house`` prints a table; ``--modules`` lists what a guard, its plan and `verify` read. What may not get worse
+is a test: ``tests/house/test_house.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from house.reach import reach_of_a_guard
+from house.shape import circles, functions, underscored
+from house.tree import modules
+from house.ways import WAYS
+
+from reusable_holdout.registry import VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from house.tree import Module
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="./check --house", description=__doc__.splitlines()[0])
+    parser.add_argument("--modules", action="store_true", help="list what a guard, its plan and verify read")
+    options = parser.parse_args(arguments)
+    os.environ[VARIABLE] = "off"  # what is made to be measured is not among one's budgets
+    known = modules()
+    if options.modules:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in reach_of_a_guard(Path(folder), known).modules:
+                print(f"{known[name].lines:4} {name}")
+        return
+    print("| what | measured |\n|---|---|")
+    for what, found in (*ways(), *shapes(known)):
+        print(f"| {what} | {found} |")
+
+
+def ways() -> Iterator[tuple[str, str]]:
+    """Lines of the table about what runs."""
+    for what, way in WAYS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            found = way(Path(folder))
+        yield what, f"{found.functions} functions, {found.files} files"
+
+
+def shapes(known: dict[str, Module]) -> Iterator[tuple[str, str]]:
+    """Lines of the table about the source."""
+    with tempfile.TemporaryDirectory() as folder:
+        reach = reach_of_a_guard(Path(folder), known)
+    yield "a guard, its plan and `verify` read", f"{reach.lines:,} lines, {len(reach.modules)} files"
+    largest = max(known.values(), key=lambda module: module.lines)
+    yield "largest file", f"{largest.lines} lines ({largest.file})"
+    longest = functions(known)[0]
+    yield "longest function, its body", f"{longest.body} lines ({longest.place})"
+    found = circles(known)
+    yield "circles of imports", f"{len(found)}{''.join(f'; {len(one)} from {one[0]}' for one in found)}"
+    used = underscored(known, "reusable_holdout.guard")
+    yield "underscored uses of the guard's room from outside", f"{len(used)} {' '.join(used)}".strip()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Random choices: scripted words decide exactly as the binary digits say; samples come last."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from cases import for_each
+from scipy import stats
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.samplers.random_words import RandomWords
+
+
+class Scripted(RandomWords):
+    """Says the words it is told."""
+
+    def __init__(self, words: list[int]) -> None:
+        super().__init__(seed=0)
+        self._script = list(words)
+
+    def take(self, count: int) -> np.ndarray:
+        taken, self._script = self._script[:count], self._script[count:]
+        assert len(taken) == count, "the script has ended"
+        return np.array(taken, dtype=np.uint64)
+
+
+def digits(value: Fraction | mpmath.mpf, words: int) -> list[int]:
+    """First 64-bit digits of a probability."""
+    with mpmath.workdps(200):
+        exact = mpmath.mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else value
+        whole = int(mpmath.floor(exact * mpmath.mpf(2) ** (64 * words)))
+    return [whole >> 64 * (words - 1 - i) & (1 << 64) - 1 for i in range(words)]
+
+
+@for_each("share", [(1, 3), (2, 7), (10**30, 10**31 + 1), (10**15 - 1, 10**15)])
+def test_a_share_is_compared_digit_by_digit(share: tuple[int, int]) -> None:
+    first, second, third = digits(Fraction(*share), 3)
+    assert Scripted([first, second, third - 1]).share(*share)
+    assert not Scripted([first, second, third + 1]).share(*share)
+    assert Scripted([first - 1]).share(*share)
+    assert not Scripted([first + 1]).share(*share)
+
+
+def test_a_share_with_finitely_many_digits_is_exact_at_its_end() -> None:
+    assert Scripted([2**63 - 1]).share(1, 2)
+    assert not Scripted([2**63]).share(1, 2)
+    assert not Scripted([]).share(0, 5)
+    assert Scripted([]).share(5, 5)
+
+
+@for_each("exponent", [Fraction(1, 1000), Fraction(1), Fraction(35, 3), Fraction(40)])
+def test_a_decay_is_compared_digit_by_digit(exponent: Fraction) -> None:
+    with mpmath.workdps(200):
+        first, second = digits(mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator), 2)
+    assert Scripted([first, second - 1]).decay(exponent)
+    assert not Scripted([first, second + 1]).decay(exponent)
+    assert not Scripted([first + 1]).decay(exponent)
+
+
+def test_rows_of_coins_decide_as_single_coins_do() -> None:
+    exponents = [Fraction(number, 7) for number in range(1, 60)]
+    floats = np.array([float(exponent) for exponent in exponents])
+    for seed in range(50):
+        row, words = RandomWords(seed=seed), RandomWords(seed=seed).take(len(exponents)).tolist()
+        single = [Scripted([word, *([0] * 8)]).decay(x) for word, x in zip(words, exponents, strict=True)]
+        expected = single.index(True) if any(single) else None
+        assert row.first_decay(floats, exponents.__getitem__) == expected
+
+
+def test_a_word_on_the_edge_is_decided_by_the_next() -> None:
+    """The float filter lets it through, the exact coin decides."""
+    with mpmath.workdps(200):
+        first, second = digits(mpmath.exp(-2), 2)
+    for last, expected in ((second - 1, 0), (second + 1, None)):
+        words = Scripted([first, last])
+        assert words.first_decay(np.array([2.0]), [Fraction(2)].__getitem__) == expected
+
+
+def test_uniform_integers_reject_what_would_favour_some() -> None:
+    assert Scripted([2**64 - 1, 7]).below(10) == 7, "2**64 is 6 more than a multiple of 10"
+    assert Scripted([2**64 - 7]).below(10) == 9
+    assert Scripted([2**64 - 1]).below(2**63) == 2**63 - 1
+    assert Scripted([5, 2**64 - 1, 6, 0, 8, 0]).many_below(10, 3).tolist() == [5, 8, 6]
+
+
+def test_permutations_are_uniform() -> None:
+    words = RandomWords(seed=11)
+    seen = dict.fromkeys(itertools.permutations(range(4)), 0)
+    for _ in range(12_000):
+        seen[tuple(words.permutation(4).tolist())] += 1
+    assert stats.chisquare(list(seen.values())).pvalue > 1e-9
+    assert words.permutation(0).tolist() == []
+
+
+def test_permutations_start_again_when_two_words_tie() -> None:
+    assert Scripted([3, 3, 1, 9]).permutation(2).tolist() == [0, 1]
+
+
+def test_words_come_in_sequence_and_differ_without_a_seed() -> None:
+    whole = RandomWords(seed=1).take(20_000)
+    parts = RandomWords(seed=1)
+    assert np.concatenate([parts.take(n) for n in (1, 8191, 3, 11_805)]).tolist() == whole.tolist()
+    assert RandomWords().take(4).tolist() != RandomWords().take(4).tolist()
+    assert len(set(whole.tolist())) == 20_000
+
+
+def test_the_key_is_not_shown() -> None:
+    assert repr(RandomWords(seed=1)) == "RandomWords(key=<hidden>)"
+
+
+@for_each("count", [0, -1, 2**63 + 1])
+def test_ranges_that_do_not_exist_are_refused(count: int) -> None:
+    with pytest.raises(InputError):
+        RandomWords(seed=1).below(count)
+
+
+@for_each("share", [(1, 0), (-1, 2), (3, 2)])
+def test_ratios_that_are_no_probability_are_refused(share: tuple[int, int]) -> None:
+    with pytest.raises(InputError):
+        RandomWords(seed=1).share(*share)
+
+
+def test_negative_exponents_are_refused() -> None:
+    with pytest.raises(InputError):
+        RandomWords(seed=1).decay(Fraction(-1))
+
+
+def test_a_certain_coin_and_an_almost_impossible_one() -> None:
+    assert RandomWords(seed=1).decay(Fraction(0))
+    assert not RandomWords(seed=1).decay(Fraction(10**9))
+    assert math.isfinite(float(RandomWords(seed=1).below(2)))
+
+
+def test_sixteen_bits_at_a_time_are_the_words_from_the_front_and_none_is_left_out() -> None:
+    quarters = RandomWords(seed=5).sixteen_bits()
+    first, second = (sum(next(quarters) << shift for shift in (48, 32, 16, 0)) for _ in range(2))
+    assert [first, second] == RandomWords(seed=5).take(2).tolist()
