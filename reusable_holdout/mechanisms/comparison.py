@@ -100,7 +100,7 @@ def compare_mechanisms(
     --------
     >>> best, *_ = compare_mechanisms(epsilon=1.0, delta=1e-6, charges=100)
     >>> best.mechanism, round(best.query, 1)
-    ('target charging', 71.8)
+    ('target charging', 69.3)
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=delta)
     if not (math.isfinite(sensitivity) and sensitivity > 0):
