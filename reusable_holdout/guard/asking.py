@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import Check, Gate, Kind, Measured, MeasuredBoth, Sample, Ways
-    from reusable_holdout.guard.kinds.stated import Asked
+    from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
@@ -101,7 +101,9 @@ class Asking:
         except ModelError:
             return None
 
-    def _measured(self, kind: Check, prepared: NDArray[Any] | None, asked: Asked) -> NDArray[np.int64] | None:
+    def _measured(
+        self, kind: Check, prepared: NDArray[Any] | None, asked: Statement
+    ) -> NDArray[np.int64] | None:
         """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
         tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
         found = self._scored(kind, prepared, np.array([asked.prior]), tolerances)

@@ -10,7 +10,7 @@ from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.claiming import Claimed
 from reusable_holdout.guard.kinds import Claims
-from reusable_holdout.guard.kinds.stated import Asked
+from reusable_holdout.guard.kinds.stated import Statement
 from reusable_holdout.guard.pairs import Pairs
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class OnBoard(Asking):
         self,
         kind: Claims,
         predicted: Callable[[], NDArray[Any] | None],
-        asked: Asked,
+        asked: Statement,
         query: Query,
         *,
         anew: bool,
@@ -68,7 +68,7 @@ class OnBoard(Asking):
         score = self._measured(kind, predicted(), asked) if needed else None
         return self._told(self._transcript.claim(kind, score, asked.prior, claimed))
 
-    def _claimed(self, kind: Claims, query: Query, asked: Asked, *, anew: bool = False) -> Claimed:
+    def _claimed(self, kind: Claims, query: Query, asked: Statement, *, anew: bool = False) -> Claimed:
         own = self._content.claim(query.digest, query.series, kind.grid_unit(asked.prior))
         return Claimed(query, own, anew)
 
@@ -82,7 +82,7 @@ class OnBoard(Asking):
         """Ask one after the other, for what is told of one decides what the next can cost."""
         answers: list[Answer] = []
         for one, prior, query in zip(prepared, priors.tolist(), queries, strict=True):
-            asked = Asked(prior, None, 0)
+            asked = Statement(prior, None, 0)
             try:
                 answers.append(self._claim(kind, one[None].copy, asked, query, anew=False))
             except Halted as halt:

@@ -16,7 +16,6 @@ from reusable_holdout.guard.overlap import looked_through
 from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
-from reusable_holdout.guard.sharing import Sharing
 from reusable_holdout.guard.standing import check_may_stand
 from reusable_holdout.guard.stores import find_key, new_or_kept, sql_ledger, watched
 from reusable_holdout.plan import Plan, SharedBudget
@@ -39,7 +38,7 @@ else:  # of a guard that is pickled alone
 __all__ = ["ReusableHoldout"]
 
 
-class ReusableHoldout(Questions, Measuring, Finals, Sharing, Rotating):
+class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     """A holdout that can be asked again and again, because it answers only what it can afford.
 
     With probability `confidence`, the intervals of all answers together contain the population values, however the

@@ -13,7 +13,7 @@ from reusable_holdout.guard.answer import Guardrail
 from reusable_holdout.guard.board import OnBoard
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds.stated import Asked
+from reusable_holdout.guard.kinds.stated import Statement
 from reusable_holdout.guard.models import check_model
 from reusable_holdout.guard.rows import Query
 
@@ -91,7 +91,7 @@ class Guarding(OnBoard):
         ]
         return self._gated(kind, asked, parts, [partial(np.asarray, own) for own in prepared], rails, name)
 
-    def _guarded(self, prior: float | None, *, paired: bool) -> tuple[GuardedGate, Asked]:
+    def _guarded(self, prior: float | None, *, paired: bool) -> tuple[GuardedGate, Statement]:
         """Kind of the question, and what it states.
 
         Raises
@@ -151,7 +151,7 @@ class Guarding(OnBoard):
     def _gated(
         self,
         kind: GuardedGate,
-        asked: Asked,
+        asked: Statement,
         parts: Sequence[bytes],
         predicted: Sequence[Callable[[], NDArray[Any] | None]],
         rails: Sequence[Stated],
@@ -164,7 +164,7 @@ class Guarding(OnBoard):
         )
         gates = [(self, kind.gate, asked.prior), *((one.guard, one.rail, one.prior) for one in rails)]
         measured = [
-            guard._measured(gate, own(), Asked(prior, None, 0)) if needed else None
+            guard._measured(gate, own(), Statement(prior, None, 0)) if needed else None
             for (guard, gate, prior), own in zip(gates, predicted, strict=True)
         ]
         named = [(one.guard.view, one.rail, one.prior) for one in rails]

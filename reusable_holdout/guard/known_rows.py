@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData
 
 __all__ = [
+    "KeptRows",
     "KnownRows",
     "Names",
-    "Sealed",
     "are_ids",
     "by_name",
     "comparable_names",
@@ -87,7 +87,7 @@ class KnownRows:
                 f"{nothing}; pass distinct names"
             )
 
-    def sealed(self, key: bytes, epoch: int, features: RowSet | None, *, by_name: bool) -> Sealed:
+    def kept(self, key: bytes, epoch: int, features: RowSet | None, *, by_name: bool) -> KeptRows:
         """What a ledger keeps of them.
 
         Parameters
@@ -104,10 +104,10 @@ class KnownRows:
             sets[self.ids.part] = self.ids.rows
         texts = {part: rows.text(secret_of(key, epoch, part)) for part, rows in sets.items()}
         digests = {part: hashlib.sha256(text).hexdigest() for part, text in texts.items()}
-        return Sealed(digests, b"".join(texts.values()))
+        return KeptRows(digests, b"".join(texts.values()))
 
 
-class Sealed(NamedTuple):
+class KeptRows(NamedTuple):
     """What a ledger keeps of an epoch's rows.
 
     Attributes

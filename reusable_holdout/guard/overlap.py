@@ -15,8 +15,8 @@ from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapErro
 from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.known_rows import (
+    KeptRows,
     KnownRows,
-    Sealed,
     are_ids,
     by_name,
     comparable_names,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.ledger import Ledger
 
-__all__ = ["Overlap", "OwnedRows", "looked_through", "sealed_fresh"]
+__all__ = ["Overlap", "OwnedRows", "kept_of_fresh", "looked_through"]
 
 Overlap = Literal["refuse", "allow"]
 _TRAINING = (
@@ -65,11 +65,11 @@ class OwnedRows(NamedTuple):
     overlap: str
     named: bool
 
-    def sealed(self, key: bytes) -> Sealed:
+    def kept(self, key: bytes) -> KeptRows:
         """What a new ledger is to keep of them."""
         X = self.known.holdout.X
         features = None if X is None else self.known.holdout.row_set
-        return self.known.sealed(key, 1, features, by_name=column_names(X) is not None)
+        return self.known.kept(key, 1, features, by_name=column_names(X) is not None)
 
     def check_same(self, stored: Configuration, key: bytes) -> None:
         """Refuse another word or other ids than a ledger was made with.
@@ -82,7 +82,7 @@ class OwnedRows(NamedTuple):
         if stored.overlap != self.overlap:
             problem = f"overlap must be {stored.overlap!r}, as when the ledger was made; got {self.overlap!r}"
         elif self.named:
-            digests = self.known.sealed(key, stored.epoch, None, by_name=False).digests
+            digests = self.known.kept(key, stored.epoch, None, by_name=False).digests
             if not digests.items() <= stored.known_rows.items():
                 problem = (
                     "ids= must be those the ledger was made with; they are others, or it was made without"
@@ -175,7 +175,7 @@ def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
     )
 
 
-def sealed_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> Sealed:
+def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> KeptRows:
     """What a ledger is to keep of a new holdout, none of whose rows is of an epoch before, unless its owner insists.
 
     Parameters
@@ -200,7 +200,7 @@ def sealed_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> Se
     features, named = _features_as_before(rows.known.holdout, ledger, beside)
     if rows.overlap == "refuse":
         _check_fresh(rows.known, features, ledger, key, named=named)
-    return rows.known.sealed(key, ledger.epoch + 1, features, by_name=named)
+    return rows.known.kept(key, ledger.epoch + 1, features, by_name=named)
 
 
 def _features_as_before(holdout: PrivateData, ledger: Ledger, beside: Any) -> tuple[RowSet | None, bool]:
@@ -222,7 +222,7 @@ def _check_fresh(
 ) -> None:
     nothing = "nothing was released"
     for epoch in _epochs(ledger):
-        parts = Sealed(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
+        parts = KeptRows(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
         if parts is None:
             raise TamperedLedgerError(
                 [f"the rows of epoch {epoch.epoch} are not those that were sealed; {nothing}"]

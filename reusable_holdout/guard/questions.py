@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds import Check, State
-    from reusable_holdout.guard.kinds.stated import Asked
+    from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.models import PriorMethod
 
 __all__ = ["Questions"]
@@ -363,7 +363,7 @@ class Questions(Guarding):
         question = self._content.model_question(fingerprint(pair), asked.unit)
         return self._ask(kind, lambda: self._predicted(pair, X_train), asked, question, name)
 
-    def _comparison(self, prior: float | None, tolerance: float | None) -> tuple[Check, Asked]:
+    def _comparison(self, prior: float | None, tolerance: float | None) -> tuple[Check, Statement]:
         if self._ways.comparison is None:
             raise InputError(
                 "a ladder compares with the best so far by itself; use another policy to compare two models"
@@ -375,7 +375,7 @@ class Questions(Guarding):
         self,
         kind: Check,
         predicted: Callable[[], NDArray[Any] | None],
-        asked: Asked,
+        asked: Statement,
         question: bytes,
         name: str,
         series: str = "",

@@ -10,7 +10,7 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.budgets import claimed
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.overlap import looked_through, sealed_fresh
+from reusable_holdout.guard.overlap import kept_of_fresh, looked_through
 from reusable_holdout.guard.pricing import plan_numbers, priced
 from reusable_holdout.guard.record import Record
 from reusable_holdout.guard.standing import Standing, check_may_stand
@@ -193,7 +193,7 @@ class Rotating(Standing, Record):
         )
         check_may_stand(holdout, plan, self._ledger.url, vacuous=vacuous)
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
-        sealed = sealed_fresh(rows, self._ledger, self._key[0], self._holdout.X)
+        kept = kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
         with claimed(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
             configuration = Configuration.of(
                 plan,
@@ -203,9 +203,9 @@ class Rotating(Standing, Record):
                 another_budget=another,
                 overlap=overlap,
                 witness=Configuration.parse(self._ledger.configuration() or "").witness,
-                known_rows=sealed.digests,
+                known_rows=kept.digests,
             )
-            _begin_epoch(self._ledger, configuration, sealed.text)
+            _begin_epoch(self._ledger, configuration, kept.text)
         guard = type(self).__new__(type(self))
         guard._begin(holdout, plan, counts, self._ledger.latest(), self._key, another_budget=another)
         return Rotation(guard, self._holdout.X, self._holdout.y)

@@ -13,7 +13,7 @@ from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerErro
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import AGREED, Check, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.guard.known_rows import Sealed
+from reusable_holdout.guard.known_rows import KeptRows
 from reusable_holdout.guard.releases import read_epochs
 from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import chain_problems
@@ -170,7 +170,7 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
     if not this.view.consistent:
         yield "its rules are not those of its metric and plan: the configuration was changed"
-    if Sealed(this.known_rows, epoch.known_rows).parts() is None:
+    if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
         yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
     for one in past:
         if one.holdout == this.holdout:

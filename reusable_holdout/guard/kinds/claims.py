@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from reusable_holdout.guard.kinds.stated import Asked
+    from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.ledger import Row
 
 __all__ = ["Claims"]
@@ -64,7 +64,7 @@ class Claims(Check):
         checked_names([series], 1)  # type: ignore[list-item]
         return 0
 
-    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+    def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
         """Another claim about the same predictions is the same question, too."""
         return super().asked(prior, tolerance, metric)._replace(unit=0)
 

@@ -14,7 +14,7 @@ from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.kinds.check import Batch, Check
 from reusable_holdout.guard.kinds.gate import open_to_worse
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
-from reusable_holdout.guard.kinds.stated import Asked
+from reusable_holdout.guard.kinds.stated import Statement
 from reusable_holdout.queries import GRID
 from reusable_holdout.queries.scoring import Mean
 from reusable_holdout.validity import Interval, StepCode
@@ -68,12 +68,12 @@ class Ladder(Check):
             return 0
         return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
 
-    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+    def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
         """Nothing is stated: the same predictions are the same question, whatever is best by now."""
         _refuse_prior(prior)
         if tolerance is not None:
             super().asked(prior, tolerance, metric)
-        return Asked(math.nan, None, 0)
+        return Statement(math.nan, None, 0)
 
     def asked_many(
         self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
@@ -245,7 +245,9 @@ class ParameterFreeLadder(Ladder):
                 f"{bound.metric.name} is none, or has weights; nothing was made; use accuracy or a mean loss, and of a "
                 'slice guard its rows alone; or use policy="ladder"'
             )
-        warnings.warn(ParameterFreeLadderWarning(_WALKED_DOWN), stacklevel=4)  # check, __init__, sealed, user
+        warnings.warn(
+            ParameterFreeLadderWarning(_WALKED_DOWN), stacklevel=5
+        )  # check, check_may_stand, __init__, sealed, user
 
     # ---- code and interval
 

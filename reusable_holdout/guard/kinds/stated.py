@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.kinds.kind import State
 
-__all__ = ["Asked", "Stated", "StatedWithTolerance"]
+__all__ = ["Stated", "StatedWithTolerance", "Statement"]
 
 _NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
 _NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
 _TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
 
 
-class Asked(NamedTuple):
+class Statement(NamedTuple):
     """What a question states besides its predictions."""
 
     prior: float  # not a number where the policy has its own
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 class Stated(Kind):
     """A way to ask that has priors."""
 
-    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+    def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
         """Check what a question states.
 
         Raises
@@ -49,7 +49,7 @@ class Stated(Kind):
         if prior is None:
             raise InputError(_NO_PRIOR)
         stated = checked_prior(prior, self.certificate.lower, self.certificate.upper, metric)
-        return Asked(stated, None, self.grid_unit(stated))
+        return Statement(stated, None, self.grid_unit(stated))
 
     def asked_many(
         self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
@@ -102,13 +102,13 @@ class StatedWithTolerance(Stated):
         """No question may state a tolerance below this, in the metric's unit."""
         return self.certificate.span / _TOLERANCE_GRID
 
-    def asked(self, prior: object, tolerance: object, metric: str) -> Asked:
+    def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
         """Check prior and tolerance; another tolerance is another question."""
         stated = super().asked(prior, None, metric)
         if tolerance is None:
             return stated
         (limit,) = self._checked([tolerance], 1).tolist()
-        return Asked(stated.prior, limit, self._unit(stated.unit, limit))
+        return Statement(stated.prior, limit, self._unit(stated.unit, limit))
 
     def asked_many(
         self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
