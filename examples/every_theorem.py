@@ -1,8 +1,8 @@
 """Every theorem of the five documents that gives a number: the document's formula beside what the library computes.
 
 Where each comes from, and which tests check it, is in docs/mechanisms-and-seeds.md. Where the two differ the library's
-is exact: a binomial tail in place of Chernoff's bound, the best composition in place of the advanced one, the discrete
-noise itself. Two formulas are wrong as printed, and are marked.
+is exact: the best adversary in place of Chernoff's bound, the best composition in place of the advanced one, the
+discrete noise itself. Two formulas are wrong as printed, and are marked.
 
     python examples/every_theorem.py                       # a few seconds
 
@@ -27,6 +27,7 @@ from reusable_holdout.accounting import (
     gaussian_delta,
     gaussian_deviation,
     mixed_charging_epsilon,
+    not_prior_mean,
     not_prior_q,
     optimal_composition,
     optimal_epsilon_each,
@@ -230,22 +231,29 @@ def target_charging_lemmas() -> Iterator[Row]:
     yield Row(name, "Lemma 2.9: q of the boundary", math.expm1(t) / (2 * math.expm1(e + t)), boundary_q(e))
     twice = (1 + math.exp(e)) / (1 + math.exp(e) + 2 * math.exp(2 * e))
     yield Row(name, "Lemma F.1: q of two runs", twice, differing_runs_q(e))
+    each = 0.01
+    told = {"q": not_prior_q(each), "mean": not_prior_mean(each)}
     for charges in (1, 100, 10_000):
-        log = math.log(1 / DELTA) / charges
-        alpha = log + math.sqrt(log**2 + 2 * log)
-        bound = target_charging(
-            epsilon=1e-3, charges=charges, delta=DELTA, q=not_prior_q(1e-3), composition="basic"
-        )
+        log = math.log(2 / DELTA) / charges
+        alpha = log + math.sqrt(
+            log**2 + 2 * log
+        )  # Chernoff's bound on the calls and their composition share delta
+        calls = math.floor((1 + alpha) * charges / not_prior_q(each))
         yield Row(
             name,
-            f"Theorem B.4, Remark B.5: calls of {charges:,} hits",
-            (1 + alpha) * charges / not_prior_q(1e-3),
-            bound.calls,
+            f"Theorem B.4: epsilon of {charges:,} hits, .01 a call",
+            optimal_composition(epsilon=each, count=calls, delta=DELTA / 2),
+            target_charging(epsilon=each, charges=charges, delta=DELTA, **told).epsilon,
         )
-    bound = target_charging(epsilon=1e-3, charges=1, delta=DELTA, q=not_prior_q(1e-3), composition="basic")
-    yield Row(name, "section 1: one hit, in units of epsilon", math.log(1 / DELTA), bound.epsilon / 1e-3)
-    plain = target_charging(epsilon=1e-3, charges=100, delta=DELTA, q=1.0, composition="basic")
-    yield Row(name, "Lemma B.3: all outcomes a target, 100 calls", 0.1, plain.epsilon)
+    told = {"q": not_prior_q(EPSILON), "mean": not_prior_mean(EPSILON)}
+    one = target_charging(epsilon=EPSILON, charges=1, delta=DELTA, **told)
+    yield Row(name, "section 1: one hit, in units of epsilon", math.log(1 / DELTA), one.epsilon / EPSILON)
+    yield Row(
+        name,
+        "Lemma B.3: all outcomes a target, 100 calls",
+        optimal_composition(epsilon=each, count=100, delta=DELTA),
+        target_charging(epsilon=each, charges=100, delta=DELTA, q=1.0).epsilon,
+    )
     alike = target_charging(epsilon=0.01, charges=100, delta=DELTA, q=not_prior_q(0.01)).epsilon
     mixed = mixed_charging_epsilon(
         weight=100 * 0.01 / not_prior_q(0.01), delta=DELTA, largest_epsilon=0.01, smallest_q=not_prior_q(0.01)

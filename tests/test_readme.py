@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from documents.pages import as_shown, blocks, pages, run, with_output
+from documents.pages import as_shown, blocks, not_as_shown, pages, run, with_output
 
 from reusable_holdout import Plan
 from reusable_holdout.cli import main
@@ -81,8 +81,7 @@ def test_the_code_of_every_page_runs_and_prints_what_the_page_says(page, tmp_pat
     with _board(tmp_path) if _BOARD in text and "```text" in text else contextlib.nullcontext(_BOARD) as url:
         printed = run(text.replace(_BOARD, url), name=name)
     capsys.readouterr()
-    for block, out in zip(blocks(text), printed, strict=True):
-        assert block.text in (None, as_shown(out, block.text or "")), block.code
+    assert not_as_shown(text, printed) == []
 
 
 @contextlib.contextmanager
@@ -113,6 +112,9 @@ def test_a_block_of_text_is_what_the_block_before_it_prints():
     assert as_shown("7\n2\n", "1\n...\n") == "7\n...\n"
     assert as_shown("1\n2\n", "1\n") == "1\n2\n"
     assert with_output(text, printed) == text.replace("old\n", printed[2])
+    (wrong,) = not_as_shown(text, printed)
+    assert "--version" in wrong
+    assert not_as_shown(with_output(text, printed), printed) == []
 
 
 def test_the_readme_is_short_and_shows_code_with_its_output_on_the_first_screen():

@@ -7,7 +7,8 @@ the guarantee: rounds of the exponential mechanism by zero-concentrated divergen
 permute-and-flip where it is 0. This library has both, so that the noises' standard deviations compare without chance.
 
     pip install opendp
-    python examples/benchmarks/selection_peers.py                      # Zipf's law, and pairs of values in Adult
+    python examples/benchmarks/selection_peers.py    # Zipf's law, and pairs of values in Adult: an hour, OpenDP's
+    python examples/benchmarks/selection_peers.py --sizes 50 100 --runs 20 --ways
     python examples/benchmarks/selection_peers.py --counts t10i4d100k_counts.txt.gz            # one count a line
     python examples/benchmarks/selection_peers.py --without-peers      # where OpenDP is not installed
 
@@ -66,29 +67,36 @@ class Rate(NamedTuple):
 
 
 def main() -> None:
-    """Run and print, a table for each data set."""
+    """Run and print, a table for each data set as soon as it is measured."""
     options = _options()
     peer = None if options.without_peers else opendp()
-    rates = []
+    if not options.json:
+        print(f"false negative rate +- standard error, epsilon {options.epsilon:g}, delta {options.delta:g}, "
+              f"{options.runs} runs")  # fmt: skip
+    rates: list[Rate] = []
     for items in [*(BUILT_IN[name]() for name in options.data), *map(from_file, options.counts)]:
-        for c in (size for size in options.sizes if size < len(items.counts)):
-            ways = {name: (partial(ours, c=c, name=name, options=options), sd)
-                    for name, sd in deviations(c, len(items.counts), options).items()}  # fmt: skip
-            if peer is not None:
-                ways[PEER] = opendp_top(peer, c, epsilon=options.epsilon, delta=options.delta)
-            rates.extend(measured(items, c, way, *ways[way], runs=options.runs) for way in ways)
+        found = of_items(items, peer, options)
+        rates.extend(found)
+        if not options.json:
+            _print_rates(items.title, found)
     if options.json:
         print(json.dumps([rate._asdict() for rate in rates], indent=2))
-        return
-    print(f"false negative rate +- standard error, epsilon {options.epsilon:g}, delta {options.delta:g}, "
-          f"{options.runs} runs")  # fmt: skip
-    table = pd.DataFrame(rates)
-    table["cell"] = [f"{rate.mean:.3f} +-{rate.error:.3f}" for rate in rates]
-    for name, part in table.groupby("data", sort=False):
-        cells = part.pivot_table(index="way", columns="c", values="cell", aggfunc="first", sort=False)
-        print(f"\n{name}\n{cells.rename_axis(index=None).to_string()}")
-    if peer is not None:
-        _print_verdict(table)
+    elif peer is not None:
+        _print_verdict(pd.DataFrame(rates))
+
+
+def of_items(items: ItemCounts, peer: Any, options: argparse.Namespace) -> list[Rate]:
+    """Rates of every way on one data set."""
+    rates = []
+    for c in (size for size in options.sizes if size < len(items.counts)):
+        ways = {
+            name: (partial(ours, c=c, name=name, options=options), sd)
+            for name, sd in deviations(c, len(items.counts), options).items()
+        }
+        if peer is not None:
+            ways[PEER] = opendp_top(peer, c, epsilon=options.epsilon, delta=options.delta)
+        rates.extend(measured(items, c, way, *ways[way], runs=options.runs) for way in ways)
+    return rates
 
 
 def _options() -> argparse.Namespace:
@@ -165,6 +173,13 @@ def opendp_top(dp: Any, c: int, *, epsilon: float, delta: float) -> tuple[Select
     return lambda counts, _: np.array(measurement(counts.tolist()), dtype=np.int64), scale * (
         GUMBEL if delta else 1.0
     )
+
+
+def _print_rates(title: str, rates: list[Rate]) -> None:
+    table = pd.DataFrame(rates)
+    table["cell"] = [f"{rate.mean:.3f} +-{rate.error:.3f}" for rate in rates]
+    cells = table.pivot_table(index="way", columns="c", values="cell", aggfunc="first", sort=False)
+    print(f"\n{title}\n{cells.rename_axis(index=None).to_string()}", flush=True)
 
 
 def _print_verdict(table: pd.DataFrame) -> None:

@@ -1,5 +1,6 @@
 """What a number of private releases costs together: numbers in, numbers out, neither noise nor data."""
 
+from reusable_holdout.accounting.accountant import PrivacyAccountant, PrivacyCost
 from reusable_holdout.accounting.bounded_range import bounded_range_composition, bounded_range_epsilon_each
 from reusable_holdout.accounting.composition import (
     advanced_composition,
@@ -8,6 +9,19 @@ from reusable_holdout.accounting.composition import (
     optimal_delta,
     optimal_epsilon_each,
 )
+from reusable_holdout.accounting.events import (
+    ApproximateEvent,
+    BoundedRangeEvent,
+    ConcentratedEvent,
+    GaussianEvent,
+    GaussianSparseVectorEvent,
+    PrivacyEvent,
+    PureEvent,
+    RepeatedEvent,
+    SubsampledEvent,
+    TargetChargingEvent,
+)
+from reusable_holdout.accounting.filters import PrivacyFilter, PrivacyOdometer
 from reusable_holdout.accounting.gaussian import gaussian_delta, gaussian_deviation
 from reusable_holdout.accounting.gaussian_sparse_vector import (
     gaussian_sparse_vector_deviations,
@@ -17,6 +31,7 @@ from reusable_holdout.accounting.gaussian_sparse_vector import (
 from reusable_holdout.accounting.mixed_charging import mixed_charging_epsilon, mixed_charging_weight
 from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.accounting.repetitions import Repetitions
+from reusable_holdout.accounting.sparse_vector_cost import sparse_vector_renyi
 from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsampled_epsilon
 from reusable_holdout.accounting.target_charging import (
     TargetChargingBound,
@@ -35,8 +50,22 @@ from reusable_holdout.accounting.targets import (
 )
 
 __all__ = [
+    "ApproximateEvent",
+    "BoundedRangeEvent",
+    "ConcentratedEvent",
+    "GaussianEvent",
+    "GaussianSparseVectorEvent",
+    "PrivacyAccountant",
+    "PrivacyCost",
+    "PrivacyEvent",
+    "PrivacyFilter",
+    "PrivacyOdometer",
+    "PureEvent",
+    "RepeatedEvent",
     "Repetitions",
+    "SubsampledEvent",
     "TargetChargingBound",
+    "TargetChargingEvent",
     "advanced_composition",
     "basic_composition",
     "between_thresholds_q",
@@ -60,6 +89,7 @@ __all__ = [
     "optimal_composition",
     "optimal_delta",
     "optimal_epsilon_each",
+    "sparse_vector_renyi",
     "subsampled_epsilon",
     "target_charging",
     "target_charging_delta",

@@ -48,7 +48,7 @@ def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delt
     Examples
     --------
     >>> round(one_shot_top_k_epsilon_each(k=10, candidates=10_000, epsilon=1.0, delta=1e-6), 3)
-    0.016
+    0.017
     >>> one_shot_top_k_epsilon_each(k=1, candidates=2, epsilon=1.0, delta=0.0)
     0.5
     """

@@ -75,7 +75,7 @@ def passage_delta(*, each: float, epsilon: float, charges: int, mean: float) -> 
 
     Examples
     --------
-    >>> passage_delta(each=0.0165, epsilon=1.0, charges=100, mean=0.5) < 1e-6
+    >>> passage_delta(each=0.0144, epsilon=1.0, charges=100, mean=0.5) < 1e-6
     True
     """
     steps = math.floor(epsilon / each)
@@ -170,8 +170,8 @@ def _waiting(steps: int, each: float, moves: npt.NDArray[np.int64]) -> npt.NDArr
     total: npt.NDArray[np.float64] = np.zeros(len(moves))
     start = 0
     while True:
-        i = np.arange(start, start + _TERMS)
-        levels = _reaches((steps + 1.0 + 2 * i).astype(np.float64), each, moves[:, None].astype(np.float64))
+        i = np.arange(start, start + _TERMS, dtype=np.float64)
+        levels = _reaches(steps + 1.0 + 2 * i, each, moves[:, None].astype(np.float64))
         total += levels @ (-math.expm1(-each) * np.exp(-each * i))
         start += _TERMS
         rest = levels[:, -1] * math.exp(-each * start)

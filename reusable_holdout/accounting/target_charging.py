@@ -127,7 +127,7 @@ def target_charging(
     Examples
     --------
     >>> round(target_charging(epsilon=0.01, charges=100, delta=1e-6, q=not_prior_q(0.01)).epsilon, 3)
-    0.671
+    0.673
     """
     _check(epsilon=epsilon, charges=charges, delta=delta, targets=targets)
     least = _mean(q, mean)

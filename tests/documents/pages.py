@@ -3,11 +3,13 @@
 A block of text right after a block of Python, or of the program's own commands, is what that one prints.
 If its last line is ``...``, more is printed than the page shows.
 
-``PYTHONPATH=tests python -m documents.pages README.md`` runs a page and writes what it prints into it.
+``PYTHONPATH=tests python -m documents.pages README.md`` runs a page and writes what it prints into it; with
+``--check`` it only looks whether that is what the page says.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -20,7 +22,7 @@ from typing import NamedTuple
 
 from reusable_holdout.cli import main
 
-__all__ = ["DOCS", "ROOT", "Block", "as_shown", "blocks", "pages", "run", "with_output"]
+__all__ = ["DOCS", "ROOT", "Block", "as_shown", "blocks", "not_as_shown", "pages", "run", "with_output"]
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -104,14 +106,34 @@ def with_output(text: str, printed: list[str]) -> str:
     return _PAIR.sub(shown, text)
 
 
-def _write(page: Path) -> None:
-    text = page.read_text()
+def not_as_shown(text: str, printed: list[str]) -> list[str]:
+    """Code of the blocks that print something else than the page says, with what they print."""
+    pairs = zip(blocks(text), printed, strict=True)
+    return [
+        f"{block.code}\n{out}"
+        for block, out in pairs
+        if block.text not in (None, as_shown(out, block.text or ""))
+    ]
+
+
+def _main() -> None:
+    """Run pages, each in an empty folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", nargs="+", type=Path)
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; fail if a page says something else"
+    )
+    options = parser.parse_args()
     os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        printed = run(text, name=page.name)
-    page.write_text(with_output(text, printed))
+    for page in (page.resolve() for page in options.pages):
+        text = page.read_text()
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            printed = run(text, name=page.name)
+        if not options.check:
+            page.write_text(with_output(text, printed))
+        elif wrong := not_as_shown(text, printed):
+            sys.exit(f"{page}: not what it says\n" + "\n".join(wrong))
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        _write(Path(argument).resolve())
+    _main()

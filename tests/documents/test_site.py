@@ -16,7 +16,6 @@ from site_pages import sources
 from reusable_holdout import __version__
 
 _LONGEST = 2_000  # words that are read in ten minutes
-_TOO_LONG = {"theory.md"}  # to be split
 _TABLES = {"mechanisms-and-seeds.md"}  # in which things are looked up
 _site = pytest.mark.long(*ROOMS)
 
@@ -95,7 +94,7 @@ def test_no_page_takes_longer_than_ten_minutes():
         source.page: source.text for source in sources() if source.page.startswith("measured/")
     }
     assert len(pages) > 40
-    assert {name for name, text in pages.items() if len(text.split()) > _LONGEST} <= _TOO_LONG | _TABLES
+    assert {name for name, text in pages.items() if len(text.split()) > _LONGEST} <= _TABLES
 
 
 def test_what_was_measured_is_split_at_its_headings_and_nothing_is_lost():

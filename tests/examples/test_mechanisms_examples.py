@@ -41,7 +41,7 @@ def test_tested_sketches_find_the_large_pages_and_no_small_one(tmp_path):
 MORE_THAN_PRINTED = {
     "Corollary 6 at epsilon 50, delta 1/2: WRONG",
     "proof of Theorem 10, alpha_2: WRONG by epsilon",
-    "section 1: one hit, in units of epsilon",  # the order of it: a factor of 1.5 is left
+    "section 1: one hit, in units of epsilon",  # the order of it: a factor of 2 is left
     "Remark B.6: mixed calls, beside those alike",  # what being unlike costs; the document has no number
 }
 

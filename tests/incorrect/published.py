@@ -67,6 +67,14 @@ def monotonic_scales(*, epsilon: float, sensitivity: int, charges: int, queries:
     return sparse_vector_law(scales, queries)
 
 
+def forgets_the_queries(*, order: float, threshold: float, query: float) -> float:
+    """Renyi divergence of normal noise counted as if one number each were told: of threshold and query above, no more.
+
+    True of Laplace noise, where every query below is free; normal noise has no bound without the number of queries.
+    """
+    return order / (2 * threshold**2) + 2 * order / query**2
+
+
 def threshold_of_the_data(*, epsilon: float, sensitivity: int, queries: Queries) -> Law:
     """Thresholds per query that are taken from the data: value and threshold then move apart by twice as much."""
     scales = standard_svt_scales(charges=1, epsilon=epsilon, sensitivity=sensitivity)

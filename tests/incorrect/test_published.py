@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from cases import for_each
 from incorrect.published import (
     charges_the_queries_too_little,
+    forgets_the_queries,
     monotonic_scales,
     never_charges,
     noise_inside,
@@ -26,7 +28,9 @@ from mechanisms.sparse_vector.audit import (
     worst_held_loss,
     worst_loss,
 )
+from mechanisms.sparse_vector.gaussian_audit import renyi, transcript_laws
 
+from reusable_holdout.accounting import gaussian_sparse_vector_rdp
 from reusable_holdout.mechanisms import sparse_scales, standard_svt_scales
 
 MIXED = PATTERNS["mixed"]
@@ -90,6 +94,21 @@ def test_scales_for_monotonic_queries_are_rejected_for_others(charges: int, loss
         long_loss(wrong, charges=charges, pattern=PATTERNS[name], renewed=False) for name in MONOTONIC
     )
     assert within <= 1 + 1e-9
+
+
+def test_an_account_of_normal_noise_that_forgets_how_many_queries_there_are_is_rejected() -> None:
+    """One query diverges by less than it says, many by more, and the accountant's bound holds of both.
+
+    The first half rises, so that what lies below on one data set tells of a high threshold; the second half falls.
+    """
+    noise, order = {"threshold": 10.0, "query": 9.0}, 10.0
+    wrong = forgets_the_queries(order=order, **noise)
+    for length, place in ((1, 0.0), (3_000, 3.4)):
+        moves = np.where(np.arange(length) < length // 2, 1.0, -1.0)
+        laws = transcript_laws(np.full(length, -place * noise["query"]), moves, charges=1, **noise)
+        found = max(renyi(*laws, order), renyi(*laws[::-1], order))
+        assert (found > 1.05 * wrong) is (length > 1)
+        assert found <= gaussian_sparse_vector_rdp(order, queries=length, charges=1, **noise)
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3])

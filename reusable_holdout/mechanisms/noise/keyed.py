@@ -27,6 +27,7 @@ __all__ = ["KEY_BYTES", "KeyedNoise", "NoiseLaw", "key_from_seed", "new_key"]
 KEY_BYTES = 32
 _DOMAIN = b"reusable-holdout/noise/1"
 _SEED_DOMAIN = b"reusable-holdout/seed/1"
+_CHUNK = 1024  # draws made together: their bytes stay in the processor's cache
 
 
 class NoiseLaw(Protocol):
@@ -202,9 +203,14 @@ class KeyedNoise:
         >>> noise.draw_many(DiscreteLaplace(0), label="query", questions=[b"a", b"b"]).tolist()
         [0, 0]
         """
+        chunks = [questions[at : at + _CHUNK] for at in range(0, len(questions), _CHUNK)]
+        drawn = [self._chunk(distribution, label, chunk) for chunk in chunks]
+        return drawn[0] if len(drawn) == 1 else np.concatenate([*drawn, np.zeros(0, dtype=np.int64)])
+
+    def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
         prefix = self._prefixes.get(label) or self._prefix(label)
         size = distribution.stream_bytes
-        if size == 0 or len(questions) == 0:
+        if size == 0:
             return np.zeros(len(questions), dtype=np.int64)
         shake = hashlib.shake_256
         stream = b"".join([shake(prefix + question).digest(size) for question in questions])

@@ -94,30 +94,14 @@ class NumberedNoise(KeyedNoise):
         stream = self._block(label, block, size)[place * size : (place + 1) * size]
         return distribution.decode(stream, lambda position: self._further(label, position, question))
 
-    def draw_many(
-        self, distribution: NoiseLaw, *, label: str, questions: Sequence[bytes]
-    ) -> npt.NDArray[np.int64]:
-        """Draw the noise of many questions.
-
-        Element ``i`` equals ``draw(distribution, label=label, question=questions[i])``.
-
-        Parameters
-        ----------
-        distribution, label, questions
-            As for `KeyedNoise.draw_many`.
-
-        Returns
-        -------
-        ndarray of int64, shape (len(questions),)
-            Grid units.
-        """
+    def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
         size = distribution.stream_bytes
         if not size or set(map(len, questions)) != {_NUMBER_BYTES}:
-            return super().draw_many(distribution, label=label, questions=questions)
+            return super()._chunk(distribution, label, questions)
         numbers = np.frombuffer(b"".join(questions), np.dtype(">u8")).astype(np.uint64)
         blocks, of_block = np.unique(numbers // _DRAWS, return_inverse=True)
         stream = b"".join([self._block(label, block, size) for block in blocks.tolist()])
-        parts = np.frombuffer(stream, np.uint8).reshape(-1, size)
+        parts = np.frombuffer(stream, np.dtype((np.void, size)))
         places = of_block.astype(np.int64) * _DRAWS + (numbers % _DRAWS).astype(np.int64)
         return distribution.decode_many(
             parts[places].tobytes(), lambda draw, position: self._further(label, position, questions[draw])

@@ -12,7 +12,7 @@ import pytest
 from cases import for_each
 from mechanisms.selection.selection_laws import Scripted
 
-from reusable_holdout.accounting import not_prior_q, target_charging_epsilon_each
+from reusable_holdout.accounting import not_prior_mean, not_prior_q, target_charging_epsilon_each
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import one_shot_top_k, one_shot_top_k_epsilon_each
 from reusable_holdout.mechanisms.selection import top_k
@@ -116,7 +116,13 @@ def test_every_candidate_is_run_once_with_the_epsilon_of_its_share() -> None:
     assert best.scores.tolist() == [3.0, 2.0]
     assert best.found == ("BBB", "CC")
     many = one_shot_top_k_epsilon_each(k=2, candidates=10**6, epsilon=1.0, delta=1e-6)
-    assert many == target_charging_epsilon_each(epsilon=1.0, delta=1e-6, charges=2, q=not_prior_q) / 2
+    assert (
+        many
+        == target_charging_epsilon_each(
+            epsilon=1.0, delta=1e-6, charges=2, q=not_prior_q, mean=not_prior_mean
+        )
+        / 2
+    )
 
 
 def test_a_rule_sees_what_is_published_and_nothing_behind_it() -> None:

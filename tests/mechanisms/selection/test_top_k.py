@@ -20,7 +20,11 @@ from mechanisms.selection.selection_laws import (
     worst_loss,
 )
 
-from reusable_holdout.accounting.target_charging import not_prior_q, target_charging_epsilon_each
+from reusable_holdout.accounting.target_charging import (
+    not_prior_mean,
+    not_prior_q,
+    target_charging_epsilon_each,
+)
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.selection import top_k
 from reusable_holdout.mechanisms.selection.exponential import exponential_top, selection_rate
@@ -69,7 +73,13 @@ def test_the_noise_of_one_shot_top_k_is_the_smaller_of_two() -> None:
     more = one_shot_top_k_epsilon_each(k=1, candidates=10**6, epsilon=1.0, delta=1e-6)
     assert few == pytest.approx(0.1, rel=1e-3)  # all ten composed
     assert many == more  # no dependence on the candidates
-    assert many == target_charging_epsilon_each(epsilon=1.0, delta=1e-6, charges=1, q=not_prior_q) / 2
+    assert (
+        many
+        == target_charging_epsilon_each(
+            epsilon=1.0, delta=1e-6, charges=1, q=not_prior_q, mean=not_prior_mean
+        )
+        / 2
+    )
 
 
 @given(st.integers(1, 1000), st.floats(1e-3, 10))

@@ -235,3 +235,20 @@ def test_questions_of_a_process_that_was_taken_over_are_not_believed(decoder, mo
     monkeypatch.setattr(decoder_module, "received", lambda *_, **__: said)
     with pytest.raises(SubmissionError, match="within some seconds"):
         decoder.question(question(0, count=300), SCORES)
+
+
+def test_a_million_shuffled_rows_of_any_names_are_read_in_the_memory_that_there_is(decoder):
+    rows = 1_000_000
+    expected = Expected(
+        ids=tuple(f"row-{row}" for row in range(rows)),
+        rows=rows,
+        id_column="id",
+        columns=("prediction",),
+        response="labels",
+        classes=(0, 1),
+    )
+    rng = np.random.default_rng(0)
+    order, votes = rng.permutation(rows), rng.integers(0, 2, rows)
+    lines = "".join(f"row-{row},{vote}\n" for row, vote in zip(order.tolist(), votes.tolist(), strict=True))
+    found = decoder.decode(f"id,prediction\n{lines}".encode(), "votes.csv", expected)
+    assert (found[order] == votes).all()

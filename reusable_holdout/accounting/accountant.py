@@ -1,0 +1,294 @@
+"""One accountant: what happened goes in, what it costs together comes out, by the tightest theory that applies."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from reusable_holdout.accounting.composition import basic_composition
+from reusable_holdout.accounting.gaussian import gaussian_delta
+from reusable_holdout.accounting.losses import composed_delta, composed_epsilon
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from reusable_holdout.accounting.events import PrivacyEvent
+    from reusable_holdout.accounting.losses import Profile
+
+__all__ = ["PrivacyAccountant", "PrivacyCost", "renyi_delta", "renyi_epsilon"]
+
+_ORDERS = 1 + np.geomspace(1e-2, 1e4, 240)
+_ROUND_UP = 1 + 1e-9
+_STEPS = 80  # of a bisection
+_FORMULA_STEPS = 14  # likewise, of a formula that takes long, and
+_DEEPEST = 3.0  # how far below the other theories the log of its delta is looked for
+
+
+class PrivacyCost(NamedTuple):
+    """What releases cost together: they are (`epsilon`, `delta`)-differentially private.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Privacy parameters of all together.
+    route : str
+        The theory that says so.
+    """
+
+    epsilon: float
+    delta: float
+    route: str
+
+
+class PrivacyAccountant:
+    """Adds up private releases of any kind, whose kinds and parameters are fixed beforehand.
+
+    All events together are (``epsilon(delta).epsilon``, delta)-differentially private, however adaptively the questions
+    that they answer were chosen. Where their number or their parameters depend on earlier outcomes, use a
+    `PrivacyFilter` or a `PrivacyOdometer`.
+
+    Examples
+    --------
+    >>> from reusable_holdout.accounting import GaussianEvent, PureEvent
+    >>> accountant = PrivacyAccountant()
+    >>> accountant.add(PureEvent(0.05), count=100)
+    >>> accountant.add(GaussianEvent(10.0), count=3)
+    >>> cost = accountant.epsilon(1e-6)
+    >>> round(cost.epsilon, 2), cost.route
+    (2.36, 'privacy-loss distributions')
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[PrivacyEvent, int] = {}
+
+    def __repr__(self) -> str:
+        return f"PrivacyAccountant({self._counts})"
+
+    def add(self, event: PrivacyEvent, *, count: int = 1) -> None:
+        """Note that something happened.
+
+        Parameters
+        ----------
+        event : PrivacyEvent
+            What happened.
+        count : int
+            How often; at least 1.
+
+        Raises
+        ------
+        InputError
+            If the count is below 1; nothing is noted.
+        """
+        if not (isinstance(count, int | np.integer) and count >= 1):
+            raise InputError(f"a count is a whole number of at least 1; got {count}; nothing was noted")
+        for part, times in event.parts():
+            self._counts[part] = self._counts.get(part, 0) + times * int(count)
+
+    @property
+    def events(self) -> tuple[tuple[PrivacyEvent, int], ...]:
+        """What happened, and how often."""
+        return tuple(self._counts.items())
+
+    def epsilon(self, delta: float) -> PrivacyCost:
+        """Smallest epsilon at a delta, of those that the theories give.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        PrivacyCost
+            Its epsilon is infinite where no theory knows all events at this delta.
+
+        Raises
+        ------
+        InputError
+            If delta is out of range.
+        """
+        if not 0 <= delta < 1:
+            raise InputError(f"delta lies in [0, 1); got {delta}")
+        costs = [PrivacyCost(epsilon, delta, route) for epsilon, route in self._epsilons(delta)]
+        return min(costs, default=PrivacyCost(math.inf, delta, "none"))
+
+    def delta(self, epsilon: float) -> PrivacyCost:
+        """Smallest delta at an epsilon, of those that the theories give.
+
+        Parameters
+        ----------
+        epsilon : float
+            Finite, at least 0.
+
+        Raises
+        ------
+        InputError
+            If epsilon is out of range.
+        """
+        if not (math.isfinite(epsilon) and epsilon >= 0):
+            raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
+        costs = [PrivacyCost(epsilon, delta, route) for delta, route in self._deltas(epsilon)]
+        return min(costs, key=lambda cost: cost.delta)
+
+    def _epsilons(self, delta: float) -> Iterator[tuple[float, str]]:
+        """Epsilon by each theory; those of which one is exact come alone."""
+        if not self._counts:
+            yield 0.0, "nothing happened"
+            return
+        failing = self._failure()
+        if failing <= delta and math.isfinite(self._pure()):
+            yield self._pure(), "basic composition"
+        if delta <= failing:
+            return
+        shift = self._squared_shift()
+        if shift is not None:
+            yield _gaussian_epsilon(shift, delta), "Gaussian"
+            return
+        if len(self._counts) == 1 and failing == 0:
+            [(event, count)] = self._counts.items()
+            if (known := event.repeated_epsilon(count, delta)) is not None:
+                yield known
+                return
+        yield renyi_epsilon(_ORDERS, self._renyi(_ORDERS), delta - failing), "Renyi"
+        yield composed_epsilon(self._profiles(), delta), "privacy-loss distributions"
+
+    def _deltas(self, epsilon: float) -> Iterator[tuple[float, str]]:
+        yield 1.0, "none"
+        if not self._counts:
+            yield 0.0, "nothing happened"
+            return
+        if self._pure() <= epsilon:
+            yield self._failure(), "basic composition"
+        shift = self._squared_shift()
+        if shift is not None:
+            yield gaussian_delta(epsilon=epsilon, deviation=1 / math.sqrt(shift)) * _ROUND_UP, "Gaussian"
+            return
+        by_renyi = self._failure() + renyi_delta(_ORDERS, self._renyi(_ORDERS), epsilon)
+        yield min(1.0, by_renyi), "Renyi"
+        by_losses = composed_delta(self._profiles(), epsilon)
+        yield by_losses, "privacy-loss distributions"
+        if len(self._counts) == 1 and self._failure() == 0 and by_losses > 0:
+            yield from self._by_formula(epsilon, by_losses)
+
+    def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
+        """Delta by the formula for events that are all the same, if it is below `start`: by bisection of its log."""
+        [(event, count)] = self._counts.items()
+        low, high, name = math.log(start) - _DEEPEST, math.log(start), ""
+        for place in range(_FORMULA_STEPS):
+            middle = high if place == 0 else (low + high) / 2
+            known = event.repeated_epsilon(count, math.exp(middle))
+            if known is None or (place == 0 and known[0] > epsilon):
+                return
+            name = known[1]
+            low, high = (low, middle) if known[0] <= epsilon else (middle, high)
+        yield math.exp(high), name
+
+    def _failure(self) -> float:
+        return min(1.0, math.fsum(count * event.failure() for event, count in self._counts.items()))
+
+    def _pure(self) -> float:
+        if any(math.isinf(event.pure()) for event in self._counts):
+            return math.inf
+        total = math.fsum(count * event.pure() for event, count in self._counts.items())
+        return min(total * _ROUND_UP, self._decimal_sum()) if total else 0.0
+
+    def _decimal_sum(self) -> float:
+        """The same sum with each epsilon as the decimal it is written as: fifty times 0.02 is 1."""
+        if sum(self._counts.values()) > 10**5:
+            return math.inf
+        return basic_composition(event.pure() for event, count in self._counts.items() for _ in range(count))
+
+    def _renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        total = np.zeros(len(orders))
+        for event, count in self._counts.items():
+            total += count * event.renyi(orders)
+        return total
+
+    def _squared_shift(self) -> float | None:
+        """That of the sum, if all losses are those of normal laws, which add up."""
+        total = 0.0
+        for event, count in self._counts.items():
+            shift = event.squared_shift()
+            if shift is None:
+                return None
+            total += count * shift
+        return total
+
+    def _profiles(self) -> list[tuple[Profile, int]]:
+        """Profiles of all events; those that only Renyi knows have one together."""
+        parts: list[tuple[Profile, int]] = []
+        rest = np.zeros(len(_ORDERS))
+        for event, count in self._counts.items():
+            if event.delta(np.array([1.0])) is None:
+                rest += count * event.renyi(_ORDERS)
+            else:
+                parts.append((_profile(event), count))
+        if rest.any():
+            parts.append((lambda epsilons: _convex(epsilons, renyi_deltas(_ORDERS, rest, epsilons)), 1))
+        return parts
+
+
+def _profile(event: PrivacyEvent) -> Profile:
+    return lambda epsilons: np.asarray(event.delta(epsilons))
+
+
+def renyi_epsilon(
+    orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], delta: float
+) -> float:
+    """Smallest epsilon at a delta of what has these Renyi divergences (Canonne, Kamath and Steinke 2020, Prop. 12)."""
+    known = divergences + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
+    return max(0.0, float(known.min()))
+
+
+def renyi_delta(
+    orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], epsilon: float
+) -> float:
+    """Smallest delta at an epsilon of what has these Renyi divergences (Canonne, Kamath and Steinke 2020, Prop. 12)."""
+    return float(renyi_deltas(orders, divergences, np.array([epsilon]))[0])
+
+
+def renyi_deltas(
+    orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], epsilons: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """`renyi_delta` of many epsilons."""
+    known = np.isfinite(divergences)
+    if not known.any():
+        return np.ones(len(epsilons))
+    a, cost = orders[known, None], divergences[known, None]
+    logs = (a - 1) * (cost - epsilons + np.log1p(-1 / a)) - np.log(a)
+    return np.asarray(np.exp(np.minimum(logs.min(axis=0), 0.0)))
+
+
+def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Lower convex hull over ``exp(epsilon)``: a profile is convex, so what bounds it on points bounds it so."""
+    if len(epsilons) < 3:
+        return deltas
+    # slopes per exp(epsilon - first), kept within range: what is so far out has no delta left
+    heights = np.exp(np.minimum(epsilons - epsilons[0], 700.0))
+    hull: list[int] = []
+    for place in range(len(epsilons)):
+        while len(hull) > 1 and (deltas[hull[-1]] - deltas[hull[-2]]) * (
+            heights[place] - heights[hull[-1]]
+        ) >= (deltas[place] - deltas[hull[-1]]) * (heights[hull[-1]] - heights[hull[-2]]):
+            hull.pop()
+        hull.append(place)
+    return np.asarray(np.interp(heights, heights[hull], deltas[hull]))
+
+
+def _gaussian_epsilon(squared_shift: float, delta: float) -> float:
+    """Smallest epsilon of a normal law's shift, rounded up."""
+    deviation = 1 / math.sqrt(squared_shift)
+    low, high = 0.0, 1.0
+    while gaussian_delta(epsilon=high, deviation=deviation) > delta:
+        low, high = high, 2 * high
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle) if gaussian_delta(epsilon=middle, deviation=deviation) <= delta else (middle, high)
+        )
+    return high * _ROUND_UP

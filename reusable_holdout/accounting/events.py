@@ -1,0 +1,413 @@
+"""What happened: private releases as values, each of which says what it costs by the theories that know it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reusable_holdout.accounting.bounded_range import bounded_range_composition
+from reusable_holdout.accounting.composition import optimal_composition
+from reusable_holdout.accounting.gaussian import gaussian_delta
+from reusable_holdout.accounting.losses import composed_delta
+from reusable_holdout.accounting.sparse_vector_cost import sparse_vector_renyi
+from reusable_holdout.accounting.subsampling import subsampled_epsilon
+from reusable_holdout.accounting.target_charging import target_charging_delta
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = [
+    "ApproximateEvent",
+    "BoundedRangeEvent",
+    "ConcentratedEvent",
+    "GaussianEvent",
+    "GaussianSparseVectorEvent",
+    "PrivacyEvent",
+    "PureEvent",
+    "RepeatedEvent",
+    "SubsampledEvent",
+    "TargetChargingEvent",
+]
+
+_MOST_POINTS = 400  # of a profile that takes long to compute; lines between them lie above it
+_NEGLIGIBLE = 1e-30  # delta
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} is finite and above 0; got {value}")
+
+
+def _check_count(name: str, value: int) -> None:
+    if not (isinstance(value, int | np.integer) and value >= 1):
+        raise InputError(f"{name} is a whole number of at least 1; got {value}")
+
+
+class PrivacyEvent:
+    """One private release, or an interaction that counts as one.
+
+    A theory that knows nothing of it says infinity, or None; an accountant takes the theories that know all events.
+    Events are values: equal ones are the same event, happened again.
+    """
+
+    __slots__ = ()
+
+    def parts(self) -> tuple[tuple[PrivacyEvent, int], ...]:
+        """What it consists of, and how often."""
+        return ((self, 1),)
+
+    def failure(self) -> float:
+        """Chance that the release is not what the other costs say; their epsilon is that of the rest."""
+        return 0.0
+
+    def pure(self) -> float:
+        """Epsilon with no delta but `failure`; infinite if there is none."""
+        return math.inf
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Bound of the Renyi divergence at each order above 1, either way round; shape of `orders`."""
+        return _pure_renyi(self.pure(), orders)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
+        """Bound of delta at each epsilon of at least 0, `failure` included; None where only Renyi is known."""
+        known = _pure_profile(self.pure(), epsilons)
+        return self.failure() + (1 - self.failure()) * known
+
+    def squared_shift(self) -> float | None:
+        """Squared shift of a normal law with the same privacy profile, in its variance; None if it has another."""
+        return None
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:
+        """Epsilon of so many of the same by the formula for them, and its name; None if there is none."""
+        return None
+
+
+def _pure_renyi(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Divergence of randomized response, the worst of all epsilon-private releases."""
+    if math.isinf(epsilon):
+        return np.full(len(orders), math.inf)
+    likely = -math.log1p(math.exp(-epsilon))
+    rare = likely - epsilon
+    logs = np.logaddexp(
+        orders * likely + (1 - orders) * rare,
+        orders * rare + (1 - orders) * likely,
+    )
+    return np.minimum(np.maximum(logs, 0.0) / (orders - 1), epsilon)
+
+
+def _pure_profile(epsilon: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Delta of randomized response at each epsilon."""
+    if math.isinf(epsilon):
+        return np.ones(len(epsilons))
+    return -np.expm1(np.minimum(epsilons - epsilon, 0.0)) / (1 + math.exp(-epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class PureEvent(PrivacyEvent):
+    """An (epsilon, 0)-differentially private release.
+
+    Attributes
+    ----------
+    epsilon : float
+        Finite, at least 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < math.inf:
+            raise InputError(f"epsilon is finite and at least 0; got {self.epsilon}")
+
+    def pure(self) -> float:  # noqa: D102 - as in PrivacyEvent
+        return self.epsilon
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
+        epsilon = optimal_composition(epsilon=self.epsilon, count=count, delta=delta)
+        return min(epsilon * (1 + 1e-9), count * self.epsilon), "optimal composition"
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateEvent(PrivacyEvent):
+    """An (epsilon, delta)-differentially private release.
+
+    Attributes
+    ----------
+    epsilon : float
+        Finite, at least 0.
+    failing : float
+        Its delta, in [0, 1).
+    """
+
+    epsilon: float
+    failing: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon < math.inf:
+            raise InputError(f"epsilon is finite and at least 0; got {self.epsilon}")
+        if not 0 <= self.failing < 1:
+            raise InputError(f"a release's delta lies in [0, 1); got {self.failing}")
+
+    def failure(self) -> float:  # noqa: D102
+        return self.failing
+
+    def pure(self) -> float:  # noqa: D102
+        return self.epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class ConcentratedEvent(PrivacyEvent):
+    """A rho-zero-concentrated differentially private release (Bun and Steinke 2016).
+
+    Attributes
+    ----------
+    rho : float
+        Finite, above 0.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        _check_positive("rho", self.rho)
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return self.rho * orders
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRangeEvent(PrivacyEvent):
+    """A release of bounded range, such as one draw of the exponential mechanism.
+
+    The log-ratios of any two outcomes' probabilities differ by at most epsilon between neighbours. Its divergence is at
+    most ``order epsilon**2 / 8`` (Cesar and Rogers 2021), its delta ``(1 - exp((E - e)/2))**2 / (1 - exp(-e))`` at
+    ``E`` (Dong, Durfee and Rogers 2020): two outcomes whose log-ratios are ``t = (E + e)/2`` and ``t - e``.
+
+    Attributes
+    ----------
+    epsilon : float
+        The range; finite, above 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check_positive("a range", self.epsilon)
+
+    def pure(self) -> float:  # noqa: D102
+        return self.epsilon
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return np.minimum(orders * self.epsilon**2 / 8, _pure_renyi(self.epsilon, orders))
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        inside = np.expm1(np.minimum((epsilons - self.epsilon) / 2, 0.0))
+        return np.asarray(inside**2 / -math.expm1(-self.epsilon))
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
+        return bounded_range_composition(epsilon=self.epsilon, count=count, delta=delta), "bounded range"
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianEvent(PrivacyEvent):
+    """Numbers released with normal noise.
+
+    Attributes
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise over the sensitivity (Euclidean); finite, above 0.
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _check_positive("a noise multiplier", self.noise_multiplier)
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return orders / (2 * self.noise_multiplier**2)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        return np.array(
+            [gaussian_delta(epsilon=e, deviation=self.noise_multiplier) for e in epsilons.tolist()]
+        )
+
+    def squared_shift(self) -> float | None:  # noqa: D102
+        return 1 / self.noise_multiplier**2
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianSparseVectorEvent(PrivacyEvent):
+    """A sparse vector with normal noise on the threshold and on the queries.
+
+    The threshold's noise is drawn anew after each charge. `sparse_vector_renyi` has the cost and its proof.
+
+    Attributes
+    ----------
+    threshold_deviation, query_deviation : float
+        Standard deviations of the noises, in sensitivities; finite, above 0.
+    charges : int
+        Answers "above" after which it stops; at least 1.
+    queries : int
+        Largest number of queries between two charges; at least 1. The cost grows with the root of its log.
+    monotonic : bool
+        Whether between neighbours all queries change in the same direction.
+    """
+
+    threshold_deviation: float
+    query_deviation: float
+    charges: int
+    queries: int
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        _check_positive("a deviation of the threshold", self.threshold_deviation)
+        _check_positive("a deviation of the queries", self.query_deviation)
+        _check_count("charges", self.charges)
+        _check_count("queries", self.queries)
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        one = sparse_vector_renyi(
+            tuple(orders.tolist()),
+            threshold_deviation=self.threshold_deviation,
+            query_deviation=self.query_deviation,
+            queries=self.queries,
+            monotonic=self.monotonic,
+        )
+        return self.charges * np.array(one)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetChargingEvent(PrivacyEvent):
+    """An interaction with target charging, as in `target_charging`.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of one call; finite, above 0.
+    charges : int
+        Hits after which nothing more is called; at least 1.
+    q : float
+        Least chance of a hit once the data have been read; in (0, 1].
+    mean : float, optional
+        Least mean of this chance over the two neighbours, where more is known.
+    """
+
+    epsilon: float
+    charges: int
+    q: float
+    mean: float | None = None
+
+    def __post_init__(self) -> None:
+        target_charging_delta(total=0.0, epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        farthest = float(epsilons.max())
+        steps = 1
+        while self._at(steps) > _NEGLIGIBLE and steps * self.epsilon < farthest:
+            steps *= 2
+        points = np.unique(np.linspace(0, steps, _MOST_POINTS + 1).round())
+        known = np.array([self._at(int(step)) for step in points.tolist()])
+        # Straight lines in exp(epsilon), above a convex curve; beyond the last point the last value.
+        place = np.clip(
+            np.searchsorted(points * self.epsilon, epsilons, side="right") - 1, 0, len(points) - 2
+        )
+        start, end = points[place] * self.epsilon, points[place + 1] * self.epsilon
+        inside = np.minimum(epsilons, end)
+        share = -np.expm1(start - inside) * np.exp(inside - end) / -np.expm1(start - end)
+        return np.asarray(known[place] + share * (known[place + 1] - known[place]))
+
+    def _at(self, steps: int) -> float:
+        total = steps * self.epsilon
+        return target_charging_delta(
+            total=total, epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SubsampledEvent(PrivacyEvent):
+    """A release from a secret random sample of the rows, as in `subsampled_epsilon`.
+
+    Attributes
+    ----------
+    event : PrivacyEvent
+        The release, from the sample's point of view; with a privacy profile, so no concentrated event.
+    rate : float
+        Chance of a row to be in the sample, in (0, 1].
+    """
+
+    event: PrivacyEvent
+    rate: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise InputError(f"a rate lies in (0, 1]; got {self.rate}")
+        if self.event.delta(np.array([1.0])) is None:
+            raise InputError(f"a subsampled event has a privacy profile; got {self.event}")
+
+    def failure(self) -> float:  # noqa: D102
+        return self.rate * self.event.failure()
+
+    def pure(self) -> float:  # noqa: D102
+        inside = self.event.pure()
+        return math.inf if math.isinf(inside) else subsampled_epsilon(inside, rate=self.rate)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        # ln(1 + (exp(E) - 1)/p), without overflow; Balle, Barthe and Gaboardi (2018), Theorems 8 and 9
+        inside = epsilons + np.log((-np.expm1(-epsilons) + self.rate * np.exp(-epsilons)) / self.rate)
+        known = self.event.delta(np.maximum(inside, 0.0))
+        return None if known is None else self.rate * known
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedEvent(PrivacyEvent):
+    """The same release so many times, adaptively.
+
+    Attributes
+    ----------
+    event : PrivacyEvent
+        The release.
+    count : int
+        At least 1.
+    """
+
+    event: PrivacyEvent
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_count("count", self.count)
+
+    def parts(self) -> tuple[tuple[PrivacyEvent, int], ...]:  # noqa: D102
+        return tuple((part, self.count * count) for part, count in self.event.parts())
+
+    def failure(self) -> float:  # noqa: D102
+        return min(1.0, self.count * self.event.failure())
+
+    def pure(self) -> float:  # noqa: D102
+        return self.count * self.event.pure()
+
+    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
+        return self.count * self.event.renyi(orders)
+
+    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
+        event = self.event
+        if event.delta(np.array([1.0])) is None:
+            return None
+        profile = lambda at: np.asarray(event.delta(at))  # noqa: E731
+        points = np.linspace(0.0, float(epsilons.max()), min(len(epsilons), _MOST_POINTS) + 1)
+        known = np.array([composed_delta([(profile, self.count)], at) for at in points.tolist()])
+        return np.asarray(np.interp(np.exp(epsilons - points[-1]), np.exp(points - points[-1]), known))
+
+    def squared_shift(self) -> float | None:  # noqa: D102
+        one = self.event.squared_shift()
+        return None if one is None else self.count * one
+
+    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
+        return self.event.repeated_epsilon(self.count * count, delta)

@@ -1,0 +1,156 @@
+"""Filters and odometers against every adaptive strategy of a few steps, found by dynamic programming."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import pytest
+from cases import for_each
+
+from reusable_holdout.accounting import (
+    ApproximateEvent,
+    ConcentratedEvent,
+    GaussianEvent,
+    PrivacyFilter,
+    PrivacyOdometer,
+    PureEvent,
+    TargetChargingEvent,
+    optimal_composition,
+)
+from reusable_holdout.errors import BudgetError, InputError
+
+CHOICES = (0.2, 0.5, 1.1)  # epsilons of randomized response that the adversary chooses among, in whole tenths
+
+
+def admitted(counts: tuple[int, ...], choice: int, *, epsilon: float, delta: float) -> bool:
+    """Whether a filter that admitted so many of each choice admits one more."""
+    budget = PrivacyFilter(epsilon=epsilon, delta=delta)
+    for place, count in enumerate(counts):
+        for _ in range(count):
+            budget.admit(PureEvent(CHOICES[place]))
+    return budget.affords(PureEvent(CHOICES[choice]))
+
+
+def worst_delta(*, epsilon: float, delta: float, steps: int, ignore: float = 1.0) -> float:
+    """Largest delta of any adaptive strategy that the filter lets through; `ignore` scales the filter's epsilon."""
+    allowed = cache(lambda counts, choice: admitted(counts, choice, epsilon=ignore * epsilon, delta=delta))
+
+    @cache
+    def value(counts: tuple[int, ...], tenths: int, left: int) -> float:
+        """Largest mean, given the data, of max(0, 1 - exp(epsilon - loss)) from here on."""
+        best = max(0.0, -math.expm1(epsilon - tenths / 10))
+        if left == 0:
+            return best
+        for choice, each in enumerate(CHOICES):
+            after = tuple(count + (place == choice) for place, count in enumerate(counts))
+            if allowed(counts, choice):
+                likely = 1 / (1 + math.exp(-each))
+                move = round(10 * each)
+                up, down = value(after, tenths + move, left - 1), value(after, tenths - move, left - 1)
+                best = max(best, likely * up + (1 - likely) * down)
+        return best
+
+    return value((0,) * len(CHOICES), 0, steps)
+
+
+@for_each(("epsilon", "delta"), [(1.5, 0.05), (3.0, 0.01), (0.7, 0.2)])
+def test_no_adaptive_strategy_gets_past_a_filter(epsilon: float, delta: float) -> None:
+    assert 0 < worst_delta(epsilon=epsilon, delta=delta, steps=9) <= delta
+    assert (
+        worst_delta(epsilon=epsilon, delta=delta, steps=9, ignore=3.0) > delta
+    )  # the same adversary, a wrong filter
+
+
+@for_each("delta", [0.3, 0.05])
+def test_no_adaptive_strategy_gets_past_an_odometer(delta: float) -> None:
+    @cache
+    def reading(counts: tuple[int, ...]) -> float:
+        odometer = PrivacyOdometer(delta=delta)
+        for place, count in enumerate(counts):
+            for _ in range(count):
+                odometer.add(PureEvent(CHOICES[place]))
+        return odometer.epsilon
+
+    @cache
+    def chance(counts: tuple[int, ...], tenths: int, left: int, scale: float) -> float:
+        """Largest chance, given the data, that the loss is ever above the reading."""
+        if tenths / 10 > scale * reading(counts) + 1e-9:
+            return 1.0
+        if left == 0:
+            return 0.0
+        best = 0.0
+        for choice, each in enumerate(CHOICES):
+            after = tuple(count + (place == choice) for place, count in enumerate(counts))
+            likely, move = 1 / (1 + math.exp(-each)), round(10 * each)
+            up, down = (
+                chance(after, tenths + move, left - 1, scale),
+                chance(after, tenths - move, left - 1, scale),
+            )
+            best = max(best, likely * up + (1 - likely) * down)
+        return best
+
+    start = (0,) * len(CHOICES)
+    assert chance(start, 0, 10, 1.0) <= delta
+    assert chance(start, 0, 10, 0.5) > delta  # half the reading would be wrong
+
+
+@for_each("each", [0.01, 0.1])
+def test_a_filter_affords_nearly_as_much_as_composition_without_adaptivity(each: float) -> None:
+    budget = PrivacyFilter(epsilon=1.0, delta=1e-6)
+    while budget.affords(PureEvent(each)):
+        budget.admit(PureEvent(each))
+    spent = optimal_composition(epsilon=each, count=budget.events, delta=1e-6)
+    assert 0.85 <= spent <= 1.0
+
+
+def test_an_event_that_cannot_be_paid_costs_nothing() -> None:
+    budget = PrivacyFilter(epsilon=1.0, delta=1e-6)
+    budget.admit(PureEvent(0.9))
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        budget.admit(PureEvent(0.5))
+    assert budget.events == 1
+    budget.admit(PureEvent(0.1))  # 0.9 and 0.1 are 1
+    assert not budget.affords(PureEvent(0.05))
+    assert budget.affords(PureEvent(0.0))
+
+
+def test_deltas_of_events_are_paid_from_what_is_set_aside() -> None:
+    budget = PrivacyFilter(epsilon=1.0, delta=1e-6, failures=2e-7)
+    budget.admit(ApproximateEvent(0.1, 1e-7))
+    assert budget.affords(ApproximateEvent(0.1, 0.9e-7))
+    assert not budget.affords(ApproximateEvent(0.1, 1.1e-7))
+    odometer = PrivacyOdometer(delta=1e-6, failures=1e-7)
+    odometer.add(ApproximateEvent(0.1, 0.9e-7))
+    with pytest.raises(BudgetError, match="nothing was noted"):
+        odometer.add(ApproximateEvent(0.1, 0.9e-7))
+    assert odometer.events == 1
+
+
+def test_an_event_that_no_divergence_bounds_is_not_affordable() -> None:
+    assert not PrivacyFilter(epsilon=9.0, delta=1e-6).affords(TargetChargingEvent(0.1, 1, 0.4))
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(TargetChargingEvent(0.1, 1, 0.4))
+    assert odometer.epsilon == math.inf
+
+
+def test_a_reading_never_falls_and_starts_as_a_sum() -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    readings = [odometer.epsilon]
+    for event in [PureEvent(0.05)] * 4 + [GaussianEvent(20.0)] * 4 + [ConcentratedEvent(0.001)] * 4:
+        odometer.add(event)
+        readings.append(odometer.epsilon)
+    assert readings[:5] == pytest.approx([0.0, 0.05, 0.1, 0.15, 0.2])
+    assert readings == sorted(readings)
+    assert "epsilon=" in repr(odometer)
+
+
+@for_each(
+    "wish", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"delta": 0.0}, {"delta": 1.0}, {"failures": 1e-6}]
+)
+def test_a_parameter_out_of_range_is_refused(wish: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        PrivacyFilter(**({"epsilon": 1.0, "delta": 1e-6} | wish))
+    if "epsilon" not in wish:
+        with pytest.raises(InputError):
+            PrivacyOdometer(**({"delta": 1e-6} | wish))
