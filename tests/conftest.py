@@ -7,6 +7,7 @@ import os
 import shutil
 
 import pytest
+from hypothesis import settings
 from long_tests import select
 from servers import new_database, run_folder, shared, start_postgresql, stop_postgresql, why_no_postgresql
 
@@ -19,6 +20,11 @@ os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"  # tests of it have one of their
 _MEMORY, _ROOM_BYTES = "/dev/shm", 4 << 30
 if os.path.isdir(_MEMORY) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:  # noqa: PTH112 - no path is needed
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _MEMORY)
+
+# the first example loads what the others find loaded, and cores are shared: no test is about time
+if settings.default.deadline is not None:  # the mutation run has a profile of its own
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(config, items):
