@@ -11,7 +11,7 @@ import numpy as np
 from reusable_holdout.accounting.bounded_range import bounded_range_composition
 from reusable_holdout.accounting.composition import optimal_composition
 from reusable_holdout.accounting.gaussian import gaussian_delta
-from reusable_holdout.accounting.losses import composed_delta
+from reusable_holdout.accounting.losses import composed_delta, pure_profile, pure_renyi
 from reusable_holdout.accounting.sparse_vector_cost import sparse_vector_renyi
 from reusable_holdout.accounting.subsampling import subsampled_epsilon
 from reusable_holdout.accounting.target_charging import target_charging_delta
@@ -70,11 +70,11 @@ class PrivacyEvent:
 
     def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Bound of the Renyi divergence at each order above 1, either way round; shape of `orders`."""
-        return _pure_renyi(self.pure(), orders)
+        return pure_renyi(self.pure(), orders)
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
         """Bound of delta at each epsilon of at least 0, `failure` included; None where only Renyi is known."""
-        known = _pure_profile(self.pure(), epsilons)
+        known = pure_profile(self.pure(), epsilons)
         return self.failure() + (1 - self.failure()) * known
 
     def squared_shift(self) -> float | None:
@@ -84,26 +84,6 @@ class PrivacyEvent:
     def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:
         """Epsilon of so many of the same by the formula for them, and its name; None if there is none."""
         return None
-
-
-def _pure_renyi(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divergence of randomized response, the worst of all epsilon-private releases."""
-    if math.isinf(epsilon):
-        return np.full(len(orders), math.inf)
-    likely = -math.log1p(math.exp(-epsilon))
-    rare = likely - epsilon
-    logs = np.logaddexp(
-        orders * likely + (1 - orders) * rare,
-        orders * rare + (1 - orders) * likely,
-    )
-    return np.minimum(np.maximum(logs, 0.0) / (orders - 1), epsilon)
-
-
-def _pure_profile(epsilon: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Delta of randomized response at each epsilon."""
-    if math.isinf(epsilon):
-        return np.ones(len(epsilons))
-    return -np.expm1(np.minimum(epsilons - epsilon, 0.0)) / (1 + math.exp(-epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +183,7 @@ class BoundedRangeEvent(PrivacyEvent):
         return self.epsilon
 
     def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
-        return np.minimum(orders * self.epsilon**2 / 8, _pure_renyi(self.epsilon, orders))
+        return np.minimum(orders * self.epsilon**2 / 8, pure_renyi(self.epsilon, orders))
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         inside = np.expm1(np.minimum((epsilons - self.epsilon) / 2, 0.0))

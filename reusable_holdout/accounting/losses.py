@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Profile: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
-__all__ = ["composed_delta", "composed_epsilon"]
+__all__ = ["composed_delta", "composed_epsilon", "pure_profile", "pure_renyi"]
 
 _INFLATION = (
     0.0005  # squared grid step over the mean variance of a loss, which grows by a quarter of it at most
@@ -216,3 +216,23 @@ def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) ->
         tilted = loss.masses * np.exp(slope * step * places - loss.log_moment(slope, step))
         product *= np.fft.rfft(np.bincount(places % size, weights=tilted, minlength=size)) ** loss.count
     return np.fft.irfft(product, size)
+
+
+def pure_renyi(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Divergence of randomized response, the worst of all epsilon-private releases."""
+    if math.isinf(epsilon):
+        return np.full(len(orders), math.inf)
+    likely = -math.log1p(math.exp(-epsilon))
+    rare = likely - epsilon
+    logs = np.logaddexp(
+        orders * likely + (1 - orders) * rare,
+        orders * rare + (1 - orders) * likely,
+    )
+    return np.minimum(np.maximum(logs, 0.0) / (orders - 1), epsilon)
+
+
+def pure_profile(epsilon: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Delta of randomized response at each epsilon."""
+    if math.isinf(epsilon):
+        return np.ones(len(epsilons))
+    return -np.expm1(np.minimum(epsilons - epsilon, 0.0)) / (1 + math.exp(-epsilon))
