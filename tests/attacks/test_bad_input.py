@@ -16,7 +16,7 @@ from reusable_holdout.attacks import (
     log_loss_attack,
     threshold_probing_attack,
 )
-from reusable_holdout.queries.catalogue import log_loss, mse
+from reusable_holdout.queries import log_loss, mse
 
 LABELS = np.arange(20) % 2
 ERROR = mse(lower=0, upper=1)

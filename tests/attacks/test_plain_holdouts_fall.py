@@ -18,7 +18,7 @@ from reusable_holdout.attacks import (
     log_loss_attack,
     threshold_probing_attack,
 )
-from reusable_holdout.queries.catalogue import log_loss
+from reusable_holdout.queries import log_loss
 
 PHI = NormalDist().cdf
 RUNS = 40
