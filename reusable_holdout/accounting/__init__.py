@@ -31,7 +31,6 @@ from reusable_holdout.accounting.gaussian_sparse_vector import (
 from reusable_holdout.accounting.mixed_charging import mixed_charging_epsilon, mixed_charging_weight
 from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
 from reusable_holdout.accounting.repetitions import Repetitions
-from reusable_holdout.accounting.sparse_vector_cost import sparse_vector_renyi
 from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsampled_epsilon
 from reusable_holdout.accounting.target_charging import (
     TargetChargingBound,
@@ -89,7 +88,6 @@ __all__ = [
     "optimal_composition",
     "optimal_delta",
     "optimal_epsilon_each",
-    "sparse_vector_renyi",
     "subsampled_epsilon",
     "target_charging",
     "target_charging_delta",

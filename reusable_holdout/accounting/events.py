@@ -11,8 +11,8 @@ import numpy as np
 from reusable_holdout.accounting.bounded_range import bounded_range_composition
 from reusable_holdout.accounting.composition import optimal_composition
 from reusable_holdout.accounting.gaussian import gaussian_delta
+from reusable_holdout.accounting.gaussian_sparse_vector import divergences
 from reusable_holdout.accounting.losses import composed_delta, pure_profile, pure_renyi
-from reusable_holdout.accounting.sparse_vector_cost import sparse_vector_renyi
 from reusable_holdout.accounting.subsampling import subsampled_epsilon
 from reusable_holdout.accounting.target_charging import target_charging_delta
 from reusable_holdout.errors import InputError
@@ -224,7 +224,7 @@ class GaussianEvent(PrivacyEvent):
 class GaussianSparseVectorEvent(PrivacyEvent):
     """A sparse vector with normal noise on the threshold and on the queries.
 
-    The threshold's noise is drawn anew after each charge. `sparse_vector_renyi` has the cost and its proof.
+    The threshold's noise is drawn once, as in `GaussianSVT`. `gaussian_sparse_vector_rdp` has the cost and its proof.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class GaussianSparseVectorEvent(PrivacyEvent):
     charges : int
         Answers "above" after which it stops; at least 1.
     queries : int
-        Largest number of queries between two charges; at least 1. The cost grows with the root of its log.
+        Largest number of queries answered; at least 1.
     monotonic : bool
         Whether between neighbours all queries change in the same direction.
     """
@@ -251,14 +251,8 @@ class GaussianSparseVectorEvent(PrivacyEvent):
         _check_count("queries", self.queries)
 
     def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
-        one = sparse_vector_renyi(
-            tuple(orders.tolist()),
-            threshold_deviation=self.threshold_deviation,
-            query_deviation=self.query_deviation,
-            queries=self.queries,
-            monotonic=self.monotonic,
-        )
-        return self.charges * np.array(one)
+        shift = (1 if self.monotonic else 2) / self.query_deviation
+        return divergences(orders, self.queries, self.charges, 1 / self.threshold_deviation, shift)
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         return None

@@ -12,6 +12,7 @@ from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 
 __all__ = [
+    "divergences",
     "gaussian_sparse_vector_deviations",
     "gaussian_sparse_vector_epsilon",
     "gaussian_sparse_vector_rdp",
@@ -20,7 +21,7 @@ __all__ = [
 _ORDERS = 1 + np.geomspace(0.02, 2_000.0, 120)
 _FARTHEST = 12.0  # deviations; an answer "above" is less likely than 2e-33 there
 _CELLS = 1_200
-_BETWEEN = 1.01  # pays for a largest gain that lies between two points of the grid
+_BETWEEN = 1.01  # a largest gain between two points of the grid is above them by (slope * step)**2 / 8 < .004 of itself
 _STEEPEST = (
     0.1  # log-ratio from one point of the grid to the next, times the order: beyond it the grid is too coarse
 )
@@ -94,7 +95,7 @@ def gaussian_sparse_vector_rdp(
         raise InputError(f"deviations are above 0; got {threshold} and {query}")
     shift = sensitivity / query * (1 if monotonic else 2)
     orders = np.array([order])
-    return float(_divergences(orders, queries, charges, sensitivity / threshold, shift)[0])
+    return float(divergences(orders, queries, charges, sensitivity / threshold, shift)[0])
 
 
 def gaussian_sparse_vector_epsilon(
@@ -232,15 +233,23 @@ def _check(*, queries: int, charges: int, sensitivity: float) -> None:
 
 def _epsilon(delta: float, queries: int, charges: int, moved: float, shift: float) -> float:
     """Least epsilon over the orders; `moved` and `shift` are sensitivities in deviations of the two noises."""
-    divergences = _divergences(_ORDERS, queries, charges, moved, shift)
-    epsilons = divergences + np.log1p(-1 / _ORDERS) - np.log(delta * _ORDERS) / (_ORDERS - 1)
+    costs = divergences(_ORDERS, queries, charges, moved, shift)
+    epsilons = costs + np.log1p(-1 / _ORDERS) - np.log(delta * _ORDERS) / (_ORDERS - 1)
     return max(5e-324, float(epsilons.min()))
 
 
-def _divergences(
+def divergences(
     orders: npt.NDArray[np.float64], queries: int, charges: int, moved: float, shift: float
 ) -> npt.NDArray[np.float64]:
-    """Bound of each order's divergence."""
+    """Bound of each order's divergence, as `gaussian_sparse_vector_rdp` gives it for one.
+
+    Parameters
+    ----------
+    orders : ndarray of float64, shape (n,)
+    queries, charges : int
+    moved, shift : float
+        What a neighbour moves the threshold and a query by, in deviations of their noises.
+    """
     transcripts = _log_transcripts(queries, charges)
     published = charges * orders * shift**2 / 2 + transcripts / (orders - 1)
     worst = published.copy()
