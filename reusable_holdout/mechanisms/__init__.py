@@ -1,8 +1,8 @@
 """The mechanisms of the literature: they know noise but no data.
 
-Each class or function is one algorithm of one paper, in its real units. A guard runs on `cores/`, `calibration`,
-`targets/release` and the noise of `noise/` alone; `samplers/`, `sparse_vector/`, `selection/`, the rest of `targets/`,
-`answers` and `comparison` are for those who run the algorithms themselves.
+Each class or function is one algorithm of one paper, in its real units. A guard runs on `cores/`, `calibration` and
+the noise of `noise/` alone; `samplers/`, `sparse_vector/`, `selection/`, `targets/`, `answers` and `comparison` are for
+those who run the algorithms themselves.
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism
     from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
     from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms, tightest_stream
+    from reusable_holdout.mechanisms.cores.conditional_release import ConditionalRelease
     from reusable_holdout.mechanisms.cores.scales import NoiseScales, optimal_ratio
     from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
     from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms.targets.individual import IndividualCharging
     from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
     from reusable_holdout.mechanisms.targets.mixed import MixedInteraction
-    from reusable_holdout.mechanisms.targets.release import ConditionalRelease
 else:  # a guard needs few of them
     __getattr__, __dir__ = names_on_first_use(
         __name__,
@@ -121,7 +121,7 @@ else:  # a guard needs few of them
             ".targets.individual": ["IndividualCharging"],
             ".targets.interaction": ["TargetInteraction"],
             ".targets.mixed": ["MixedInteraction"],
-            ".targets.release": ["ConditionalRelease"],
+            ".cores.conditional_release": ["ConditionalRelease"],
         },
     )
 

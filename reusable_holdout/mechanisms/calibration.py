@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from reusable_holdout import accounting
+    from reusable_holdout.mechanisms.cores import conditional_release
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
-    from reusable_holdout.mechanisms.targets import release
 else:  # what a guard without noise, or with the usual one, need not read
     (accounting,) = modules_on_first_use("reusable_holdout", "accounting")
-    (release,) = modules_on_first_use(__package__, "targets.release")
+    (conditional_release,) = modules_on_first_use(__package__, "cores.conditional_release")
 
 __all__ = ["Calibration", "GuardCore", "GuardMechanism"]
 
@@ -213,7 +213,7 @@ class Calibration:
         """
         threshold, query, answer = (Fraction(each) * scale for each in self.scales)
         if self.releases_the_comparison:
-            return release.ConditionalRelease(
+            return conditional_release.ConditionalRelease(
                 scale=query,
                 noise=noise,
                 charges=self.charges,

@@ -13,6 +13,8 @@ import reusable_holdout.mechanisms
 GUARDS = {
     "calibration",
     "cores",
+    "cores.charged",
+    "cores.conditional_release",
     "cores.scales",
     "cores.sparse_vector",
     "noise",
@@ -21,8 +23,6 @@ GUARDS = {
     "noise.geometric",
     "noise.keyed",
     "null_charges",
-    "targets",
-    "targets.release",
 }
 _PREFIX = "reusable_holdout.mechanisms."
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms.cores.charged import Charged
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
 
@@ -38,7 +38,7 @@ class ComparisonLaw(Protocol):
         """Law of this scale, grid units."""
 
 
-class SparseVector:
+class SparseVector(Charged):
     """Sparse vector technique on integers: finds the first query above its noisy threshold.
 
     (epsilon, delta)-differentially private at the scales that `sparse_scales`, `numeric_sparse_scales` (threshold noise
@@ -108,8 +108,7 @@ class SparseVector:
         law: ComparisonLaw = DiscreteLaplace,
         direction: int = 0,
     ) -> None:
-        if not 0 <= spent <= charges:
-            raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
+        super().__init__(charges=charges, spent=spent, last_charged=last_charged)
         threshold_law, query_law = law(scales.threshold), law(scales.query)
         self._threshold_law, self._query_law = threshold_law, query_law
         self._correction = round(query_law.mean - threshold_law.mean)
@@ -118,35 +117,12 @@ class SparseVector:
         self._direction = direction
         self._scales = scales
         self._noise = noise
-        self._charges = charges
-        self._spent = spent
-        self._last_charged = last_charged
         self._offset = self._draw_offset()
 
     @property
     def scales(self) -> NoiseScales:
         """The noise scales, in grid units."""
         return self._scales
-
-    @property
-    def charges(self) -> int:
-        """The budget."""
-        return self._charges
-
-    @property
-    def spent(self) -> int:
-        """Charges made so far."""
-        return self._spent
-
-    @property
-    def last_charged(self) -> bytes:
-        """Digest of the question that was charged last; empty if none was."""
-        return self._last_charged
-
-    @property
-    def halted(self) -> bool:
-        """Whether the budget is spent."""
-        return self._spent >= self._charges
 
     def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Draw the noise of the comparisons.
@@ -197,8 +173,7 @@ class SparseVector:
         BudgetError
             If the mechanism has halted.
         """
-        if self.halted:
-            raise BudgetError(self._halt_message())
+        self._check_budget()
         noise = self.query_noise(questions) if query_noise is None else query_noise
         above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
         return int(above[0]) if len(above) else None
@@ -218,8 +193,7 @@ class SparseVector:
         BudgetError
             If the mechanism has halted.
         """
-        if self.halted:
-            raise BudgetError(self._halt_message())
+        self._check_budget()
         noise = self._noise.draw(self._query_law, label="query", question=question)
         return deviation + noise >= threshold + self._offset
 
@@ -313,11 +287,9 @@ class SparseVector:
         BudgetError
             If the mechanism has halted; nothing is released.
         """
-        if self.halted:
-            raise BudgetError(self._halt_message())
+        self._check_budget()
         released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
-        self._spent += 1
-        self._last_charged = question
+        self._spend(question)
         self._offset = self._draw_offset()
         return released
 
@@ -328,9 +300,3 @@ class SparseVector:
             self._threshold_law, label="threshold", question=stage.to_bytes(8, "big") + follows
         )
         return drawn + self._correction
-
-    def _halt_message(self) -> str:
-        return (
-            f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; "
-            f"start again on fresh data"
-        )

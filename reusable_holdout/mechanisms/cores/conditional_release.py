@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms.cores.charged import Charged
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ConditionalRelease"]
 
 
-class ConditionalRelease:
+class ConditionalRelease(Charged):
     """Finds the first score whose noisy value deviates from its prior past a threshold; that value is the answer.
 
     With noise of scale ``D/e`` each question is a conditional release of an e-differentially private score, so the
@@ -75,34 +75,10 @@ class ConditionalRelease:
         last_charged: bytes = b"",
         direction: int = 0,
     ) -> None:
-        if not 0 <= spent <= charges:
-            raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
+        super().__init__(charges=charges, spent=spent, last_charged=last_charged)
         self._law = DiscreteLaplace(scale)
         self._noise = noise
-        self._charges = charges
-        self._spent = spent
-        self._last_charged = last_charged
         self._direction = direction
-
-    @property
-    def charges(self) -> int:
-        """Charges that can be afforded in all."""
-        return self._charges
-
-    @property
-    def spent(self) -> int:
-        """Charges made so far."""
-        return self._spent
-
-    @property
-    def last_charged(self) -> bytes:
-        """Digest of the question that was charged last; empty if none was."""
-        return self._last_charged
-
-    @property
-    def halted(self) -> bool:
-        """Whether the budget is spent."""
-        return self._spent >= self._charges
 
     def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
         """Draw the noise of the scores; it is secret.
@@ -188,16 +164,8 @@ class ConditionalRelease:
             If the mechanism has halted; nothing is released.
         """
         self._check_budget()
-        self._spent += 1
-        self._last_charged = question
+        self._spend(question)
         return self._noisy(int(value), question)
 
     def _noisy(self, score: int, question: bytes) -> int:
         return score + self._noise.draw(self._law, label="query", question=question)
-
-    def _check_budget(self) -> None:
-        if self.halted:
-            raise BudgetError(
-                f"the mechanism has halted: all {self._charges} charges are spent; nothing was answered; "
-                f"more answers need fresh data"
-            )
