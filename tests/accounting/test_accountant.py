@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import ACCOUNTING
 from scipy import integrate, stats
 
 from reusable_holdout.accounting import (
@@ -127,6 +128,7 @@ def test_a_mixture_costs_no_less_than_its_parts_and_no_more_than_their_sum() -> 
     assert mixture.delta(cost.epsilon).delta == pytest.approx(1e-6, rel=1e-2)
 
 
+@pytest.mark.long(*ACCOUNTING)
 @for_each("event", EVENTS)
 def test_delta_falls_and_returns_epsilon(event: PrivacyEvent) -> None:
     accountant = told(event, count=2)
@@ -212,6 +214,7 @@ def moment(
     return float(np.log(np.sum(here**order * there ** (1 - order))) / (order - 1))
 
 
+@pytest.mark.long(*ACCOUNTING)
 @for_each("order", [1.5, 2.0, 8.0])
 @for_each("moves", [[1.0], [-1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, -1.0]])
 def test_a_sparse_vector_with_normal_noise_costs_no_more_than_promised(

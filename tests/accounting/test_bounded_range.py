@@ -112,6 +112,7 @@ def test_never_above_what_is_known_of_private_or_concentrated_releases(
     assert total <= optimal_composition(epsilon=each, count=count, delta=delta) + 0.004 * each
 
 
+@pytest.mark.long(*ACCOUNTING)
 @for_each("delta", [0.0, 1e-9, 0.3])
 @for_each("epsilon", [1e-3, 1.0, 20.0])
 @for_each("count", [1, 2, 20])

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 from cases import for_each
+from long_tests import ACCOUNTING
 
 from reusable_holdout.accounting import (
     ApproximateEvent,
@@ -62,6 +63,7 @@ def test_no_adaptive_strategy_gets_past_a_filter(epsilon: float, delta: float) -
     )  # the same adversary, a wrong filter
 
 
+@pytest.mark.long(*ACCOUNTING)
 @for_each("delta", [0.3, 0.05])
 def test_no_adaptive_strategy_gets_past_an_odometer(delta: float) -> None:
     @cache

@@ -12,6 +12,7 @@ from accounting.repeated import best_of, border, generating, run_probabilities
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import ACCOUNTING
 
 from reusable_holdout.accounting import Repetitions
 from reusable_holdout.errors import InputError
@@ -127,6 +128,7 @@ def test_runs_that_are_approximately_private_stay_within_epsilon_and_delta(
     assert 0.999 * law.delta(delta) <= float(found) <= law.delta(delta) + 1e-12
 
 
+@pytest.mark.long(*ACCOUNTING)
 @for_each("law", LAWS)
 @for_each("order", [1.5, 3.0, 20.0])
 def test_the_renyi_cost_is_above_the_exact_divergence(law: Repetitions, order: float) -> None:

@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
+import pytest
 from cases import for_each
+from long_tests import GUARD
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.guard.kinds import State
@@ -90,6 +92,7 @@ def by_flips(asked):
     asked.vote(2 * kept - 1, 20)
 
 
+@pytest.mark.long(*GUARD)
 @for_each("strategy", [on_the_edge, by_the_lead, by_halves, by_flips])
 def test_every_interval_holds_whoever_asks_by_how_many_names(strategy):
     missed = 0

@@ -87,6 +87,7 @@ def step(program, **given):
     )
 
 
+@pytest.mark.long("reusable_holdout/release_gate", "reusable_holdout/cli", "examples/gate")
 def test_the_action_asks_the_gate_and_hands_on_its_verdict(gate, program):
     question = {"ledger": "gate.db", "incumbent": "incumbent.eval", "improvement": "0.1", "score": "judge"}
     cases = [

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import GUARD
 
 from reusable_holdout import InputError, ModelError, PlanError, ReusableHoldout, verify
 from reusable_holdout.queries import mae, mse, negated, quantile_loss, r2, rmse
@@ -48,6 +49,7 @@ def test_no_pair_of_rows_says_whether_its_labels_are_alike(metric):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.long(*GUARD)
 @for_each(
     "changes", [{}, {"policy": "gate"}, {"policy": "guess-and-check"}, {"exam": 0.25}, {"tolerance": 1e-3}]
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q, privacy_loss
 from cases import for_each
+from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout import mechanisms
@@ -145,6 +146,7 @@ def _check_tail(held: Any, each: Any, law: Any, scales: tuple[float, float]) -> 
         assert reach_of(law, *scales, chance) == pytest.approx(distance, rel=1e-9)
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each(("charges", "queries", "delta"), GRID)
 @for_each("monotonic", [False, True])
 def test_the_tightest_stream_has_the_noise_of_the_first_row_and_no_row_less(

@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 from cases import for_each
+from long_tests import PLAN
 
 from reusable_holdout import Plan, PlanError
 from reusable_holdout.plan.wish import Family
@@ -55,6 +56,7 @@ def test_differences_have_twice_the_range():
     assert "the range of differences, 2" in str(refusal(Plan(**wish, **paired, tolerance=0.51)))
 
 
+@pytest.mark.long(*PLAN)
 @for_each("family", get_args(Family))
 @for_each("bounds", [(0.0, 1.0), LOSS])
 def test_each_number_that_is_named_would_do_and_less_would_not(family, bounds):

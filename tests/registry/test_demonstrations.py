@@ -13,6 +13,7 @@ def registry(tmp_path, monkeypatch):
     return tmp_path / "registry"
 
 
+@pytest.mark.long("reusable_holdout")
 def test_the_demo_can_be_run_again_and_leaves_no_trace(tmp_path, registry):
     for place in ("one", "two"):
         (tmp_path / place).mkdir()

@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import VALIDITY
 
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.queries import GRID, accuracy
@@ -75,6 +76,7 @@ def expectation(law, null, largest, weights=lambda bound: bound.relative_weights
 # ---- evidence
 
 
+@pytest.mark.long(*VALIDITY)
 @pytest.mark.parametrize("largest", [2, 3])
 @pytest.mark.parametrize("tolerance", [0.02, 0.2])
 def test_the_expectation_of_evidence_is_one_at_the_true_ratio(largest, tolerance):
@@ -120,6 +122,7 @@ def test_where_the_sizes_are_known_it_is_about_the_rows_of_such_groups():
         assert total <= 1.0 + 1e-8
 
 
+@pytest.mark.long(*VALIDITY)
 @pytest.mark.parametrize("level", [0.3, 0.05])
 def test_the_set_of_a_final_misses_no_more_often_than_its_level_whatever_was_told_of_the_sizes(level):
     """Exact, over all holdouts; its bets follow from the number of rows that was told."""

@@ -188,6 +188,7 @@ def test_a_lead_grows_by_a_cell_at_least_so_there_are_few():
 # ---- the worst analyst
 
 
+@pytest.mark.long(*GUARD)
 @for_each(
     ("rows", "queries", "beta", "threshold"),
     [(4, 2, 0.5, 0.3), (4, 2, 0.3, 0.6), (3, 3, 0.5, 0.35), (6, 2, 0.4, 0.2)],

@@ -6,8 +6,10 @@ import itertools
 import math
 from functools import cache
 
+import pytest
 from cases import for_each
 from guard.kinds.test_claims import NOISE, certificate_of_claims
+from long_tests import GUARD
 
 from reusable_holdout.guard.kinds import Claims, State, Terms
 from reusable_holdout.guard.pairs import Pairs, Reached
@@ -24,6 +26,7 @@ def test_no_analyst_has_a_pair_certified_that_is_not_better_more_often_than_is_p
     assert _Game(rows, queries, beta, threshold).worst() <= beta
 
 
+@pytest.mark.long(*GUARD)
 def test_the_game_finds_pairs_that_pay_for_nothing():
     """Priced as if no question had come before, the same analyst takes more than is promised."""
     priced, free = _Game(3, 3, 0.4, 0.15), _Game(3, 3, 0.4, 0.15)

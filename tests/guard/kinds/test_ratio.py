@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import GUARD
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import InputError
@@ -101,6 +102,7 @@ def outside(interval, truth):
     return not interval.low - 1e-12 <= truth <= interval.high + 1e-12
 
 
+@pytest.mark.long(*GUARD)
 @pytest.mark.parametrize("way", ["policy", "reveal", "final"])
 @for_each("name", METRICS)
 def test_no_answer_misses_more_often_than_its_node_allows(name, way):
@@ -177,6 +179,7 @@ def test_an_average_precision_misses_no_more_often_with_ties_in_any_places(way):
 PAIRS = [(0.0, 0.2), (1.0, 0.9), (1.0, 0.1), (0.5, 0.5)]  # of target and prediction
 
 
+@pytest.mark.long(*GUARD)
 @for_each("way", ["policy", "reveal"])
 def test_what_is_explained_about_a_centre_misses_no_more_often(way):
     kind, metric = getattr(ways(), way), r2(lower=0, upper=1, center=0.4, least=-0.5)

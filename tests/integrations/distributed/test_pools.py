@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from long_tests import GUARD
 
 _SECONDS = 60  # of patience: without a halt that is told they would wait for ever
 _SCRIPT = """
@@ -200,6 +201,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long(*GUARD)
 @pytest.mark.parametrize("kind", ["fork", "spawn"])
 def test_a_worker_that_is_ended_writes_its_result_to_the_end_and_does_nothing_more(tmp_path, kind):
     """One that is ended with the lock of all writers leaves a pool that waits for it, for ever."""

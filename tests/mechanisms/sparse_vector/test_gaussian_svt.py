@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import MECHANISMS
 from mechanisms.sparse_vector.gaussian_audit import excess, renyi, transcript_laws
 from scipy import optimize, special
 
@@ -127,6 +128,7 @@ def test_the_worst_next_query_is_found_and_no_more_is_added_than_a_hundredth(
         assert exact * (1 - 1e-12) <= bound <= min(published, 1.07 * exact) * (1 + 1e-12)
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("queries", [1, 10_000])
 @for_each("charges", [1, 20])
 @for_each("epsilon", [0.1, 3.0])

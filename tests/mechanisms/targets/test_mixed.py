@@ -13,6 +13,7 @@ import pytest
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout.accounting import (
@@ -97,6 +98,7 @@ CHOICES: dict[str, Callable[[State], int]] = {
 }
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each(("epsilon", "delta"), [(8.0, 5e-2), (12.0, 1e-3)])
 @for_each(("heavy", "light"), [(0.4, 0.1), (0.5, 0.02)])
 @for_each("name", CHOICES)
