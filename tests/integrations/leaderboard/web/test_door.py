@@ -183,12 +183,12 @@ def test_event_streams_are_answers_and_are_left_alone(serve):
     ask = b"GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
     with contextlib.ExitStack() as held:
         streams = [held.enter_context(connected(server, ask)) for _ in range(2)]
-        for stream in streams:
-            assert stream.recv(65536).startswith(b"HTTP/1.1 200")
+        begun = [stream.recv(65536) for stream in streams]  # the head, and news where they are quick
+        assert all(told.startswith(b"HTTP/1.1 200") for told in begun)
         with connected(server, HALF_HEAD) as third:
             assert rest_of(third) == b""
-        for stream in streams:
-            told = b""
+        for stream, head in zip(streams, begun, strict=True):
+            told = head
             while b"revision" not in told:
                 more = stream.recv(65536)
                 assert more, told
