@@ -8,10 +8,10 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, InputError, RotatedError
-from reusable_holdout_leaderboard.competition.agreement import head_of
+from reusable_holdout_leaderboard.competition.epoch import head_of
 from reusable_holdout_leaderboard.competition.final import packed
-from reusable_holdout_leaderboard.competition.names import checked_title
 from reusable_holdout_leaderboard.competition.neighbours import packed_codes
+from reusable_holdout_leaderboard.competition.teams import checked_title
 from reusable_holdout_leaderboard.competition.views import Views, hidden
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.submissions import parse_submission
