@@ -26,7 +26,7 @@ from reusable_holdout_leaderboard.competition.final import check_also
 from reusable_holdout_leaderboard.competition.organising import Organising
 from reusable_holdout_leaderboard.competition.scoring import Scoring
 from reusable_holdout_leaderboard.competition.teams import Teams
-from reusable_holdout_leaderboard.files.expected import MAX_BYTES
+from reusable_holdout_leaderboard.files.forms import MAX_BYTES
 from reusable_holdout_leaderboard.files.labels import save_labels, take_labels
 from reusable_holdout_leaderboard.store.store import Store
 

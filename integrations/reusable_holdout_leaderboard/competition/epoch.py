@@ -14,7 +14,7 @@ from reusable_holdout.guard import ReusableHoldout
 from reusable_holdout.ledger import SqlLedger
 from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.competition.neighbours import guard_confidence, pairs_beta
-from reusable_holdout_leaderboard.files.expected import MAX_BYTES, Expected
+from reusable_holdout_leaderboard.files.forms import MAX_BYTES, Expected
 from reusable_holdout_leaderboard.files.labels import Labels, load_labels
 from reusable_holdout_leaderboard.store.records import StoreError
 
