@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,20 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Gate, Kind, Measured, MeasuredBoth, Sample, Ways
-    from reusable_holdout.guard.kinds.stated import Statement
+    from reusable_holdout.guard.kinds import (
+        Check,
+        Gate,
+        Kind,
+        Measured,
+        MeasuredBoth,
+        Outcome,
+        Sample,
+        State,
+        Terms,
+        Ways,
+    )
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.rows import Query
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
@@ -63,9 +75,14 @@ class Asking:
             self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
         )
 
-    def _model_question(self, model: Any, unit: int, person: bytes) -> bytes:
+    def _check_models(self, models: Sequence[Any]) -> None:
+        """Refuse models that cannot fit, by what is public."""
         holdout = self._holdout
-        check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+        for model in models:
+            check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+
+    def _model_question(self, model: Any, unit: int, person: bytes = b"") -> bytes:
+        self._check_models([model])
         return self._content.model_question(fingerprint(model), unit, person)
 
     def _check_features(self, otherwise: str) -> None:
@@ -73,18 +90,13 @@ class Asking:
             raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
 
     def _predicted(self, models: Sequence[Any], X_train: Any) -> NDArray[Any] | None:
-        """Predictions of one model as several questions have them, or those of two.
+        """Predictions of one model, or those of two, as several questions have them.
 
         None if one fails, or was trained on rows of the holdout: one outcome, and nobody is told which. What is refused
         free, by what is public, is refused before either is known.
         """
         self._holdout.try_out(models, X_train)
-        if self._trained_on.holds(X_train):
-            return None
-        if len(models) == 2:
-            return self._holdout.predicted_by_both(models, X_train)
-        found = self._holdout.predicted(models[0], X_train)
-        return None if found is None else found[None]
+        return None if self._trained_on.holds(X_train) else self._holdout.predicted_by(models)
 
     def _scored(
         self,
@@ -102,11 +114,11 @@ class Asking:
             return None
 
     def _measured(
-        self, kind: Check, prepared: NDArray[Any] | None, asked: Statement
+        self, kind: Check, prepared: NDArray[Any] | None, prior: float, tolerance: float | None = None
     ) -> NDArray[np.int64] | None:
         """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
-        tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
-        found = self._scored(kind, prepared, np.array([asked.prior]), tolerances)
+        tolerances = None if tolerance is None else np.array([tolerance])
+        found = self._scored(kind, prepared, np.array([prior]), tolerances)
         return None if found is None else found[0]
 
     def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
@@ -139,6 +151,34 @@ class Asking:
     def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
         return kinds.rail_of(self._view.kept, self._noise, paired=paired)
+
+    def _answer(
+        self,
+        kind: Kind,
+        question: Query,
+        refuse: Callable[[State], None],
+        measure: Callable[[], Any],
+        decide: Callable[[Any, State], tuple[Terms, Outcome]],
+        *,
+        takes: int = 1,
+    ) -> Answer:
+        """Answer one question, durably.
+
+        Parameters
+        ----------
+        refuse : callable
+            Raises, by public numbers, where the question has no room; called before the rows are read, and again in the
+            transaction that decides.
+        measure : callable
+            Reads the rows: not for what is refused or replayed, nor after a halt.
+        decide : callable
+            Says from what was measured, in a state, what is told.
+        takes : int
+            Declared queries that it takes.
+        """
+        needed = self._transcript.needs_rows(kind, question.digest, refuse)
+        found = measure() if needed else None
+        return self._transcript.answer(kind, question, refuse, partial(decide, found), takes=takes)
 
     def _told(self, answer: Answer) -> Answer:
         """Tell the listeners of a new answer."""

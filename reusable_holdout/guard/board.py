@@ -1,33 +1,33 @@
-"""Ask a board of claims, and who has how much left on it."""
+"""One score that is compared with a prior, or claimed on a board."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.claiming import Claimed
 from reusable_holdout.guard.kinds import Claims
-from reusable_holdout.guard.kinds.stated import Statement
 from reusable_holdout.guard.pairs import Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import HaltReason
+    from reusable_holdout.guard.kinds import Check, HaltReason
     from reusable_holdout.guard.rows import Query
 
 __all__ = ["OnBoard"]
 
 
 class OnBoard(Asking):
-    """Claims of many series."""
+    """One question at a time; and the boards of claims that many series ask on."""
 
     @sealed
     def pairs(self, beta: float) -> Pairs:
@@ -53,24 +53,30 @@ class OnBoard(Asking):
             )
         return Pairs(kind.certificate, beta, partial(self._transcript.reached, kind))
 
-    def _claim(
+    def _compared(
         self,
-        kind: Claims,
-        predicted: Callable[[], NDArray[Any] | None],
-        asked: Statement,
+        kind: Check,
         query: Query,
+        prior: float,
+        measure: Callable[[], NDArray[np.int64] | None],
         *,
-        anew: bool,
+        anew: bool = False,
     ) -> Answer:
-        """Ask about what is predicted, if it comes to that."""
-        claimed = self._claimed(kind, query, asked, anew=anew)
-        needed = self._transcript.claim_needs_rows(kind, claimed)
-        score = self._measured(kind, predicted(), asked) if needed else None
-        return self._told(self._transcript.claim(kind, score, asked.prior, claimed))
-
-    def _claimed(self, kind: Claims, query: Query, asked: Statement, *, anew: bool = False) -> Claimed:
-        own = self._content.claim(query.digest, query.series, kind.grid_unit(asked.prior))
-        return Claimed(query, own, anew)
+        """Ask about one score, which is measured if it comes to that: compare it with a prior, or put it on a board."""
+        if isinstance(kind, Claims):
+            own = self._content.claim(query.digest, query.series, kind.grid_unit(prior))
+            claimed = Claimed(query, own, anew)
+            needed = self._transcript.claim_needs_rows(kind, claimed)
+            return self._told(self._transcript.claim(kind, measure() if needed else None, prior, claimed))
+        if anew:
+            raise InputError(
+                "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
+                "them; leave it out; nothing was asked"
+            )
+        tolerances = None if query.tolerance is None else np.array([query.tolerance])
+        refuse = partial(kind.check_room, np.array([prior]), tolerances)
+        decide = partial(kind.answer, prior, query.tolerance, query.digest)
+        return self._told(self._answer(kind, query, refuse, measure, decide))
 
     def _claim_each(
         self,
@@ -82,15 +88,9 @@ class OnBoard(Asking):
         """Ask one after the other, for what is told of one decides what the next can cost."""
         answers: list[Answer] = []
         for one, prior, query in zip(prepared, priors.tolist(), queries, strict=True):
-            asked = Statement(prior, None, 0)
             try:
-                answers.append(self._claim(kind, one[None].copy, asked, query, anew=False))
+                measure = partial(self._measured, kind, one[None], prior)
+                answers.append(self._compared(kind, query, prior, measure))
             except Halted as halt:
                 raise self._transcript.halt(cast("HaltReason", halt.reason), answers) from None
         return answers
-
-    def _refuse_anew(self) -> None:
-        raise InputError(
-            "anew= is for a board of claims, where the same predictions are one question, whoever claims what of them; "
-            "leave it out; nothing was asked"
-        )
