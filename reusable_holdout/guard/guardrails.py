@@ -10,7 +10,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answer import Guardrail
-from reusable_holdout.guard.board import OnBoard
+from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.rows import Query
@@ -32,7 +32,7 @@ class Stated(NamedTuple):
 
     Attributes
     ----------
-    guard : OnBoard
+    guard : Asking
         Of its metric.
     rail : Gate
     prior : float
@@ -41,7 +41,7 @@ class Stated(NamedTuple):
         Of its own; empty for the gate's.
     """
 
-    guard: OnBoard
+    guard: Asking
     rail: Gate
     prior: float
     predictions: list[Any]
@@ -52,7 +52,7 @@ class Stated(NamedTuple):
         return self.rail.grid_unit(self.prior)
 
 
-class Guarding(OnBoard):
+class Guarding(Asking):
     """Gates with guardrails: one question, one bit, several metrics."""
 
     def _gate_models(
@@ -127,7 +127,7 @@ class Guarding(OnBoard):
     def _each(self, guardrails: Mapping[Any, Any], *, paired: bool, predictions: int) -> Iterator[Stated]:
         seen = {self.view}
         for other, named in guardrails.items():
-            same = isinstance(other, OnBoard) and other._transcript is self._transcript
+            same = isinstance(other, Asking) and other._transcript is self._transcript
             if not same or other.view in seen:
                 raise InputError(
                     "a guardrail must be another metric of the same rows, from on() of the same guard, and each once; "

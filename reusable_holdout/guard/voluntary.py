@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.guard import kinds
 from reusable_holdout.guard.answer import Answer, Choice
-from reusable_holdout.guard.board import OnBoard
+from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.inputs import checked_names, checked_priors, listed
 from reusable_holdout.guard.kinds import Terms
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Voluntary"]
 
 
-class Voluntary(OnBoard):
+class Voluntary(Asking):
     """What a guard tells because it is asked to, whatever the rows say: it takes no charge, but is paid for."""
 
     @checked_call
