@@ -40,7 +40,7 @@ class Views:
 
     @property
     def rules(self) -> Rules:
-        """As they are now, with classes and columns filled in."""
+        """Rules as they are now, with classes and columns filled in."""
         return self._row().rules
 
     @property
