@@ -46,7 +46,7 @@ class Measuring(Voluntary):
 
     @property
     def has_features(self) -> bool:
-        """Whether models can predict the holdout's rows."""
+        """Whether the guard has features: without, it is asked about predictions, and not about models."""
         return self._holdout.X is not None
 
     @property
