@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from site_pages import ROOT
 
-__all__ = ["RECORDED", "Recorded", "recorded", "with_recorded"]
+__all__ = ["RECORDED", "Recorded", "parts", "recorded", "scripts", "with_recorded"]
 
 RECORDED = ROOT / "examples" / "recorded"
 _NAMED = re.compile(r"\bexamples/([\w/]+)\.py\b")
@@ -52,16 +52,25 @@ class Recorded(NamedTuple):
 def recorded() -> list[Recorded]:
     """All of them, by name."""
     files = sorted(RECORDED.rglob("*.txt"))
-    return [Recorded(*_parts(file.read_text())) for file in files]
+    return [Recorded(*_read(file.read_text())) for file in files]
 
 
 def with_recorded(text: str) -> str:
     """A page of what was measured, each part followed by what the scripts that it names printed, folded."""
     there = recorded()
-    parts = re.split(r"^(?=#+ )", text, flags=re.MULTILINE)
     return "".join(
-        part + _folded([one for one in there if one.script in _NAMED.findall(part)]) for part in parts
+        part + _folded([one for one in there if one.script in scripts(part)]) for part in parts(text)
     )
+
+
+def parts(text: str) -> list[str]:
+    """A page cut at its headings."""
+    return re.split(r"^(?=#+ )", text, flags=re.MULTILINE)
+
+
+def scripts(text: str) -> set[str]:
+    """Example scripts that a text names, without their ending, from ``examples/``."""
+    return set(_NAMED.findall(text))
 
 
 def _folded(printed: list[Recorded]) -> str:
@@ -74,6 +83,6 @@ def _block(one: Recorded) -> str:
     return "\n".join([*lines, "    ```", ""])
 
 
-def _parts(text: str) -> tuple[str, str, str]:
+def _read(text: str) -> tuple[str, str, str]:
     command, made, _, printed = text.split("\n", maxsplit=3)
     return command, made, printed

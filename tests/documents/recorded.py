@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -21,8 +22,10 @@ from site_recorded import RECORDED, Recorded
 
 from reusable_holdout import __version__
 
-__all__ = ["printed_by"]
+__all__ = ["printed_by", "unprinted"]
 
+_FIGURE = re.compile(r"(?<![\w.])(?:\d[\d,]*)?\.\d+(?!\w|\.\d)")
+_NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?")
 _QUIET = 0.4  # processes that run or wait, mean of a minute: less are none that matter
 
 
@@ -44,6 +47,21 @@ def printed_by(command: str) -> str:
             check=True,
         )
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+
+
+def unprinted(text: str, printed: str) -> list[str]:
+    """Figures of a text, those with a point, that were not printed: rounded as they are, or as per cent."""
+    numbers = [_number(one) for one in _NUMBER.findall(printed)]
+
+    def is_printed(figure: str) -> bool:
+        last = 0.5 * 10.0 ** -len(figure.partition(".")[2]) * (1 + 1e-9)
+        return any(abs(scale * one - _number(figure)) <= last for one in numbers for scale in (1, 100))
+
+    return [figure for figure in _FIGURE.findall(text) if not is_printed(figure)]
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def _made(*, timed: bool) -> str:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 from documents.pages import ROOT
-from documents.recorded import printed_by
+from documents.recorded import printed_by, unprinted
 from site_pages import sources
-from site_recorded import RECORDED, Recorded, recorded, with_recorded
+from site_recorded import RECORDED, Recorded, parts, recorded, scripts, with_recorded
 
 _ALL = recorded()
 
@@ -37,6 +37,27 @@ def test_a_part_that_names_a_script_is_followed_by_what_it_printed():
     one = Recorded("python examples/coverage.py --runs 7", "reusable-holdout 0.2.0", "a\n\n  b\n")
     assert (one.script, one.name) == ("coverage", "coverage-runs-7.txt")
     assert one.file == "python examples/coverage.py --runs 7\nreusable-holdout 0.2.0\n\na\n\n  b\n"
+
+
+_STATED = {".95", "0.95"}  # a confidence, and not a result
+
+
+def test_figures_of_a_part_whose_scripts_are_recorded_are_what_they_printed():
+    recorded_scripts = {one.script for one in _ALL}
+    held = 0
+    for part in parts((ROOT / "examples" / "README.md").read_text()):
+        if not scripts(part) or scripts(part) - recorded_scripts:
+            continue
+        printed = "".join(one.printed for one in _ALL if one.script in scripts(part))
+        assert set(unprinted(part, printed)) <= _STATED, part.partition("\n")[0]
+        held += 1
+    assert held >= 4
+
+
+def test_a_figure_that_was_not_printed_is_found():
+    printed = "0.1285 1,127.4 3e-05 99.8"
+    assert unprinted("of .13, .129, 1,127.4, 12.9% and 12.85%, 99.80 or version 0.2.0", printed) == []
+    assert unprinted("of .12, 0.127, 1,127.5 and .0001", printed) == [".12", "0.127", "1,127.5", ".0001"]
 
 
 AGAIN = {
