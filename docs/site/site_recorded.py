@@ -38,6 +38,11 @@ class Recorded(NamedTuple):
         return _NAMED.findall(self.command)[0]
 
     @property
+    def timed(self) -> bool:
+        """Whether it prints times, which are never the same again."""
+        return ", on " in self.made
+
+    @property
     def name(self) -> str:
         """What the file is called: the script with its options."""
         _, _, options = self.command.partition(".py")
