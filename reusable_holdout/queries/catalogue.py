@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.metric import Metric
-from reusable_holdout.queries.negated import negated
 from reusable_holdout.slips import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reusable_holdout.queries import judged_metrics, sklearn_names
+    from reusable_holdout.queries import judged_metrics, negation, sklearn_names
 else:
-    judged_metrics, sklearn_names = modules_on_first_use(__package__, "judged_metrics", "sklearn_names")
+    judged_metrics, negation, sklearn_names = modules_on_first_use(
+        __package__, "judged_metrics", "negation", "sklearn_names"
+    )
 
 __all__ = ["described_metric", "resolve_metric"]
 
@@ -33,7 +34,7 @@ def _of(home: str, factory: str, *values: Any, **parameters: Any) -> Callable[..
 
 
 def _negative_of(home: str, factory: str) -> Callable[..., Metric]:
-    return lambda **parameters: negated(_made(home, factory, **parameters))
+    return lambda **parameters: negation.negated(_made(home, factory, **parameters))
 
 
 _CONFUSION, _SETS, _LABELS = "confusion_metrics", "label_sets", "label_metrics"
