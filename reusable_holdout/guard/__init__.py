@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.copies import CopiedRowsWarning
     from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
     from reusable_holdout.guard.guard import ReusableHoldout
-    from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
+    from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning
     from reusable_holdout.guard.models import predictions_of
     from reusable_holdout.guard.record import Price
     from reusable_holdout.guard.releases import Released, released
@@ -33,7 +33,7 @@ else:
             ".copies": ["CopiedRowsWarning"],
             ".frozen": ["FrozenAnswer", "FrozenCertificate"],
             ".guard": ["ReusableHoldout"],
-            ".kinds": ["ParameterFreeLadderWarning"],
+            ".kinds.ladder": ["ParameterFreeLadderWarning"],
             ".models": ["predictions_of"],
             ".record": ["Price"],
             ".releases": ["Released", "released"],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout.guard.kinds import NOT_CERTIFIED, Board, Claims, Terms
+from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Board, Claims
+from reusable_holdout.guard.kinds.kind import Terms
 from reusable_holdout.guard.pairs import Reached
 from reusable_holdout.guard.recorded import Recorded
 from reusable_holdout.guard.rows import Query, row_of
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.guard.kinds.kind import Kind
     from reusable_holdout.guard.releases import Allowance
     from reusable_holdout.ledger import Ledger, Row, Transaction
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.kinds import Rules
+from reusable_holdout.guard.kinds.table import Rules
 from reusable_holdout.guard.views import Counts, Facts, View
 from reusable_holdout.ledger import key_commitment
 from reusable_holdout.plan import same_wish

@@ -10,7 +10,7 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds import Claims
+from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Check
+    from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.models import PriorMethod
 

@@ -9,7 +9,7 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds import Claims
+from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.guard.releases import released_by
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import HaltReason, State, Ways
+    from reusable_holdout.guard.kinds.kind import HaltReason, State
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import Plan

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.guard.releases import failed, history_frame
 from reusable_holdout.guard.rows import first_occurrences
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Check, HaltReason, Kind
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.kind import HaltReason, Kind
     from reusable_holdout.guard.releases import Allowance
     from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
 

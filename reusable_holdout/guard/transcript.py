@@ -22,17 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import (
-        Check,
-        Final,
-        Kind,
-        MeasuredBoth,
-        Outcome,
-        Sample,
-        State,
-        Terms,
-        Ways,
-    )
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.final import Final
+    from reusable_holdout.guard.kinds.kind import Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.ledger import Row
 
 __all__ = ["Transcript"]

@@ -11,7 +11,8 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import AGREED, Check, Outcome, State, Terms
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.kind import AGREED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.guard.known_rows import KeptRows
 from reusable_holdout.guard.releases import read_epochs
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard import frozen
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.kinds import Kind, Ladder
+    from reusable_holdout.guard.kinds.kind import Kind
+    from reusable_holdout.guard.kinds.ladder import Ladder
     from reusable_holdout.guard.releases import Epoch
     from reusable_holdout.ledger import Row
 else:  # of what was deployed alone

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import State, Ways
+from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds.table import Ways
 from reusable_holdout.guard.releases import Allowance, failed, history_frame, read_epochs
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.plan import Plan

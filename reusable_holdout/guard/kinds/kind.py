@@ -8,19 +8,44 @@ Everything else (transcript, ledger, history, verification) works on this interf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds.told import AGREED, APART, FAILED, HaltReason, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout.guard.kinds.claimed import Claim
     from reusable_holdout.ledger import Row
-    from reusable_holdout.validity import Certificate, Interval
+    from reusable_holdout.validity import Certificate, Interval, Priced
 
-__all__ = ["AGREED", "APART", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
+__all__ = ["AGREED", "APART", "FAILED", "Claim", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
+
+
+AGREED = "agreed"
+FAILED = "failed"
+APART = "; apart"
+"""How the outcome of a final ends whose exam contradicts the other rows."""
+
+HaltReason = Literal["charges", "queries", "final"]
+
+
+class Outcome(NamedTuple):
+    """What is told, and what it costs.
+
+    Attributes
+    ----------
+    told : str
+        Its public name.
+    value : float
+        In the metric's unit.
+    charged : bool
+    nats : float
+    """
+
+    told: str
+    value: float
+    charged: bool
+    nats: float
 
 
 class State(NamedTuple):
@@ -53,6 +78,27 @@ class State(NamedTuple):
     value: float | None = None
     last_charge: int | None = None
     last_charged: bytes = b""
+
+
+class Claim(NamedTuple):
+    """What is public of a claim before the rows are read.
+
+    Attributes
+    ----------
+    priced : Priced
+        Weights of its outcomes.
+    leads : bool
+        Whether it will be measured if it stands.
+    least_lead : float
+        Value that a measured one must reach to take the lead, in the metric's unit.
+    charges_left : int
+        Of its series; with none it is not certified.
+    """
+
+    priced: Priced
+    leads: bool
+    least_lead: float
+    charges_left: int
 
 
 class Terms(NamedTuple):
