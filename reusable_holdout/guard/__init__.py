@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.copies import CopiedRowsWarning
     from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
     from reusable_holdout.guard.guard import ReusableHoldout
+    from reusable_holdout.guard.history import Released, released
     from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning
     from reusable_holdout.guard.models import predictions_of
-    from reusable_holdout.guard.record import Price
-    from reusable_holdout.guard.releases import Released, released
+    from reusable_holdout.guard.overview import Price
     from reusable_holdout.guard.rotation import Rotation
     from reusable_holdout.guard.stores import begin_witness
     from reusable_holdout.guard.verification import Verification, verify
@@ -35,8 +35,8 @@ else:
             ".guard": ["ReusableHoldout"],
             ".kinds.ladder": ["ParameterFreeLadderWarning"],
             ".models": ["predictions_of"],
-            ".record": ["Price"],
-            ".releases": ["Released", "released"],
+            ".overview": ["Price"],
+            ".history": ["Released", "released"],
             ".rotation": ["Rotation"],
             ".stores": ["begin_witness"],
             ".verification": ["Verification", "verify"],

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from reusable_holdout.guard.answered import Answered
 from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Board, Claims
 from reusable_holdout.guard.kinds.kind import Terms
 from reusable_holdout.guard.pairs import Reached
-from reusable_holdout.guard.recorded import Recorded
 from reusable_holdout.guard.rows import Query, row_of
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.history import Allowance
     from reusable_holdout.guard.kinds.kind import Kind
-    from reusable_holdout.guard.releases import Allowance
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Claimed", "Claiming"]
@@ -60,7 +60,7 @@ class _Told:
     last: int = 0
 
 
-class Claiming(Recorded):
+class Claiming(Answered):
     """The claims about a set of rows, each looked up, decided, certified and committed in one transaction."""
 
     def __init__(

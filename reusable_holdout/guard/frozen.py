@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.releases import failed
+from reusable_holdout.guard.history import failed
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import genesis
 from reusable_holdout.version import __version__
@@ -18,7 +18,7 @@ from reusable_holdout.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reusable_holdout.guard.releases import Epoch
+    from reusable_holdout.guard.history import Epoch
     from reusable_holdout.ledger import Ledger, Row
 
 __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reusable_holdout.guard.answered import answer_of
 from reusable_holdout.guard.claiming import Claiming
-from reusable_holdout.guard.recorded import answer_of
-from reusable_holdout.guard.releases import failed
+from reusable_holdout.guard.history import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.history import released_by
 from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.kinds.claims import Claims
-from reusable_holdout.guard.releases import released_by
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.markup import facts_table
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 else:  # of what was deployed alone
     (frozen,) = modules_on_first_use(__package__, "frozen")
 
-__all__ = ["Price", "Record"]
+__all__ = ["Overview", "Price"]
 
 
 class Price(NamedTuple):
@@ -59,7 +59,7 @@ class Price(NamedTuple):
     allowed: bool
 
 
-class Record:
+class Overview:
     """What anyone may know of a guard."""
 
     plan: Plan

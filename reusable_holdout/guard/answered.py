@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
+from reusable_holdout.guard.history import failed, history_frame
 from reusable_holdout.guard.kinds.kind import State
-from reusable_holdout.guard.releases import failed, history_frame
 from reusable_holdout.guard.rows import first_occurrences
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.history import Allowance
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.kind import HaltReason, Kind
-    from reusable_holdout.guard.releases import Allowance
     from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
 
-__all__ = ["Recorded", "answer_of"]
+__all__ = ["Answered", "answer_of"]
 
 _HALTED = {
     "charges": "all {charges} charges are spent",
@@ -31,7 +31,7 @@ _HALTED = {
 }
 
 
-class Recorded:
+class Answered:
     """The released answers of one guard, in its ledger.
 
     Parameters
