@@ -60,7 +60,7 @@ class Answered:
     @property
     def state(self) -> State:
         """What has been asked and told."""
-        return _state(self._ledger.tail())
+        return _at(self._ledger.tail())
 
     def charges_left(self, charges: int) -> int:
         """Charges that are left after so many; a promise, whatever was told."""
@@ -150,7 +150,7 @@ class Answered:
 
     def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
-        return _state(transaction.tail)._replace(value=value)
+        return _at(transaction.tail)._replace(value=value)
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left.
@@ -183,18 +183,8 @@ class Answered:
         return answer_of(row, left, replayed=replayed, another_budget=self.another_budget)
 
 
-def _state(tail: Tail) -> State:
-    closed = tail.kind == "final"
-    return State(
-        tail.query,
-        tail.asked,
-        tail.charges,
-        tail.spent_nats,
-        closed,
-        None,
-        tail.last_charge,
-        tail.last_charged,
-    )
+def _at(tail: Tail) -> State:
+    return State.after(tail, tail.last_charge, tail.last_charged)
 
 
 def answer_of(row: Row, charges_left: int, *, replayed: bool, another_budget: bool = False) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.guard.answered import Answered
 from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Board, Claims
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.history import Allowance
     from reusable_holdout.guard.kinds.kind import Kind
-    from reusable_holdout.ledger import Ledger, Row, Transaction
+    from reusable_holdout.ledger import Row, Transaction
 
 __all__ = ["Claimed", "Claiming"]
 
@@ -63,18 +62,8 @@ class _Told:
 class Claiming(Answered):
     """The claims about a set of rows, each looked up, decided, certified and committed in one transaction."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        *,
-        allowance: Allowance,
-        queries: int,
-        metric: str,
-        another_budget: bool = False,
-    ) -> None:
-        super().__init__(
-            ledger, allowance=allowance, queries=queries, metric=metric, another_budget=another_budget
-        )
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._boards: dict[int, _Seen] = {}
         self._told_of: dict[int, _Told] = {}
 

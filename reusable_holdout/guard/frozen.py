@@ -218,13 +218,9 @@ def freeze(ledger: Ledger, epoch: int, view: int, queries: Sequence[int] | None)
         head=(seals[-1][1] if seals else genesis(text)).hex(),
         library=__version__,
         machine=_machine(ledger),
-        **_facts(configuration, _views(configuration, rows)[view]),
+        **_facts(configuration, configuration.views(rows)[view]),
     )
     return frozen if queries is None else frozen.of(queries)
-
-
-def _views(configuration: Configuration, rows: Sequence[Row]) -> list[View]:
-    return [configuration.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
 
 
 def _machine(ledger: Ledger) -> str:
@@ -269,7 +265,7 @@ def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:
     """Whether what it says of the guard is what the ledger says."""
     try:
         configuration = Configuration.parse(epoch.text)
-        view = dict(enumerate(_views(configuration, epoch.rows)))[certificate.view]
+        view = dict(enumerate(configuration.views(epoch.rows)))[certificate.view]
         found = _facts(configuration, view)
     except (HoldoutError, LookupError, TypeError):  # anything may stand in a ledger that was changed
         return False

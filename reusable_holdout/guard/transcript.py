@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reusable_holdout.guard.answered import answer_of
 from reusable_holdout.guard.claiming import Claiming
 from reusable_holdout.guard.history import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
@@ -235,21 +234,12 @@ class Transcript(Claiming):
                 transaction.append(rows)
         if broken is not None:
             return [self._answer(broken, broken.charges, replayed=False)]
-        if len(new) == len(questions) and rows:
-            answers = self._fresh_answers(rows)
-        else:
-            answers = self._mixed_answers(questions, known, rows, state)
+        answers = self._answers(questions, known, rows, state)
         if len(answers) < len(questions):
             raise self.halt(reason or "charges", answers)
         return answers
 
-    def _fresh_answers(self, rows: list[Row]) -> list[Answer]:
-        """Answers of a batch in which nothing is repeated and nothing failed."""
-        left = {charges: self.charges_left(charges) for charges in {row.charges for row in rows}}
-        mark = self.another_budget
-        return [answer_of(row, left[row.charges], replayed=False, another_budget=mark) for row in rows]
-
-    def _mixed_answers(
+    def _answers(
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
     ) -> list[Answer]:
         """Answers to a batch in which questions are repeated, up to the first that was not answered."""

@@ -121,7 +121,7 @@ class Check(Stated):
         if told == AGREED:
             return Outcome(AGREED, terms.prior, False, 0.0)
         if told == FAILED:
-            return Outcome(FAILED, self._worst(terms), True, self.code.failure_nats)
+            return Outcome(FAILED, self.worst, True, self.code.failure_nats)
         word, _, place = told.partition(" ")
         if word != "cell" or not place.isdecimal() or int(place) >= len(self.code.cells):
             raise self.unknown(told)
@@ -135,7 +135,7 @@ class Check(Stated):
         """Interval of the population value: around the prior, or around the cell that was told."""
         certificate = self.certificate
         if outcome.told == FAILED:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         if outcome.told == AGREED:
             return self.agreed(terms.prior, terms.threshold, length)
         low, high = self._reached(int(outcome.told.split()[1]), terms)
@@ -183,10 +183,6 @@ class Check(Stated):
             near -= sign * certificate.answer_tail
         far += sign * certificate.answer_tail
         return min(near, far), max(near, far)
-
-    def _worst(self, terms: Terms) -> float:
-        """Value recorded for a question that failed on the holdout: the worst there is."""
-        return self.certificate.lower if self.certificate.greater_is_better else self.certificate.upper
 
     # ---- rule
 

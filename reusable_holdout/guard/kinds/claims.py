@@ -216,7 +216,7 @@ class Claims(Check):
         """Interval around the claim, or around the cell that was told."""
         certificate = self.certificate
         if outcome.told == NOT_CERTIFIED:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         if not outcome.told.startswith(MEASURED):
             return super().interval(outcome, terms, length)
         low, high = self._cell_measured(outcome.told, terms)

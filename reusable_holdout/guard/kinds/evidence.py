@@ -267,7 +267,7 @@ class EvidenceGate(GateWithinTolerance, EvidenceCheck):
         beyond = max(certificate.comparison_tail, -reach * certificate.span)
         value = prior + certificate.better * beyond
         if not certificate.lower <= value <= certificate.upper:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         return open_to_worse(
             self, certificate.around(value, value, length=length, share=certificate.shares.agreed)
         )

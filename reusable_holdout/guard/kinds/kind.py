@@ -8,20 +8,34 @@ Everything else (transcript, ledger, history, verification) works on this interf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout.ledger import Row
-    from reusable_holdout.validity import Certificate, Interval, Priced
+    from reusable_holdout.ledger import Row, Tail
+    from reusable_holdout.validity import Certificate, Priced
 
-__all__ = ["AGREED", "APART", "FAILED", "Claim", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
+__all__ = [
+    "AGREED",
+    "APART",
+    "FAILED",
+    "FINAL",
+    "Claim",
+    "HaltReason",
+    "Kind",
+    "Outcome",
+    "Posed",
+    "State",
+    "Terms",
+]
 
 
 AGREED = "agreed"
+FINAL = "final"
 FAILED = "failed"
 APART = "; apart"
 """How the outcome of a final ends whose exam contradicts the other rows."""
@@ -78,6 +92,12 @@ class State(NamedTuple):
     value: float | None = None
     last_charge: int | None = None
     last_charged: bytes = b""
+
+    @classmethod
+    def after(cls, row: Row | Tail, last_charge: int | None = None, last_charged: bytes = b"") -> Self:
+        """State after an answer, or at the end of a ledger."""
+        closed = row.kind == FINAL
+        return cls(row.query, row.asked, row.charges, row.spent_nats, closed, None, last_charge, last_charged)
 
 
 class Claim(NamedTuple):
@@ -162,6 +182,21 @@ class Kind(ABC):
 
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
+
+    @property
+    def worst(self) -> float:
+        """The worst value that there is: what is told of what failed on the holdout."""
+        return self.certificate.lower if self.certificate.greater_is_better else self.certificate.upper
+
+    @property
+    def best(self) -> float:
+        """The best value that there is: no other is better."""
+        return self.certificate.upper if self.certificate.greater_is_better else self.certificate.lower
+
+    @property
+    def all_values(self) -> Interval:
+        """Interval of an outcome that says nothing of the value."""
+        return Interval(self.certificate.lower, self.certificate.upper)
 
     # ---- public
 

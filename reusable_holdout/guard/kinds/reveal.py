@@ -70,7 +70,7 @@ class Reveal(Check):
         """Interval around the cell."""
         certificate = self.certificate
         if outcome.told == FAILED:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         low, high = self._reached(int(outcome.told.split()[1]), terms)
         return certificate.around(low, high, length=length, share=0.5)
 
@@ -197,7 +197,7 @@ class EvidenceReveal(Reveal):
         """Interval around the cell."""
         certificate, parts = self.certificate, _Told.parse(outcome.told)
         if parts is None or parts.width == self.widths.above:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         low, high = self._reached(int(parts.cell.split()[1]), terms)
         around = self._guessed(terms, length) * self.widths.least(parts.width + 1)
         return Interval(max(low - around, certificate.lower), min(high + around, certificate.upper))
