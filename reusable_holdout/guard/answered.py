@@ -148,7 +148,8 @@ class Answered:
         """Everything released, in order."""
         return history_frame(self._ledger.rows(), self._allowance, self._metric)
 
-    def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
+    def state_in(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
+        """State before a question of a kind, as a transaction finds it."""
         value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
         return _at(transaction.tail)._replace(value=value)
 
@@ -167,9 +168,9 @@ class Answered:
             )
 
     def _answer(self, row: Row, charges: int, *, replayed: bool) -> Answer:
-        return self._answer_with(row, self.charges_left(charges), replayed=replayed)
+        return self.answer_with(row, self.charges_left(charges), replayed=replayed)
 
-    def _answer_with(self, row: Row, left: int, *, replayed: bool) -> Answer:
+    def answer_with(self, row: Row, left: int, *, replayed: bool) -> Answer:
         """Answer of a row, to whom so many charges are left."""
         if failed(row):
             took = "one charge" if row.charged else f"{row.nats:.1f} nats"

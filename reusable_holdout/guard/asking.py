@@ -11,12 +11,9 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.claiming import Claimed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.guard.kinds.table import rail_of
 from reusable_holdout.guard.models import check_model, training_estimate
-from reusable_holdout.guard.pairs import Pairs
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -29,11 +26,13 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import samples
     from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.claims import Claims
     from reusable_holdout.guard.kinds.gate import Gate
     from reusable_holdout.guard.kinds.kind import HaltReason, Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.pairs import Pairs
     from reusable_holdout.guard.rows import Query
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
@@ -190,11 +189,10 @@ class Asking:
         anew: bool = False,
     ) -> Answer:
         """Ask about one score, which is measured if it comes to that: compare it with a prior, or put it on a board."""
-        if isinstance(kind, Claims):
+        if kind.on_board:
             own = self._content.claim(query.digest, query.series, kind.grid_unit(prior))
-            claimed = Claimed(query, own, anew)
-            needed = self._transcript.claim_needs_rows(kind, claimed)
-            return self._told(self._transcript.claim(kind, measure() if needed else None, prior, claimed))
+            boards, claims = self._transcript.boards, cast("Claims", kind)
+            return self._told(boards.claim(claims, query, own, prior, measure, anew=anew))
         if anew:
             raise InputError(
                 "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
@@ -207,7 +205,7 @@ class Asking:
 
     def _claim_each(
         self,
-        kind: Claims,
+        kind: Check,
         prepared: NDArray[Any],
         priors: NDArray[np.float64],
         queries: Sequence[Query],
@@ -273,12 +271,12 @@ class Asking:
         """
         kind, bound = self._ways.policy, self._holdout.bound
         plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
-        if not isinstance(kind, Claims) or not plain or bound.relative_weights is not None:
+        if not kind.on_board or not plain or bound.relative_weights is not None:
             raise InputError(
                 'pairs are for policy="claims" and means over rows that all count the same; got '
                 f"{self.policy} of {self.metric.name}; compare intervals instead"
             )
-        return Pairs(kind.certificate, beta, partial(self._transcript.reached, kind))
+        return self._transcript.boards.pairs(cast("Claims", kind), beta)
 
     @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:

@@ -24,7 +24,6 @@ from reusable_holdout.guard.batches import (
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.guard.models import check_data, fitted
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary
@@ -355,7 +354,7 @@ class Measuring(Voluntary):
         answers: list[Answer | None],
     ) -> None:
         """Ask about models that all predicted, or about one that failed; add what was answered."""
-        if found[0] is not None and not isinstance(self._ways.policy, Claims):
+        if found[0] is not None and not self._ways.policy.on_board:
             try:
                 answers += self._ask_together(models, found, priors, names)
             except BudgetError:  # fewer queries are left: ask one by one, up to the halt

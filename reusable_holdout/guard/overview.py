@@ -10,7 +10,6 @@ from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.history import released_by
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.markup import facts_table
@@ -207,9 +206,7 @@ class Overview:
             If the name is no text.
         """
         (name,) = checked_names([series], 1)
-        if isinstance(self._ways.policy, Claims):
-            return self._transcript.charges_left_of(self._ways.policy, name)
-        return self._transcript.charges_left(self._transcript.state.charges)
+        return self._transcript.charges_left_of(self._ways.policy, name, self._transcript.state.charges)
 
     @property
     def final_width(self) -> float:

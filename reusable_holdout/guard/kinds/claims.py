@@ -145,6 +145,7 @@ class Claims(Check):
 
     name: ClassVar[str] = "claim"
     in_batches: ClassVar[bool] = False
+    on_board: ClassVar[bool] = True
 
     # ---- what is asked
 

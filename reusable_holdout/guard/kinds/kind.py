@@ -177,6 +177,9 @@ class Kind(ABC):
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
 
+    #: Whether it is asked on a board, where every series has an allowance of its own; see `claiming`.
+    on_board: ClassVar[bool] = False
+
     #: Whether it ends what is asked, and all of it are told together.
     ends: ClassVar[bool] = False
 
