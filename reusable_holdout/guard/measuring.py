@@ -50,17 +50,6 @@ class Measuring(Voluntary):
     """Queries in two steps, measured here and asked there: what integrations with searches are made of."""
 
     @property
-    def has_features(self) -> bool:
-        """Whether models can predict the holdout's rows."""
-        return self._holdout.X is not None
-
-    @property
-    def features(self) -> int | None:
-        """How many columns the holdout has; None if they are not counted."""
-        shape = np.shape(self._holdout.X)
-        return int(shape[1]) if len(shape) == 2 else None
-
-    @property
     def takes_priors(self) -> bool:
         """Whether a query states a prior: a ladder has its own."""
         return "ladder" not in self.policy

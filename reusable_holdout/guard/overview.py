@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
@@ -264,6 +266,17 @@ class Overview:
     def rows(self) -> int:
         """Rows of the holdout, as many as predictions about it have."""
         return self._holdout.bound.rows
+
+    @property
+    def has_features(self) -> bool:
+        """Whether models can predict the holdout's rows."""
+        return self._holdout.X is not None
+
+    @property
+    def features(self) -> int | None:
+        """How many columns the holdout has; None if they are not counted."""
+        shape = np.shape(self._holdout.X)
+        return int(shape[1]) if len(shape) == 2 else None
 
     @property
     def halted(self) -> bool:

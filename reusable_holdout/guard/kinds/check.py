@@ -64,6 +64,9 @@ class Check(Stated):
     #: Which deviations are charged: both (0), or improvements only (1).
     one_sided: ClassVar[bool] = False
 
+    #: Whether the threshold at a prior follows from the plan's tolerance, for all priors together.
+    by_table: ClassVar[bool] = True
+
     #: Whether rows are measured, one question at a time, and not scores alone.
     measures_rows: ClassVar[bool] = False
 
@@ -101,8 +104,12 @@ class Check(Stated):
     def thresholds(
         self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
     ) -> NDArray[np.float64]:
-        """Thresholds of several questions."""
-        return self.table(state.charges, state.nats).at_each(priors)
+        """Thresholds of several questions: those of a table at once."""
+        if self.by_table and tolerances is None:
+            return self.table(state.charges, state.nats).at_each(priors)
+        limits = [None] * len(priors) if tolerances is None else tolerances.tolist()
+        pairs = zip(priors.tolist(), limits, strict=True)
+        return np.array([self.threshold(prior, state, limit) for prior, limit in pairs])
 
     def terms(self, stated: float, state: State, tolerance: float | None) -> Terms:
         """Public numbers of a question."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
-import numpy as np
-
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.kinds.check import Check
@@ -16,6 +14,7 @@ from reusable_holdout.validity import Estimator, Interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard.kinds.stated import Statement
@@ -146,6 +145,7 @@ class Claims(Check):
     name: ClassVar[str] = "claim"
     in_batches: ClassVar[bool] = False
     on_board: ClassVar[bool] = True
+    by_table: ClassVar[bool] = False
 
     # ---- what is asked
 
@@ -174,12 +174,6 @@ class Claims(Check):
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """The same for all claims."""
         return cast("float", self.certificate.fixed_threshold)
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """The same for all claims."""
-        return np.full(len(priors), self.certificate.fixed_threshold)
 
     def board(self) -> Board:
         """A board without a claim."""

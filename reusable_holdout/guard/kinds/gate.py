@@ -170,6 +170,7 @@ class GuardedGate(Check):
     """
 
     name: ClassVar[str] = "guarded-gate"
+    by_table: ClassVar[bool] = False
 
     def __init__(self, gate: Gate, noise: KeyedNoise) -> None:
         super().__init__(gate.certificate, noise)
@@ -182,12 +183,6 @@ class GuardedGate(Check):
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """As for the gate."""
         return self.gate.threshold(prior, state, tolerance)
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """As for the gate."""
-        return self.gate.thresholds(priors, state, tolerances)
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
-import numpy as np
-
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.inputs import checked_prior
 from reusable_holdout.guard.kinds.check import Check
@@ -13,6 +11,7 @@ from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Te
 from reusable_holdout.validity import FactorCode, Interval
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.kinds.samples import Sample
@@ -36,6 +35,7 @@ class Reveal(Check):
 
     name: ClassVar[str] = "reveal"
     in_batches: ClassVar[bool] = False
+    by_table: ClassVar[bool] = False
 
     @property
     def code(self) -> CellCode:
@@ -45,12 +45,6 @@ class Reveal(Check):
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Unit of the cells."""
         return self.certificate.theory.reveal_unit * self.certificate.least_threshold
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """Unit of the cells, for each."""
-        return np.full(len(priors), self.threshold(0.0, state, None))
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name; none is a charge."""
