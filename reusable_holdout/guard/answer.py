@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reusable_holdout.guard.kinds import APART
+from reusable_holdout.guard.kinds.kind import APART
 from reusable_holdout.markup import facts_table
 
 __all__ = ["Answer", "Choice", "Guardrail"]

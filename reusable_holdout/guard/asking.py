@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.guard import kinds
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.claiming import Claimed
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.kinds.table import rail_of
 from reusable_holdout.guard.models import check_model, training_estimate
-from reusable_holdout.guard.pairs import Pairs
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -25,20 +24,15 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import (
-        Check,
-        Gate,
-        HaltReason,
-        Kind,
-        Measured,
-        MeasuredBoth,
-        Outcome,
-        Sample,
-        State,
-        Terms,
-        Ways,
-    )
+    from reusable_holdout.guard.kinds import samples
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.claims import Claims
+    from reusable_holdout.guard.kinds.gate import Gate
+    from reusable_holdout.guard.kinds.kind import HaltReason, Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.pairs import Pairs
     from reusable_holdout.guard.rows import Query
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
@@ -49,6 +43,8 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
+else:  # of those whose rows decide alone
+    (samples,) = modules_on_first_use("reusable_holdout.guard.kinds", "samples")
 
 __all__ = ["Asking", "has_most_rows"]
 
@@ -140,7 +136,7 @@ class Asking:
         every = measure(rows.every, prepared)
         own = rows.exam_of_the_same(by_sample=final.by_sample)
         exam = None if own is None else measure(own, prepared)
-        return None if every is None else kinds.MeasuredBoth(every, exam)
+        return None if every is None else samples.MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:
         """Refuse to compare two models where their difference is no mean over rows."""
@@ -153,7 +149,7 @@ class Asking:
 
     def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
-        return kinds.rail_of(self._view.kept, self._noise, paired=paired)
+        return rail_of(self._view.kept, self._noise, paired=paired)
 
     def _answer(
         self,
@@ -193,11 +189,10 @@ class Asking:
         anew: bool = False,
     ) -> Answer:
         """Ask about one score, which is measured if it comes to that: compare it with a prior, or put it on a board."""
-        if isinstance(kind, kinds.Claims):
+        if kind.on_board:
             own = self._content.claim(query.digest, query.series, kind.grid_unit(prior))
-            claimed = Claimed(query, own, anew)
-            needed = self._transcript.claim_needs_rows(kind, claimed)
-            return self._told(self._transcript.claim(kind, measure() if needed else None, prior, claimed))
+            boards, claims = self._transcript.boards, cast("Claims", kind)
+            return self._told(boards.claim(claims, query, own, prior, measure, anew=anew))
         if anew:
             raise InputError(
                 "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
@@ -210,7 +205,7 @@ class Asking:
 
     def _claim_each(
         self,
-        kind: kinds.Claims,
+        kind: Check,
         prepared: NDArray[Any],
         priors: NDArray[np.float64],
         queries: Sequence[Query],
@@ -276,12 +271,12 @@ class Asking:
         """
         kind, bound = self._ways.policy, self._holdout.bound
         plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
-        if not isinstance(kind, kinds.Claims) or not plain or bound.relative_weights is not None:
+        if not kind.on_board or not plain or bound.relative_weights is not None:
             raise InputError(
                 'pairs are for policy="claims" and means over rows that all count the same; got '
                 f"{self.policy} of {self.metric.name}; compare intervals instead"
             )
-        return Pairs(kind.certificate, beta, partial(self._transcript.reached, kind))
+        return self._transcript.boards.pairs(cast("Claims", kind), beta)
 
     @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -327,11 +322,11 @@ def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
 def _sample_on(bound: BoundMetric, prepared: NDArray[Any]) -> Sample | None:
     """Sample; None if a metric of the user's own fails on the rows."""
     try:
-        return kinds.sample_of(bound, prepared)
+        return samples.sample_of(bound, prepared)
     except ModelError:
         return None
 
 
 def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
     score = _score_on(bound, prepared)
-    return None if score is None else kinds.Measured.of(score, bound)
+    return None if score is None else samples.Measured.of(score, bound)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.budgets import claimed
+from reusable_holdout.guard.budgets import budgeted
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.inputs import PrivateData
@@ -254,7 +254,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         )
         check_may_stand(data, plan, ledger, vacuous=vacuous)
         rows = looked_through(data, ids, training, overlap)
-        with new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
+        with new_or_kept(ledger) as store, budgeted(data, store, another_budget=another_budget) as another:
             found = find_key(store, key=key, seed=seed)
             seen = watched(store, witness, found[0])
             self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=seen)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Gate, GuardedGate
+    from reusable_holdout.guard.kinds.gate import Gate, GuardedGate
     from reusable_holdout.guard.kinds.stated import Statement
 
 __all__ = ["Guarding"]

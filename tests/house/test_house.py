@@ -28,12 +28,11 @@ def test_no_modules_import_one_another_in_a_circle(known):
     assert circles(known) == []
 
 
-def test_what_a_pickle_arrives_at_and_the_table_of_kinds_alone_take_from_their_own_packages_face(known):
+def test_what_a_pickle_arrives_at_alone_takes_from_its_own_packages_face(known):
     inside = {name for name, module in known.items() if name.startswith("reusable_holdout.guard.")}
     assert {name for name in inside if known[name].uses_own_face(known)} == {
         "reusable_holdout.guard.absent",
         "reusable_holdout.guard.handle",
-        "reusable_holdout.guard.kinds.table",
         "reusable_holdout.guard.whereabouts",
     }
 
