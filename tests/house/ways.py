@@ -113,7 +113,10 @@ def verification(folder: Path) -> Way:
 
 
 def post_to_the_board(folder: Path) -> Way:
-    """A CSV file sent to a leaderboard over HTTP, until its answer comes back."""
+    """A CSV file sent to a leaderboard over HTTP, until its answer comes back.
+
+    The server knows which competition is meant where none is named, as ``reusable-holdout serve`` tells it.
+    """
     import httpx
     from board_servers import served
     from reusable_holdout_leaderboard import Competition, Rules
@@ -124,7 +127,7 @@ def post_to_the_board(folder: Path) -> Way:
     rules = Rules(slug="way", title="Way", submissions_per_day=10, vacuous=True)
     with Competition.create(folder / "competitions", rules, labels) as made:
         token = made.add_team("Blue")
-    settings = Settings(folder=folder / "competitions", answer_seconds=30.0)
+    settings = Settings(folder=folder / "competitions", slug=rules.slug)
     with (
         _noted() as taken,
         served(settings) as server,

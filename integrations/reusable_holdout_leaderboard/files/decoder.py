@@ -46,8 +46,8 @@ def parse_submission(content: bytes, filename: str, expected: Expected) -> NDArr
     r"""Predictions of a submitted file, in the order of the rows.
 
     All that is known here of the labels is public: ids, number of rows, classes. So messages may quote the file, and a
-    file that does not fit costs nothing. Of strangers' files, which may unpack to any size, it is called in a process of
-    its own: see :class:`Decoder`.
+    file that does not fit costs nothing. Of strangers' files, which may unpack to any size, it is called in a process
+    of its own: see :class:`Decoder`.
 
     Parameters
     ----------
