@@ -95,7 +95,7 @@ class Recorded:
         priors: NDArray[np.float64],
         tolerances: NDArray[np.float64] | None,
     ) -> bool:
-        """The same of a batch: not of one without a new question, and none that has no room.
+        """Whether a batch needs the rows: not one without a new question, and none that has no room.
 
         The ledger is read for more than its first question only where that decides.
 

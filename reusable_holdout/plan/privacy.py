@@ -9,31 +9,16 @@ from typing import TYPE_CHECKING, get_args
 
 from reusable_holdout import mechanisms
 from reusable_holdout.mechanisms import Calibration, GuardMechanism
+from reusable_holdout.plan.stated import Stated
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms import MechanismNoise
-    from reusable_holdout.plan.wish import Wish
 
 __all__ = ["Privacy"]
 
 
-class Privacy:
+class Privacy(Stated):
     """Differential privacy that follows from a plan's noise."""
-
-    rows: int
-    asked_rows: int
-    queries: int
-    charges: int
-    tolerance: float
-    span: float
-    influence: float
-    delta: float
-    noise_scale: float
-    mechanism: GuardMechanism
-    reveals: int
-    choices: tuple[int, ...]
-    final_noise: float
-    _wish: Wish
 
     @property
     def epsilon_each(self) -> float:

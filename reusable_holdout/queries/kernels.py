@@ -148,7 +148,7 @@ class AveragedScores:
 
 
 def squared_distance(metric: Definition, targets: ClassTargets) -> MeanLoss:
-    """Brier's score; of a matrix half the squared distance from the true class's corner."""
+    """Brier score; of several classes half the squared distance of the probabilities from 1 for the true class."""
     if len(targets.counts) == 2:
         truth = targets.codes.astype(np.float64)
         return _mean(metric, targets, lambda p: np.square(p - truth))

@@ -147,7 +147,7 @@ class Epochs:
 
     @property
     def rules(self) -> Rules:
-        """As they are now, with classes and columns filled in."""
+        """Rules as they are now, with classes and columns filled in."""
         return self._row().rules
 
     @property

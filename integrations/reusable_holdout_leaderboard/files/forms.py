@@ -80,7 +80,7 @@ class Expected:
 
     @cached_property
     def form(self) -> Form:
-        """The same, as files are read by it."""
+        """What files are read by: the same facts, as the decoder needs them."""
         with of_extra("leaderboard", "a submitted file"):
             import pyarrow as pa  # noqa: PLC0415 - clients send arrays, and need it not
 

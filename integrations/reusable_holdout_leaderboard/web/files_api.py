@@ -42,7 +42,7 @@ async def files(request: Request, competition: Here) -> Any:
     },
 )
 async def file(request: Request, competition: Here, name: Name) -> FileResponse:
-    """One of them."""
+    """One public file of the competition."""
     return await file_response(request, competition, name)
 
 

@@ -234,7 +234,7 @@ def json_body(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def form_body(**fields: dict[str, Any]) -> dict[str, Any]:
-    """The same of a form with a file."""
+    """OpenAPI description of a form with a file, that is read by hand, after it is known who sends it."""
     schema = {
         "type": "object",
         "required": ["file"],

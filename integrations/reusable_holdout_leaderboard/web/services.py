@@ -215,7 +215,7 @@ class Boards:
 
     @contextlib.asynccontextmanager
     async def uploading(self, team: Team) -> AsyncIterator[None]:
-        """Turn of a team to send a body and have it scored: so many bodies are in memory at a time, and no more.
+        """Wait until a body may be read and scored: a fixed number of bodies, and of each team, is in memory at a time.
 
         A team that sends slowly holds up itself first.
         """
