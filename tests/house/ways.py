@@ -33,10 +33,13 @@ class Way(NamedTuple):
     Attributes
     ----------
     functions, files : int
+    boards : int
+        Of the files, those of the leaderboard.
     """
 
     functions: int
     files: int
+    boards: int
 
 
 @contextlib.contextmanager
@@ -68,7 +71,9 @@ def _noted() -> Iterator[Callable[[], set[CodeType]]]:
 def ran(codes: set[CodeType]) -> Way:
     """Count functions that have a name, and the files of all."""
     named = [code for code in codes if not code.co_name.startswith("<")]
-    return Way(len(named), len({code.co_filename for code in codes}))
+    files = {code.co_filename for code in codes}
+    boards = sum("/reusable_holdout_leaderboard/" in file for file in files)
+    return Way(len(named), len(files), boards)
 
 
 def scorer_call(folder: Path) -> Way:
