@@ -9,6 +9,7 @@ from house.ways import WAYS
 
 _LINES, _BODY = 400, 45  # of a file, and of a function's body
 _REACH_LINES, _REACH_FILES = 24_300, 145  # of what a guard, its plan and `verify` read
+_WAY_FUNCTIONS, _BOARDS_FILES = 300, 20  # on the longest way; of the leaderboard on its own
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,8 @@ def test_a_guard_reads_what_it_needs(known, tmp_path):
 @pytest.mark.parametrize("what", WAYS)
 def test_a_way_passes_files_of_ours(what, tmp_path):
     way = WAYS[what](tmp_path)
-    assert 10 < way.files < way.functions < 400
+    assert 10 < way.files < way.functions < _WAY_FUNCTIONS
+    assert way.boards <= (_BOARDS_FILES if "board" in what else 0)
 
 
 # ---- the measures

@@ -98,16 +98,11 @@ class Decoder:
     processor time are limited, it is given none of the server's secrets, and what it answers is checked. If a file ends
     it the file is refused, and the next one gets another process. It is started, not forked, with the first file.
 
-    Parameters
-    ----------
-    room_bytes : int, optional
-        Memory beyond what the process begins with; by default 96 MiB and six times the largest file.
-    seconds : float, optional
-        Of the processor, for one file; by default 3, and more for more than a million rows.
+    Beyond what the process begins with it has 96 MiB and six times the largest file; for one file, 3 s of the processor
+    and 2 s more for each million rows.
     """
 
-    def __init__(self, *, room_bytes: int | None = None, seconds: float | None = None) -> None:
-        self._room, self._seconds = room_bytes, seconds
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: _Process | None = None
 
@@ -210,8 +205,8 @@ class Decoder:
             cwd="/",
             env=_environment(),
         )
-        seconds = self._seconds or _SECONDS + form.rows / _ROWS_A_SECOND
-        room = self._room or _ROOM_BYTES + _ROOM_FOR_EACH_BYTE * form.max_bytes
+        seconds = _SECONDS + form.rows / _ROWS_A_SECOND
+        room = _ROOM_BYTES + _ROOM_FOR_EACH_BYTE * form.max_bytes
         running = self._running = _Process(process, form, seconds)
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - pipes
         fields = form._asdict() | {"ids": None}

@@ -222,14 +222,13 @@ def tell(
     at: float,
     *,
     team_id: int | None = None,
-    submission_id: int | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> int:
     """Add an event, of a competition that is locked; return its revision."""
     here = COMPETITIONS.c.id == number
     connection.execute(sa.update(COMPETITIONS).where(here).values(revision=COMPETITIONS.c.revision + 1))
     revision = connection.execute(sa.select(COMPETITIONS.c.revision).where(here)).scalar_one()
-    _note(connection, number, int(revision), kind, at, team_id, submission_id, detail)
+    _note(connection, number, int(revision), kind, at, team_id, None, detail)
     return int(revision)
 
 

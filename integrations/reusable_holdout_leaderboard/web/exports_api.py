@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from reusable_holdout_leaderboard.store.records import FinalStanding, Standing, Submission
-from reusable_holdout_leaderboard.web.parameters import Admin, Epoch, Here, Ours, boards_of, refusals
+from reusable_holdout_leaderboard.web.requests import Admin, Epoch, Here, Ours, boards_of, refusals
 from reusable_holdout_leaderboard.web.security import Problem
 
 if TYPE_CHECKING:

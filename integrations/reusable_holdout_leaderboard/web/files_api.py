@@ -8,9 +8,8 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import FileResponse
 from pydantic import BaseModel
 
-from reusable_holdout_leaderboard.web.parameters import Admin, Here, boards_of, refusals
+from reusable_holdout_leaderboard.web.requests import Admin, Here, boards_of, form_body, read_upload, refusals
 from reusable_holdout_leaderboard.web.security import Problem
-from reusable_holdout_leaderboard.web.uploads import form_body, read_upload
 from reusable_holdout_leaderboard.web.wire import as_rows
 
 __all__ = ["FILES", "file_response"]

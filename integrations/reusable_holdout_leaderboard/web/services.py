@@ -27,8 +27,14 @@ from reusable_holdout_leaderboard.competition.teams import is_token
 from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
-from reusable_holdout_leaderboard.web.door import Networks
-from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
+from reusable_holdout_leaderboard.web.security import (
+    Networks,
+    Problem,
+    Rates,
+    Sessions,
+    address_of,
+    bearer_token,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable
@@ -149,10 +155,6 @@ class Boards:
                 del self._kept[next(iter(self._kept))]
         return made
 
-    def opened(self) -> list[Competition]:
-        """Competitions that this worker has opened."""
-        return list(self._open.values())
-
     def close(self) -> None:
         """Close all competitions."""
         self._decoder.close()
@@ -243,7 +245,7 @@ class Boards:
         """Finish, now and then, what workers that died have left."""
         while True:
             await asyncio.sleep(_SETTLE_SECONDS)
-            for competition in self.opened():
+            for competition in list(self._open.values()):
                 with contextlib.suppress(Problem):
                     await self.run(competition.settle)
 

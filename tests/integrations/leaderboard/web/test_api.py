@@ -476,9 +476,9 @@ def test_what_everyone_reads_is_sent_once(board, sheet, path):
 
 
 def test_the_next_page_of_a_sample_is_named(board, monkeypatch):
-    from reusable_holdout_leaderboard.files import expected
+    from reusable_holdout_leaderboard.files import forms
 
-    monkeypatch.setattr(expected, "_SAMPLE_BYTES", 3_000)
+    monkeypatch.setattr(forms, "_SAMPLE_BYTES", 3_000)
     _, _, public, _ = board()
     pages, where = [], "/sample"
     while where:
