@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard import kinds
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.claiming import Claimed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.models import check_model, check_prior_method, training_estimate
+from reusable_holdout.guard.pairs import Pairs
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -22,9 +25,21 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Gate, Kind, Measured, MeasuredBoth, Sample, Ways
-    from reusable_holdout.guard.kinds.stated import Statement
+    from reusable_holdout.guard.kinds import (
+        Check,
+        Gate,
+        HaltReason,
+        Kind,
+        Measured,
+        MeasuredBoth,
+        Outcome,
+        Sample,
+        State,
+        Terms,
+        Ways,
+    )
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.rows import Query
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
@@ -65,9 +80,14 @@ class Asking:
             self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
         )
 
-    def _model_question(self, model: Any, unit: int, person: bytes) -> bytes:
+    def _check_models(self, models: Sequence[Any]) -> None:
+        """Refuse models that cannot fit, by what is public."""
         holdout = self._holdout
-        check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+        for model in models:
+            check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+
+    def _model_question(self, model: Any, unit: int, person: bytes = b"") -> bytes:
+        self._check_models([model])
         return self._content.model_question(fingerprint(model), unit, person)
 
     def _check_features(self, otherwise: str) -> None:
@@ -75,18 +95,13 @@ class Asking:
             raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
 
     def _predicted(self, models: Sequence[Any], X_train: Any) -> NDArray[Any] | None:
-        """Predictions of one model as several questions have them, or those of two.
+        """Predictions of one model, or those of two, as several questions have them.
 
         None if one fails, or was trained on rows of the holdout: one outcome, and nobody is told which. What is refused
         free, by what is public, is refused before either is known.
         """
         self._holdout.try_out(models, X_train)
-        if self._trained_on.holds(X_train):
-            return None
-        if len(models) == 2:
-            return self._holdout.predicted_by_both(models, X_train)
-        found = self._holdout.predicted(models[0], X_train)
-        return None if found is None else found[None]
+        return None if self._trained_on.holds(X_train) else self._holdout.predicted_by(models)
 
     def _scored(
         self,
@@ -104,11 +119,11 @@ class Asking:
             return None
 
     def _measured(
-        self, kind: Check, prepared: NDArray[Any] | None, asked: Statement
+        self, kind: Check, prepared: NDArray[Any] | None, prior: float, tolerance: float | None = None
     ) -> NDArray[np.int64] | None:
         """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
-        tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
-        found = self._scored(kind, prepared, np.array([asked.prior]), tolerances)
+        tolerances = None if tolerance is None else np.array([tolerance])
+        found = self._scored(kind, prepared, np.array([prior]), tolerances)
         return None if found is None else found[0]
 
     def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
@@ -141,6 +156,76 @@ class Asking:
     def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
         return kinds.rail_of(self._view.kept, self._noise, paired=paired)
+
+    def _answer(
+        self,
+        kind: Kind,
+        question: Query,
+        refuse: Callable[[State], None],
+        measure: Callable[[], Any],
+        decide: Callable[[Any, State], tuple[Terms, Outcome]],
+        *,
+        takes: int = 1,
+    ) -> Answer:
+        """Answer one question, durably.
+
+        Parameters
+        ----------
+        refuse : callable
+            Raises, by public numbers, where the question has no room; called before the rows are read, and again in the
+            transaction that decides.
+        measure : callable
+            Reads the rows: not for what is refused or replayed, nor after a halt.
+        decide : callable
+            Says from what was measured, in a state, what is told.
+        takes : int
+            Declared queries that it takes.
+        """
+        needed = self._transcript.needs_rows(kind, question.digest, refuse)
+        found = measure() if needed else None
+        return self._transcript.answer(kind, question, refuse, partial(decide, found), takes=takes)
+
+    def _compared(
+        self,
+        kind: Check,
+        query: Query,
+        prior: float,
+        measure: Callable[[], NDArray[np.int64] | None],
+        *,
+        anew: bool = False,
+    ) -> Answer:
+        """Ask about one score, which is measured if it comes to that: compare it with a prior, or put it on a board."""
+        if isinstance(kind, kinds.Claims):
+            own = self._content.claim(query.digest, query.series, kind.grid_unit(prior))
+            claimed = Claimed(query, own, anew)
+            needed = self._transcript.claim_needs_rows(kind, claimed)
+            return self._told(self._transcript.claim(kind, measure() if needed else None, prior, claimed))
+        if anew:
+            raise InputError(
+                "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
+                "them; leave it out; nothing was asked"
+            )
+        tolerances = None if query.tolerance is None else np.array([query.tolerance])
+        refuse = partial(kind.check_room, np.array([prior]), tolerances)
+        decide = partial(kind.answer, prior, query.tolerance, query.digest)
+        return self._told(self._answer(kind, query, refuse, measure, decide))
+
+    def _claim_each(
+        self,
+        kind: kinds.Claims,
+        prepared: NDArray[Any],
+        priors: NDArray[np.float64],
+        queries: Sequence[Query],
+    ) -> list[Answer]:
+        """Ask one after the other, for what is told of one decides what the next can cost."""
+        answers: list[Answer] = []
+        for one, prior, query in zip(prepared, priors.tolist(), queries, strict=True):
+            try:
+                measure = partial(self._measured, kind, one[None], prior)
+                answers.append(self._compared(kind, query, prior, measure))
+            except Halted as halt:
+                raise self._transcript.halt(cast("HaltReason", halt.reason), answers) from None
+        return answers
 
     def _told(self, answer: Answer) -> Answer:
         """Tell the listeners of a new answer."""
@@ -175,6 +260,30 @@ class Asking:
             If they do not fit.
         """
         self._holdout.bound.prepare(predictions)
+
+    @sealed
+    def pairs(self, beta: float) -> Pairs:
+        """Say which of two claims that were answered is better for certain; nothing is asked, nothing is charged.
+
+        Parameters
+        ----------
+        beta : float
+            Failure probability of all pairs together, beside the guard's own: with a `confidence` of .955 and .005 here
+            all intervals and all pairs hold together with probability .95.
+
+        Raises
+        ------
+        InputError
+            If the policy is another, the metric no plain mean over all rows, or beta no probability.
+        """
+        kind, bound = self._ways.policy, self._holdout.bound
+        plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
+        if not isinstance(kind, kinds.Claims) or not plain or bound.relative_weights is not None:
+            raise InputError(
+                'pairs are for policy="claims" and means over rows that all count the same; got '
+                f"{self.policy} of {self.metric.name}; compare intervals instead"
+            )
+        return Pairs(kind.certificate, beta, partial(self._transcript.reached, kind))
 
     @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:

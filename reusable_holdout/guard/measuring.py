@@ -24,7 +24,7 @@ from reusable_holdout.guard.batches import (
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.models import check_data, check_model, fitted
+from reusable_holdout.guard.models import check_data, fitted
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.plan import whole
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.answer import Answer, Choice
     from reusable_holdout.guard.batches import Found
+    from reusable_holdout.guard.kinds import Sample
 
 __all__ = ["Measuring"]
 
@@ -254,15 +255,15 @@ class Measuring(Voluntary):
             self._content.model_question(one.content, unit, b"choose")
             for one, unit in zip(models, kind.grid_units(stated).tolist(), strict=True)
         ]
-        found: list[NDArray[np.int64] | None] = [None] * len(models)
-        if self._transcript.needs_rows(kind, self._content.several(b"choose", digests)):
-            found = self._measured_of(models, "choose", X_train)
-        bound = self._holdout.bound
-        measured = [
-            None if one is None else kinds.unpacked(bound, one) if kind.by_sample else int(one[0])
-            for one in found
-        ]
-        return self._chosen(measured, stated, digests, name)
+
+        def measure() -> list[Sample | int | None]:
+            bound, found = self._holdout.bound, self._measured_of(models, "choose", X_train)
+            return [
+                None if one is None else kinds.unpacked(bound, one) if kind.by_sample else int(one[0])
+                for one in found
+            ]
+
+        return self._chosen(measure, stated, digests, name)
 
     # ---- what is measured
 
@@ -283,8 +284,8 @@ class Measuring(Voluntary):
 
     def _measured_on_rows(self, model: Any, kind: str) -> NDArray[np.int64] | None:
         """As the policy does, or for a choice, whose winner is the best by the metric itself; None if it fails."""
+        self._check_models([model])
         holdout = self._holdout
-        check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
         prepared = holdout.predicted(model)
         if kind == "choose":
             sampled = self._sampled(self._ways.choose, prepared)
@@ -393,8 +394,4 @@ class Measuring(Voluntary):
         )
         measured = None if every is None else every[0]
         query = Query(digest, name, tolerance=asked.tolerance)
-        if isinstance(policy, kinds.Claims):
-            return self._told(
-                self._transcript.claim(policy, measured, asked.prior, self._claimed(policy, query, asked))
-            )
-        return self._told(self._transcript.ask(policy, measured, asked.prior, query))
+        return self._compared(policy, query, asked.prior, lambda: measured)

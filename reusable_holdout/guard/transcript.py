@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from reusable_holdout.guard.claiming import Claiming
 from reusable_holdout.guard.recorded import answer_of
 from reusable_holdout.guard.releases import failed
@@ -20,19 +18,16 @@ from reusable_holdout.guard.views import VIEW, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds import (
         Check,
-        Choose,
         Final,
-        Gate,
-        GuardedGate,
         Kind,
         MeasuredBoth,
         Outcome,
-        Reveal,
         Sample,
         State,
         Terms,
@@ -89,132 +84,40 @@ class Transcript(Claiming):
 
     # ---- one question
 
-    def ask(
+    def answer(
         self,
-        kind: Check,
-        score: int | NDArray[np.int64] | None,
-        prior: float,
+        kind: Kind,
         question: Query,
+        refuse: Callable[[State], None],
+        decide: Callable[[State], tuple[Terms, Outcome]],
+        *,
+        takes: int = 1,
     ) -> Answer:
-        """Answer one question that is compared with something, durably.
+        """Look up, decide, certify and commit one answer.
 
         Parameters
         ----------
-        score : int, numpy.ndarray of int64 or None
-            On the grid, as the kind measures it; None if the analyst's code failed on the holdout.
+        refuse : callable
+            Raises where a new question has no room in a state.
+        decide : callable
+            Public numbers of a new question in a state, and what is told.
+        takes : int
+            Declared queries that it takes.
 
         Raises
         ------
         Halted
             If a budget has run out and the question is new.
         ModelError
-            If it failed, now or when it was first asked; that it did is recorded and charged once.
+            If the model or metric failed, now or when it was first asked; that it did is recorded and paid for once.
         """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            if question.tolerance is not None:
-                kind.check_room(np.array([prior]), np.array([question.tolerance]), state)
-            terms = kind.terms(prior, state, question.tolerance)
-            if score is None:
-                return terms, kind.fail(terms, state)
-            return terms, kind.decide(score, terms, question.digest, state)
-
-        return self._answered(kind, question, decide)
-
-    def reveal(self, kind: Reveal, score: Sample | int | None, prior: float, question: Query) -> Answer:
-        """Tell the cell of a value, durably.
-
-        Raises
-        ------
-        InputError
-            If its dearest cell would break a promise of the plan; nothing was told.
-        Halted, ModelError
-            As for :meth:`ask`.
-        """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            kind.check_affordable(kind.worst_nats(), state, "a reveal")
-            terms = kind.terms(prior, state, None)
-            if score is None:
-                return terms, kind.fail(terms, state)
-            return terms, kind.decide(score, terms, question.digest, state)
-
-        return self._answered(kind, question, decide)
-
-    def choose(
-        self,
-        kind: Choose,
-        measured: Sequence[Sample | int | None],
-        priors: NDArray[np.float64],
-        question: Query,
-        candidates: Sequence[bytes],
-    ) -> Answer:
-        """Tell the best of several candidates and the cell of its value, durably.
-
-        Raises
-        ------
-        BudgetError
-            If there are more candidates than queries left; nothing was told.
-        InputError
-            If its dearest outcome would break a promise of the plan; nothing was told.
-        Halted, ModelError
-            As for :meth:`ask`; a model error if all candidates failed.
-        """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            self.check_room(len(candidates), state)
-            kind.check_affordable(kind.worst_nats(len(candidates)), state, "a choice")
-            return kind.choose(measured, priors, candidates, state)
-
-        return self._answered(kind, question, decide, takes=len(candidates))
-
-    def gate(
-        self,
-        kind: GuardedGate,
-        measured: Sequence[int | NDArray[np.int64] | None],
-        prior: float,
-        rails: Sequence[tuple[int, Gate, float]],
-        question: Query,
-    ) -> Answer:
-        """Say whether several scores are at least what was named for each, durably.
-
-        Parameters
-        ----------
-        measured : sequence of int, numpy.ndarray of int64 or None
-            Of the guard's own metric, then of each guardrail, as their gates do.
-        rails : sequence of (int, Gate, float)
-            View of each guardrail, and what was named for it.
-
-        Raises
-        ------
-        BudgetError
-            If there are more scores than queries left; nothing was told.
-        Halted, ModelError
-            As for :meth:`ask`.
-        """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            self.check_room(len(measured), state)
-            terms = kind.terms(prior, state, None)
-            return terms, kind.decide_all(measured, terms, rails, question.digest, state)
-
-        return self._answered(kind, question, decide, takes=len(measured))
-
-    def _answered(
-        self,
-        kind: Kind,
-        question: Query,
-        decide: Callable[[State], tuple[Terms, Outcome]],
-        *,
-        takes: int = 1,
-    ) -> Answer:
-        """Look up, decide, certify and commit one answer."""
         with self._ledger.transaction() as transaction:
             row = transaction.find([question.digest]).get(question.digest)
             state = self._state(transaction, kind, question.series)
             replayed = row is not None
             reason = None if replayed else kind.halt_reason(state)
             if row is None and reason is None:
+                refuse(state)
                 terms, outcome = decide(state)
                 interval = kind.interval(outcome, terms, kind.length(state))
                 row = row_of(kind, state, question, terms, outcome, interval, takes=takes)

@@ -9,32 +9,16 @@ from typing import TYPE_CHECKING, get_args
 
 from reusable_holdout import mechanisms
 from reusable_holdout.mechanisms import Calibration, GuardMechanism
+from reusable_holdout.plan.stated import Stated
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms import MechanismNoise
-    from reusable_holdout.plan.wish import Wish
 
 __all__ = ["Privacy"]
 
 
-class Privacy:
+class Privacy(Stated):
     """Differential privacy that follows from a plan's noise."""
-
-    rows: int
-    asked_rows: int
-    queries: int
-    charges: int
-    tolerance: float
-    span: float
-    influence: float
-    delta: float
-    noise_scale: float
-    mechanism: GuardMechanism
-    reveals: int
-    choices: tuple[int, ...]
-    final_noise: float
-    stated: tuple[str, ...]
-    _wish: Wish
 
     @property
     def epsilon_each(self) -> float:
@@ -69,9 +53,7 @@ class Privacy:
         for mechanism in get_args(GuardMechanism):
             if mechanism == "noiseless" or (mechanism == "target-charging" and self._wish.by_evidence):
                 continue
-            own = (
-                mechanism == self._wish.mechanism
-            )  # of a kept plan the scale is there, though nobody stated it
+            own = mechanism == self._wish.mechanism  # a kept plan has its scale, stated or not
             scale = replace(self._wish if own else open_scale, mechanism=mechanism).scale(
                 rows=self.rows,
                 tolerance=self.tolerance / self.span,

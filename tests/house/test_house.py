@@ -140,6 +140,7 @@ def test_what_is_underscored_in_a_room_is_found_outside_it(tree):
     assert [one.rsplit(":", 2)[1:] for one in found] == [["1", " _made"], ["4", " _rows"]]
 
 
+@pytest.mark.long("tests/house")
 def test_the_command_prints_its_table(capsys, monkeypatch):
     monkeypatch.setattr("house.__main__.WAYS", {})
     main([])

@@ -19,7 +19,7 @@ from reusable_holdout.remote import RemoteHoldout, history_frame
 from reusable_holdout.slips import checked_call
 from reusable_holdout_leaderboard.client.connection import Connection, raised_by
 from reusable_holdout_leaderboard.client.parts import not_of_a_board, parts
-from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.files.forms import Expected
 from reusable_holdout_leaderboard.rules import Rules
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reusable_holdout import Metric
     from reusable_holdout.scales import Bar, Scale
     from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.files.forms import Expected
     from reusable_holdout_leaderboard.pages.changes import Change
     from reusable_holdout_leaderboard.pages.charts import BurnDown
     from reusable_holdout_leaderboard.rules import Rules

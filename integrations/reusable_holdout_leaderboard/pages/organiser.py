@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 
-from reusable_holdout_leaderboard.competition.names import key_of
+from reusable_holdout_leaderboard.competition.teams import key_of
 from reusable_holdout_leaderboard.pages.changes import RULES
 from reusable_holdout_leaderboard.pages.rendering import place_of
 from reusable_holdout_leaderboard.pages.times import moment_of_form, shown_in_form

@@ -22,7 +22,8 @@ from reusable_holdout.errors import (
     LedgerError,
     PlanError,
 )
-from reusable_holdout_leaderboard.competition import Competition, tokens
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.competition.teams import is_token
 from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
@@ -320,7 +321,7 @@ class Boards:
     def is_admin(self, token: str) -> bool:
         """Whether a token is the administrator's."""
         digest = self.settings.admin_digest
-        return bool(digest) and tokens.is_token(token, bytes.fromhex(digest))
+        return bool(digest) and is_token(token, bytes.fromhex(digest))
 
     def check_admin(self, request: Request) -> None:
         """Refuse all but the administrator.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -225,6 +225,15 @@ class Check(Stated):
             If a metric of the user's own fails on the holdout.
         """
         return self.weighed(bound, self.measured(bound, prepared), priors, tolerances)
+
+    def answer(
+        self, prior: float, tolerance: float | None, question: bytes, measured: Any, state: State
+    ) -> tuple[Terms, Outcome]:
+        """Public numbers of one question, and what is told; nothing was measured of what failed on the holdout."""
+        terms = self.terms(prior, state, tolerance)
+        if measured is None:
+            return terms, self.fail(terms, state)
+        return terms, self.decide(measured, terms, question, state)
 
     def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
         """Decide one question, by what was measured; nothing is final until the ledger has it."""

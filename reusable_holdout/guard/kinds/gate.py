@@ -234,12 +234,12 @@ class GuardedGate(Check):
     def decide_all(
         self,
         measured: Sequence[int | NDArray[np.int64] | None],
-        terms: Terms,
+        prior: float,
         rails: Sequence[tuple[int, Gate, float]],
         question: bytes,
         state: State,
-    ) -> Outcome:
-        """Decide one question.
+    ) -> tuple[Terms, Outcome]:
+        """Public numbers of one question, and what is told.
 
         Parameters
         ----------
@@ -248,18 +248,20 @@ class GuardedGate(Check):
         rails : sequence of (int, Gate, float)
             View of each guardrail, and what was named for it.
         """
-        verdict = Verdict(_NO, tuple((view, prior) for view, _, prior in rails))
+        verdict = Verdict(_NO, tuple((view, least) for view, _, least in rails))
+        terms = self.terms(prior, state, None)
         found = [one for one in measured if one is not None]
         if len(found) < len(measured):
             told = FAILED if self.gate.tells_failures(state) else _NO
-            return self.outcome(verdict._replace(told=told).text(), terms)
-        gates = [(self.gate, terms.prior), *((rail, prior) for _, rail, prior in rails)]
-        each = self.length_of_each(self.length(state), verdict)
-        passed = [
-            gate.passes(one, prior, question, state, each)
-            for (gate, prior), one in zip(gates, found, strict=True)
-        ]
-        return self.outcome(verdict._replace(told=_YES if all(passed) else _NO).text(), terms)
+        else:
+            gates = [(self.gate, prior), *((rail, least) for _, rail, least in rails)]
+            each = self.length_of_each(self.length(state), verdict)
+            passed = [
+                gate.passes(one, least, question, state, each)
+                for (gate, least), one in zip(gates, found, strict=True)
+            ]
+            told = _YES if all(passed) else _NO
+        return terms, self.outcome(verdict._replace(told=told).text(), terms)
 
 
 class GuardedCompare(GuardedGate):

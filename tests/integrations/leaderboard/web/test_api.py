@@ -9,7 +9,7 @@ import httpx
 import pytest
 from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard import Competition
-from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.teams import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
 ADMIN = "rh_administrator"
@@ -24,7 +24,7 @@ def serve(folder, key_file):
             given = {
                 "folder": folder,
                 "key_file": key_file,
-                "admin_digest": tokens.digest_of(ADMIN).hex(),
+                "admin_digest": digest_of(ADMIN).hex(),
                 "answer_seconds": 0.0,
                 "poll_seconds": 0.02,
             }
