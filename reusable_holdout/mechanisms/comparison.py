@@ -59,7 +59,7 @@ class MechanismNoise:
         Distance that the noise of no comparison exceeds, in all queries together, except with probability beta; NaN if
         the number of queries was not given.
     runs : tuple of str
-        What in this library draws this noise.
+        What in this library draws this noise; `TargetCharging` where it is told ``mean=not_prior_mean``.
     """
 
     mechanism: str

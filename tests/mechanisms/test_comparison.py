@@ -197,6 +197,18 @@ def test_every_row_says_what_runs_with_its_noise() -> None:
             assert ("NumericSparse" in names) is answers
 
 
+@for_each("charges", [1, 4, 100])
+def test_the_row_of_target_charging_is_the_noise_of_all_that_runs_it(charges: int) -> None:
+    wish: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "charges": charges}
+    row = next(row for row in compare_mechanisms(**wish) if "TargetCharging" in row.runs)
+    each = [
+        mechanisms.TargetCharging(**wish, mean=not_prior_mean).epsilon_each,
+        mechanisms.IndividualCharging(3, **wish).epsilon_each,
+    ]
+    assert each == pytest.approx([1 / row.query] * 2, rel=1e-8)
+    assert mechanisms.TargetCharging(**wish).epsilon_each < (1 - 1e-3) / row.query  # which knows less
+
+
 def test_the_reach_is_of_all_queries_together() -> None:
     one, many = (
         compare_mechanisms(epsilon=1.0, delta=0.0, charges=2, queries=queries, beta=beta)
