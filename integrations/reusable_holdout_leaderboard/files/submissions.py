@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import of_extra
 from reusable_holdout_leaderboard.files.forms import is_parquet
 
 if TYPE_CHECKING:
