@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.guard import kinds
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.models import check_model, training_estimate
+from reusable_holdout.guard.kinds.table import rail_of
+from reusable_holdout.guard.models import check_model, check_prior_method, training_estimate
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -22,9 +24,16 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import Check, Gate, Kind, Measured, MeasuredBoth, Sample, Ways
-    from reusable_holdout.guard.kinds.stated import Statement
+    from reusable_holdout.guard.kinds import samples
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.claims import Claims
+    from reusable_holdout.guard.kinds.gate import Gate
+    from reusable_holdout.guard.kinds.kind import HaltReason, Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.pairs import Pairs
+    from reusable_holdout.guard.rows import Query
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
@@ -34,6 +43,8 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
+else:  # of those whose rows decide alone
+    (samples,) = modules_on_first_use("reusable_holdout.guard.kinds", "samples")
 
 __all__ = ["Asking", "has_most_rows"]
 
@@ -55,17 +66,24 @@ class Asking:
     _listeners: list[Listener]
 
     def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
+        check_prior_method(method)
         if X_train is None or y_train is None:
             raise InputError(
-                "a prior must be stated, or come from X_train and y_train; got neither; pass prior="
+                "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
+                "of the score, such as a cross-validated one; nothing was asked"
             )
         return training_estimate(
             self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
         )
 
-    def _model_question(self, model: Any, unit: int, person: bytes) -> bytes:
+    def _check_models(self, models: Sequence[Any]) -> None:
+        """Refuse models that cannot fit, by what is public."""
         holdout = self._holdout
-        check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+        for model in models:
+            check_model(model, holdout.X, response=self.metric.response, classes=holdout.bound.classes)
+
+    def _model_question(self, model: Any, unit: int, person: bytes = b"") -> bytes:
+        self._check_models([model])
         return self._content.model_question(fingerprint(model), unit, person)
 
     def _check_features(self, otherwise: str) -> None:
@@ -73,18 +91,13 @@ class Asking:
             raise InputError(f"this guard holds labels only; ask with {otherwise}, or give it X")
 
     def _predicted(self, models: Sequence[Any], X_train: Any) -> NDArray[Any] | None:
-        """Predictions of one model as several questions have them, or those of two.
+        """Predictions of one model, or those of two, as several questions have them.
 
         None if one fails, or was trained on rows of the holdout: one outcome, and nobody is told which. What is refused
         free, by what is public, is refused before either is known.
         """
         self._holdout.try_out(models, X_train)
-        if self._trained_on.holds(X_train):
-            return None
-        if len(models) == 2:
-            return self._holdout.predicted_by_both(models, X_train)
-        found = self._holdout.predicted(models[0], X_train)
-        return None if found is None else found[None]
+        return None if self._trained_on.holds(X_train) else self._holdout.predicted_by(models)
 
     def _scored(
         self,
@@ -102,11 +115,11 @@ class Asking:
             return None
 
     def _measured(
-        self, kind: Check, prepared: NDArray[Any] | None, asked: Statement
+        self, kind: Check, prepared: NDArray[Any] | None, prior: float, tolerance: float | None = None
     ) -> NDArray[np.int64] | None:
         """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
-        tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
-        found = self._scored(kind, prepared, np.array([asked.prior]), tolerances)
+        tolerances = None if tolerance is None else np.array([tolerance])
+        found = self._scored(kind, prepared, np.array([prior]), tolerances)
         return None if found is None else found[0]
 
     def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
@@ -125,7 +138,7 @@ class Asking:
         every = measure(rows.every, prepared)
         own = rows.exam_of_the_same(by_sample=final.by_sample)
         exam = None if own is None else measure(own, prepared)
-        return None if every is None else kinds.MeasuredBoth(every, exam)
+        return None if every is None else samples.MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:
         """Refuse to compare two models where their difference is no mean over rows."""
@@ -138,7 +151,76 @@ class Asking:
 
     def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
-        return kinds.rail_of(self._view.kept, self._noise, paired=paired)
+        return rail_of(self._view.kept, self._noise, paired=paired)
+
+    def _answer(
+        self,
+        kind: Kind,
+        question: Query,
+        refuse: Callable[[State], None],
+        measure: Callable[[], Any],
+        decide: Callable[[Any, State], tuple[Terms, Outcome]],
+        *,
+        takes: int = 1,
+    ) -> Answer:
+        """Answer one question, durably.
+
+        Parameters
+        ----------
+        refuse : callable
+            Raises, by public numbers, where the question has no room; called before the rows are read, and again in the
+            transaction that decides.
+        measure : callable
+            Reads the rows: not for what is refused or replayed, nor after a halt.
+        decide : callable
+            Says from what was measured, in a state, what is told.
+        takes : int
+            Declared queries that it takes.
+        """
+        needed = self._transcript.needs_rows(kind, question.digest, refuse)
+        found = measure() if needed else None
+        return self._transcript.answer(kind, question, refuse, partial(decide, found), takes=takes)
+
+    def _compared(
+        self,
+        kind: Check,
+        query: Query,
+        prior: float,
+        measure: Callable[[], NDArray[np.int64] | None],
+        *,
+        anew: bool = False,
+    ) -> Answer:
+        """Ask about one score, which is measured if it comes to that: compare it with a prior, or put it on a board."""
+        if kind.on_board:
+            own = self._content.claim(query.digest, query.series, kind.grid_unit(prior))
+            boards, claims = self._transcript.boards, cast("Claims", kind)
+            return self._told(boards.claim(claims, query, own, prior, measure, anew=anew))
+        if anew:
+            raise InputError(
+                "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
+                "them; leave it out; nothing was asked"
+            )
+        tolerances = None if query.tolerance is None else np.array([query.tolerance])
+        refuse = partial(kind.check_room, np.array([prior]), tolerances)
+        decide = partial(kind.answer, prior, query.tolerance, query.digest)
+        return self._told(self._answer(kind, query, refuse, measure, decide))
+
+    def _claim_each(
+        self,
+        kind: Check,
+        prepared: NDArray[Any],
+        priors: NDArray[np.float64],
+        queries: Sequence[Query],
+    ) -> list[Answer]:
+        """Ask one after the other, for what is told of one decides what the next can cost."""
+        answers: list[Answer] = []
+        for one, prior, query in zip(prepared, priors.tolist(), queries, strict=True):
+            try:
+                measure = partial(self._measured, kind, one[None], prior)
+                answers.append(self._compared(kind, query, prior, measure))
+            except Halted as halt:
+                raise self._transcript.halt(cast("HaltReason", halt.reason), answers) from None
+        return answers
 
     def _told(self, answer: Answer) -> Answer:
         """Tell the listeners of a new answer."""
@@ -173,6 +255,30 @@ class Asking:
             If they do not fit.
         """
         self._holdout.bound.prepare(predictions)
+
+    @sealed
+    def pairs(self, beta: float) -> Pairs:
+        """Say which of two claims that were answered is better for certain; nothing is asked, nothing is charged.
+
+        Parameters
+        ----------
+        beta : float
+            Failure probability of all pairs together, beside the guard's own: with a `confidence` of .955 and .005 here
+            all intervals and all pairs hold together with probability .95.
+
+        Raises
+        ------
+        InputError
+            If the policy is another, the metric no plain mean over all rows, or beta no probability.
+        """
+        kind, bound = self._ways.policy, self._holdout.bound
+        plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
+        if not kind.on_board or not plain or bound.relative_weights is not None:
+            raise InputError(
+                'pairs are for policy="claims" and means over rows that all count the same; got '
+                f"{self.policy} of {self.metric.name}; compare intervals instead"
+            )
+        return self._transcript.boards.pairs(cast("Claims", kind), beta)
 
     @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -218,11 +324,11 @@ def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
 def _sample_on(bound: BoundMetric, prepared: NDArray[Any]) -> Sample | None:
     """Sample; None if a metric of the user's own fails on the rows."""
     try:
-        return kinds.sample_of(bound, prepared)
+        return samples.sample_of(bound, prepared)
     except ModelError:
         return None
 
 
 def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
     score = _score_on(bound, prepared)
-    return None if score is None else kinds.Measured.of(score, bound)
+    return None if score is None else samples.Measured.of(score, bound)

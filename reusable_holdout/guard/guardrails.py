@@ -10,11 +10,9 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answer import Guardrail
-from reusable_holdout.guard.board import OnBoard
+from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds.stated import Statement
-from reusable_holdout.guard.models import check_model
 from reusable_holdout.guard.rows import Query
 
 if TYPE_CHECKING:
@@ -23,7 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Gate, GuardedGate
+    from reusable_holdout.guard.kinds.gate import Gate, GuardedGate
+    from reusable_holdout.guard.kinds.stated import Statement
 
 __all__ = ["Guarding"]
 
@@ -33,7 +32,7 @@ class Stated(NamedTuple):
 
     Attributes
     ----------
-    guard : OnBoard
+    guard : Asking
         Of its metric.
     rail : Gate
     prior : float
@@ -42,7 +41,7 @@ class Stated(NamedTuple):
         Of its own; empty for the gate's.
     """
 
-    guard: OnBoard
+    guard: Asking
     rail: Gate
     prior: float
     predictions: list[Any]
@@ -53,7 +52,7 @@ class Stated(NamedTuple):
         return self.rail.grid_unit(self.prior)
 
 
-class Guarding(OnBoard):
+class Guarding(Asking):
     """Gates with guardrails: one question, one bit, several metrics."""
 
     def _gate_models(
@@ -65,9 +64,7 @@ class Guarding(OnBoard):
         rails = self._stated(guardrails, paired=paired, predictions=0)
         guards = [self, *(one.guard for one in rails)]
         for guard in guards:
-            for model in models:
-                classes = guard._holdout.bound.classes
-                check_model(model, guard._holdout.X, response=guard.metric.response, classes=classes)
+            guard._check_models(models)
         content = fingerprint(models if paired else models[0])
         parts = [self._content.model_question(content, asked.unit, b"gate")]
         parts += [one.guard._content.model_question(content, one.unit, b"rail") for one in rails]
@@ -130,7 +127,7 @@ class Guarding(OnBoard):
     def _each(self, guardrails: Mapping[Any, Any], *, paired: bool, predictions: int) -> Iterator[Stated]:
         seen = {self.view}
         for other, named in guardrails.items():
-            same = isinstance(other, OnBoard) and other._transcript is self._transcript
+            same = isinstance(other, Asking) and other._transcript is self._transcript
             if not same or other.view in seen:
                 raise InputError(
                     "a guardrail must be another metric of the same rows, from on() of the same guard, and each once; "
@@ -159,23 +156,27 @@ class Guarding(OnBoard):
     ) -> Answer:
         (label,) = checked_names([name], 1)
         question = Query(self._content.several(b"guarded", parts), label)
-        needed = self._transcript.needs_rows(
-            kind, question.digest, lambda state: self._transcript.check_room(len(parts), state)
-        )
         gates = [(self, kind.gate, asked.prior), *((one.guard, one.rail, one.prior) for one in rails)]
-        measured = [
-            guard._measured(gate, own(), Statement(prior, None, 0)) if needed else None
-            for (guard, gate, prior), own in zip(gates, predicted, strict=True)
-        ]
         named = [(one.guard.view, one.rail, one.prior) for one in rails]
-        answer = self._transcript.gate(kind, measured, asked.prior, named, question)
+
+        def measure() -> list[NDArray[np.int64] | None]:
+            return [
+                guard._measured(gate, own(), prior)
+                for (guard, gate, prior), own in zip(gates, predicted, strict=True)
+            ]
+
+        answer = self._answer(
+            kind,
+            question,
+            partial(self._transcript.check_room, len(parts)),
+            measure,
+            lambda measured, state: kind.decide_all(measured, asked.prior, named, question.digest, state),
+            takes=len(parts),
+        )
         length = self._transcript.length_of(kind, answer.query)
         bounds = kind.bounds(answer.told, [one.rail for one in rails], length)
-        return self._told(
-            answer._replace(
-                guardrails=tuple(
-                    Guardrail(one.guard.metric.name, one.prior, float(low), float(high))
-                    for one, (low, high) in zip(rails, bounds, strict=True)
-                )
-            )
+        each = (
+            Guardrail(one.guard.metric.name, one.prior, float(low), float(high))
+            for one, (low, high) in zip(rails, bounds, strict=True)
         )
+        return self._told(answer._replace(guardrails=tuple(each)))

@@ -110,7 +110,7 @@ class PrivateData:
 
     @cached_property
     def row_set(self) -> RowSet:
-        """Its features, row by row; there must be some."""
+        """Features of the holdout, row by row; there must be some."""
         return ordered_rows(self.X, column_names(self.X))
 
     def copied(self) -> Any:
@@ -135,7 +135,7 @@ class PrivateData:
         for model in models:
             self._trial.check(model, X_train)
 
-    def predicted(self, model: Any, X_train: Any = None) -> NDArray[Any] | None:
+    def predicted(self, model: Any) -> NDArray[Any] | None:
         """What a model predicts for the rows, in canonical form; None if it fails.
 
         Raises
@@ -147,17 +147,18 @@ class PrivateData:
         response, classes, form = bound.metric.response, bound.classes, bound.form
         if isinstance(self.X, ChunkedRows):
             return chunks.predicted_by_chunks(model, self.X, response=response, classes=classes, form=form)
-        self.try_out([model], X_train)
+        self.try_out([model])
         return attempt(
             lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
         )
 
-    def predicted_by_both(self, pair: Sequence[Any], X_train: Any = None) -> NDArray[Any] | None:
-        """What two models predict, one after the other; None if one of them fails."""
-        self.try_out(pair, X_train)
-        both = [self.predicted(model) for model in pair]
-        found = [one for one in both if one is not None]
-        return np.stack(found) if len(found) == len(both) else None
+    def predicted_by(self, models: Sequence[Any]) -> NDArray[Any] | None:
+        """What several models predict, shape (models, ...); None if one of them fails, after all have been tried."""
+        every = [self.predicted(model) for model in models]
+        found = [one[None] for one in every if one is not None]
+        if len(found) < len(every):
+            return None
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def __repr__(self) -> str:
         return "<private data>"

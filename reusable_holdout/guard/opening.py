@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.exam import BoundRows
-    from reusable_holdout.guard.kinds import Rules, Ways
+    from reusable_holdout.guard.kinds.table import Rules, Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row

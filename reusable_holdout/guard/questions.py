@@ -5,25 +5,23 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds import Claims
-from reusable_holdout.guard.models import check_model, fitted, training_rows
+from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Check, State
+    from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.models import PriorMethod
 
@@ -114,11 +112,9 @@ class Questions(Guarding):
     ) -> Answer:
         if guardrails is not None:
             return self._gate_models([model], prior, guardrails, name, X_train)
-        holdout, bound = self._holdout, self._holdout.bound
-        check_model(model, holdout.X, response=self.metric.response, classes=bound.classes)
         policy = self._ways.policy
         asked = policy.asked(prior, tolerance, self.metric.name)
-        question = self._content.model_question(fingerprint(model), asked.unit + policy.series_unit(series))
+        question = self._model_question(model, asked.unit + policy.series_unit(series))
         predicted = partial(self._predicted, [model], X_train)
         return self._ask(policy, predicted, asked, question, name, series, anew=anew)
 
@@ -219,7 +215,7 @@ class Questions(Guarding):
         )
         labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
         questions = self._content.questions(prepared, [unit + own for unit in units])
-        if isinstance(self._ways.policy, Claims):
+        if self._ways.policy.on_board:
             queries = [Query(one, label, series) for one, label in zip(questions, labels, strict=True)]
             return self._claim_each(self._ways.policy, prepared, stated, queries)
         needed = self._transcript.needs_rows_of_batch(self._ways.policy, questions, stated, limits)
@@ -356,9 +352,7 @@ class Questions(Guarding):
     ) -> Answer:
         if guardrails is not None:
             return self._gate_models(pair, prior, guardrails, name, X_train)
-        holdout, bound = self._holdout, self._holdout.bound
-        for one in pair:
-            check_model(one, holdout.X, response=self.metric.response, classes=bound.classes)
+        self._check_models(pair)
         kind, asked = self._comparison(prior, tolerance)
         question = self._content.model_question(fingerprint(pair), asked.unit)
         return self._ask(kind, lambda: self._predicted(pair, X_train), asked, question, name)
@@ -382,18 +376,11 @@ class Questions(Guarding):
         *,
         anew: bool = False,
     ) -> Answer:
-        """Ask about what is predicted, if it comes to that: not for what is refused or replayed, nor after a halt."""
-
-        def refuse(state: State) -> None:
-            tolerances = None if asked.tolerance is None else np.array([asked.tolerance])
-            kind.check_room(np.array([asked.prior]), tolerances, state)
-
+        """Ask about what is predicted, if it comes to that."""
         (label,) = checked_names([name], 1)
         query = Query(question, label, series, asked.tolerance)
-        if isinstance(kind, Claims):
-            return self._claim(kind, predicted, asked, query, anew=anew)
-        if anew:
-            self._refuse_anew()
-        needed = self._transcript.needs_rows(kind, question, refuse)
-        score = self._measured(kind, predicted(), asked) if needed else None
-        return self._told(self._transcript.ask(kind, score, asked.prior, query))
+
+        def measure() -> NDArray[np.int64] | None:
+            return self._measured(kind, predicted(), asked.prior, asked.tolerance)
+
+        return self._compared(kind, query, asked.prior, measure, anew=anew)

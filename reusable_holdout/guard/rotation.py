@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.budgets import claimed
+from reusable_holdout.guard.budgets import budgeted
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.overlap import kept_of_fresh, looked_through
+from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.pricing import plan_numbers, priced
-from reusable_holdout.guard.record import Record
 from reusable_holdout.guard.standing import Standing, check_may_stand
 from reusable_holdout.plan import renewed
 
@@ -89,7 +89,7 @@ def _begin_epoch(ledger: Ledger, configuration: Configuration, known_rows: bytes
         transaction.rotate(follows.text(), known_rows)
 
 
-class Rotating(Standing, Record):
+class Rotating(Standing, Overview):
     """A guard that goes on with the next holdout."""
 
     @sealed
@@ -194,7 +194,7 @@ class Rotating(Standing, Record):
         check_may_stand(holdout, plan, self._ledger.url, vacuous=vacuous)
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
         kept = kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
-        with claimed(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
+        with budgeted(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
             configuration = Configuration.of(
                 plan,
                 holdout,

@@ -16,7 +16,7 @@ from reusable_holdout.queries.pieces import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,6 +28,7 @@ __all__ = [
     "Rule",
     "by_chance",
     "column_names",
+    "hashes_of",
     "names_in",
     "ordered_rows",
     "row_hashes",
@@ -163,7 +164,7 @@ class RowSet:
         raise HandleError("rows of a holdout cannot be pickled; pickle the guard, which becomes a handle")
 
     def common(self, other: RowSet) -> int:
-        """How many rows both have: of one that comes several times as many as both have of it."""
+        """How many rows both have: a row that comes several times counts as often as both have it."""
         _, mine, theirs = np.intersect1d(self._values, other._values, assume_unique=True, return_indices=True)
         return int(np.minimum(self._times[mine], other._times[theirs]).sum())
 
@@ -182,7 +183,7 @@ class RowSet:
 
     @classmethod
     def copies_in(cls, text: bytes, secret: bytes) -> Copies:
-        """The same of the rows that :meth:`text` was made of."""
+        """How many rows repeat another, of those that :meth:`text` was made of."""
         masked = int.from_bytes(text[:_HEAD], "little")
         return Copies(len(text) // 8 - 1, int.from_bytes(cls._head(secret, masked), "little"))
 
@@ -261,9 +262,18 @@ def _sums(X: Any, words: Words, order: Sequence[int] | None) -> NDArray[np.uint6
     """Sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are the same."""
     if hasattr(X, "tocsr"):
         return _sparse_sums(X if order is None else X[:, order].tocsr(), words)
-    sums = np.zeros(_length(X), dtype=np.uint64)
+    return _sums_of(_columns(X, order), _length(X), words)
+
+
+def hashes_of(parts: Iterable[NDArray[Any]], rows: int) -> NDArray[np.uint64]:
+    """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits."""
+    return mixed(_sums_of(parts, rows, Words()))
+
+
+def _sums_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
+    sums = np.zeros(rows, dtype=np.uint64)
     place = 0
-    for part in _columns(X, order):
+    for part in parts:
         table = part.reshape(len(part), -1)
         for block in in_blocks(len(table), width=max(1, table.shape[1])):
             found = words.of(table[block])

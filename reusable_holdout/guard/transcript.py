@@ -7,44 +7,49 @@ Which kind of question it is, only the kind knows.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from reusable_holdout.guard.claiming import Claiming
-from reusable_holdout.guard.recorded import answer_of
-from reusable_holdout.guard.releases import failed
+from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.guard.answered import Answered
+from reusable_holdout.guard.history import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard import claiming
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import (
-        Check,
-        Choose,
-        Final,
-        Gate,
-        GuardedGate,
-        Kind,
-        MeasuredBoth,
-        Outcome,
-        Reveal,
-        Sample,
-        State,
-        Terms,
-        Ways,
-    )
+    from reusable_holdout.guard.claiming import Boards
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.final import Final
+    from reusable_holdout.guard.kinds.kind import Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.ledger import Row
+else:  # of one policy alone
+    (claiming,) = modules_on_first_use(__package__, "claiming")
 
 __all__ = ["Transcript"]
 
 
-class Transcript(Claiming):
+class Transcript(Answered):
     """Questions of a set of rows, each looked up, decided, certified and committed in one transaction."""
+
+    @cached_property
+    def boards(self) -> Boards:
+        """Boards of claims about these rows."""
+        return claiming.Boards(self, self._ledger)
+
+    def charges_left_of(self, kind: Kind, series: str, charges: int) -> int:
+        """Charges that a series has left after so many: of all that there are, or of claims its own."""
+        return (
+            self.boards.charges_left(kind, series) if self._allowance.of_each else self.charges_left(charges)
+        )
 
     # ---- views
 
@@ -73,7 +78,7 @@ class Transcript(Claiming):
         """
         with self._ledger.transaction() as transaction:
             row = transaction.find([digest]).get(digest)
-            state = self._state(transaction, kinds.final)
+            state = self.state_in(transaction, kinds.final)
             reason = kinds.final.halt_reason(state) if row is None else None
             fits = int(transaction.last_value(VIEW, 0, "") or 0) + 1 == view.number
             if row is None and reason is None and fits:
@@ -89,140 +94,48 @@ class Transcript(Claiming):
 
     # ---- one question
 
-    def ask(
+    def answer(
         self,
-        kind: Check,
-        score: int | NDArray[np.int64] | None,
-        prior: float,
+        kind: Kind,
         question: Query,
+        refuse: Callable[[State], None],
+        decide: Callable[[State], tuple[Terms, Outcome]],
+        *,
+        takes: int = 1,
     ) -> Answer:
-        """Answer one question that is compared with something, durably.
+        """Look up, decide, certify and commit one answer.
 
         Parameters
         ----------
-        score : int, numpy.ndarray of int64 or None
-            On the grid, as the kind measures it; None if the analyst's code failed on the holdout.
+        refuse : callable
+            Raises where a new question has no room in a state.
+        decide : callable
+            Public numbers of a new question in a state, and what is told.
+        takes : int
+            Declared queries that it takes.
 
         Raises
         ------
         Halted
             If a budget has run out and the question is new.
         ModelError
-            If it failed, now or when it was first asked; that it did is recorded and charged once.
+            If the model or metric failed, now or when it was first asked; that it did is recorded and paid for once.
         """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            if question.tolerance is not None:
-                kind.check_room(np.array([prior]), np.array([question.tolerance]), state)
-            terms = kind.terms(prior, state, question.tolerance)
-            if score is None:
-                return terms, kind.fail(terms, state)
-            return terms, kind.decide(score, terms, question.digest, state)
-
-        return self._answered(kind, question, decide)
-
-    def reveal(self, kind: Reveal, score: Sample | int | None, prior: float, question: Query) -> Answer:
-        """Tell the cell of a value, durably.
-
-        Raises
-        ------
-        InputError
-            If its dearest cell would break a promise of the plan; nothing was told.
-        Halted, ModelError
-            As for :meth:`ask`.
-        """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            kind.check_affordable(kind.worst_nats(), state, "a reveal")
-            terms = kind.terms(prior, state, None)
-            if score is None:
-                return terms, kind.fail(terms, state)
-            return terms, kind.decide(score, terms, question.digest, state)
-
-        return self._answered(kind, question, decide)
-
-    def choose(
-        self,
-        kind: Choose,
-        measured: Sequence[Sample | int | None],
-        priors: NDArray[np.float64],
-        question: Query,
-        candidates: Sequence[bytes],
-    ) -> Answer:
-        """Tell the best of several candidates and the cell of its value, durably.
-
-        Raises
-        ------
-        BudgetError
-            If there are more candidates than queries left; nothing was told.
-        InputError
-            If its dearest outcome would break a promise of the plan; nothing was told.
-        Halted, ModelError
-            As for :meth:`ask`; a model error if all candidates failed.
-        """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            self.check_room(len(candidates), state)
-            kind.check_affordable(kind.worst_nats(len(candidates)), state, "a choice")
-            return kind.choose(measured, priors, candidates, state)
-
-        return self._answered(kind, question, decide, takes=len(candidates))
-
-    def gate(
-        self,
-        kind: GuardedGate,
-        measured: Sequence[int | NDArray[np.int64] | None],
-        prior: float,
-        rails: Sequence[tuple[int, Gate, float]],
-        question: Query,
-    ) -> Answer:
-        """Say whether several scores are at least what was named for each, durably.
-
-        Parameters
-        ----------
-        measured : sequence of int, numpy.ndarray of int64 or None
-            Of the guard's own metric, then of each guardrail, as their gates do.
-        rails : sequence of (int, Gate, float)
-            View of each guardrail, and what was named for it.
-
-        Raises
-        ------
-        BudgetError
-            If there are more scores than queries left; nothing was told.
-        Halted, ModelError
-            As for :meth:`ask`.
-        """
-
-        def decide(state: State) -> tuple[Terms, Outcome]:
-            self.check_room(len(measured), state)
-            terms = kind.terms(prior, state, None)
-            return terms, kind.decide_all(measured, terms, rails, question.digest, state)
-
-        return self._answered(kind, question, decide, takes=len(measured))
-
-    def _answered(
-        self,
-        kind: Kind,
-        question: Query,
-        decide: Callable[[State], tuple[Terms, Outcome]],
-        *,
-        takes: int = 1,
-    ) -> Answer:
-        """Look up, decide, certify and commit one answer."""
         with self._ledger.transaction() as transaction:
             row = transaction.find([question.digest]).get(question.digest)
-            state = self._state(transaction, kind, question.series)
+            state = self.state_in(transaction, kind, question.series)
             replayed = row is not None
             reason = None if replayed else kind.halt_reason(state)
             if row is None and reason is None:
+                refuse(state)
                 terms, outcome = decide(state)
                 interval = kind.interval(outcome, terms, kind.length(state))
                 row = row_of(kind, state, question, terms, outcome, interval, takes=takes)
                 transaction.append([row])
         if row is None:
             raise self.halt(reason or "charges", [])
-        left = self.charges_left_now(kind, row, state.charges if replayed else row.charges)
-        return self._answer_with(row, left, replayed=replayed)
+        left = self.charges_left_of(kind, row.series, state.charges if replayed else row.charges)
+        return self.answer_with(row, left, replayed=replayed)
 
     # ---- the final
 
@@ -242,7 +155,7 @@ class Transcript(Claiming):
         digests = [question.digest for question in questions]
         with self._ledger.transaction() as transaction:
             known = transaction.find(digests)
-            state = self._state(transaction, kinds[0])
+            state = self.state_in(transaction, kinds[0])
             reason = None if len(known) == len(set(digests)) else kinds[0].halt_reason(state)
             rows: list[Row] = []
             if reason is None and not known:
@@ -263,10 +176,11 @@ class Transcript(Claiming):
         known |= {row.digest: row for row in rows}
         told = [known[digest] for digest in digests]
         left = [
-            self.charges_left_now(kind, row, state.charges) for kind, row in zip(kinds, told, strict=True)
+            self.charges_left_of(kind, row.series, state.charges)
+            for kind, row in zip(kinds, told, strict=True)
         ]
         return [
-            None if failed(row) else self._answer_with(row, after, replayed=not rows)
+            None if failed(row) else self.answer_with(row, after, replayed=not rows)
             for row, after in zip(told, left, strict=True)
         ]
 
@@ -305,7 +219,7 @@ class Transcript(Claiming):
         """
         with self._ledger.transaction() as transaction:
             known = transaction.find(questions)
-            state = self._state(transaction, kind, series)
+            state = self.state_in(transaction, kind, series)
             new = first_occurrences(questions, known)
             reason = kind.halt_reason(state) if new else None
             rows: list[Row] = []
@@ -338,21 +252,12 @@ class Transcript(Claiming):
                 transaction.append(rows)
         if broken is not None:
             return [self._answer(broken, broken.charges, replayed=False)]
-        if len(new) == len(questions) and rows:
-            answers = self._fresh_answers(rows)
-        else:
-            answers = self._mixed_answers(questions, known, rows, state)
+        answers = self._answers(questions, known, rows, state)
         if len(answers) < len(questions):
             raise self.halt(reason or "charges", answers)
         return answers
 
-    def _fresh_answers(self, rows: list[Row]) -> list[Answer]:
-        """Answers of a batch in which nothing is repeated and nothing failed."""
-        left = {charges: self.charges_left(charges) for charges in {row.charges for row in rows}}
-        mark = self.another_budget
-        return [answer_of(row, left[row.charges], replayed=False, another_budget=mark) for row in rows]
-
-    def _mixed_answers(
+    def _answers(
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
     ) -> list[Answer]:
         """Answers to a batch in which questions are repeated, up to the first that was not answered."""

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.guard import kinds
 from reusable_holdout.guard.answer import Answer, Choice
-from reusable_holdout.guard.board import OnBoard
+from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.inputs import checked_names, checked_priors, listed
-from reusable_holdout.guard.kinds import Terms
+from reusable_holdout.guard.kinds.kind import Terms
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Sample, State
+    from reusable_holdout.guard.kinds import choose as choosing
+    from reusable_holdout.guard.kinds.kind import Outcome, State
+    from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.guard.models import PriorMethod
+else:  # of a choice alone
+    (choosing,) = modules_on_first_use("reusable_holdout.guard.kinds", "choose")
 
 __all__ = ["Voluntary"]
 
 
-class Voluntary(OnBoard):
+class Voluntary(Asking):
     """What a guard tells because it is asked to, whatever the rows say: it takes no charge, but is paid for."""
 
     @checked_call
@@ -75,8 +80,12 @@ class Voluntary(OnBoard):
     def _reveal_model(self, model: Any, prior: float, name: str, X_train: Any) -> Answer:
         stated = self._ways.reveal.check_stated(prior, self.metric.name)
         question = self._model_question(model, self._ways.reveal.grid_unit(stated), b"reveal")
-        predicted = (self._predicted([one], X_train) for one in [model])
-        return self._revealed((None if one is None else one[0] for one in predicted), stated, question, name)
+
+        def predicted() -> NDArray[Any] | None:
+            found = self._predicted([model], X_train)
+            return None if found is None else found[0]
+
+        return self._revealed(predicted, stated, question, name)
 
     @sealed
     def reveal_predictions(self, predictions: Any, *, prior: float | None = None, name: str = "") -> Answer:
@@ -113,20 +122,21 @@ class Voluntary(OnBoard):
         stated = self._ways.reveal.check_stated(prior, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, self._ways.reveal.grid_unit(stated), b"reveal")
-        return self._revealed([prepared], stated, question, name)
+        return self._revealed(lambda: prepared, stated, question, name)
 
     def _revealed(
-        self, prepared: Iterable[NDArray[Any] | None], prior: float, question: bytes, name: str
+        self, predicted: Callable[[], NDArray[Any] | None], prior: float, question: bytes, name: str
     ) -> Answer:
-        """Reveal the score of one prediction, which is made when it is taken: not for what is refused or replayed."""
-
-        def refuse(state: State) -> None:
-            self._ways.reveal.check_affordable(self._ways.reveal.worst_nats(), state, "a reveal")
-
         (label,) = checked_names([name], 1)
-        needed = self._transcript.needs_rows(self._ways.reveal, question, refuse)
-        measured = self._sampled(self._ways.reveal, next(iter(prepared))) if needed else None
-        return self._told(self._transcript.reveal(self._ways.reveal, measured, prior, Query(question, label)))
+        kind = self._ways.reveal
+        answer = self._answer(
+            kind,
+            Query(question, label),
+            lambda state: kind.check_affordable(kind.worst_nats(), state, "a reveal"),
+            lambda: self._sampled(kind, predicted()),
+            partial(kind.answer, prior, None, question),
+        )
+        return self._told(answer)
 
     @checked_call
     def choose(
@@ -177,12 +187,12 @@ class Voluntary(OnBoard):
         digests = [
             self._model_question(model, unit, b"choose") for model, unit in zip(models, units, strict=True)
         ]
-        measured = self._sampled_to_choose(self._each_predicted(models), digests)
-        return self._chosen(measured, stated, digests, name)
 
-    def _each_predicted(self, models: list[Any]) -> Iterator[NDArray[Any] | None]:
-        self._holdout.try_out(models)
-        yield from map(self._holdout.predicted, models)
+        def measure() -> list[Sample | int | None]:
+            self._holdout.try_out(models)
+            return [self._sampled(self._ways.choose, self._holdout.predicted(model)) for model in models]
+
+        return self._chosen(measure, stated, digests, name)
 
     @sealed
     def choose_predictions(self, predictions: Any, priors: Any, *, name: str = "") -> Choice:
@@ -213,20 +223,9 @@ class Voluntary(OnBoard):
             self._content.question(one, unit, b"choose")
             for one, unit in zip(prepared, self._ways.reveal.grid_units(stated).tolist(), strict=True)
         ]
-        return self._chosen(self._sampled_to_choose(prepared, digests), stated, digests, name)
-
-    def _sampled_to_choose(
-        self, prepared: Iterable[NDArray[Any] | None], candidates: Sequence[bytes]
-    ) -> list[Sample | int | None]:
-        """What predictions are judged by, which are made when they are taken: not for what is refused or replayed."""
-        count, question = len(candidates), self._content.several(b"choose", candidates)
-
-        def refuse(state: State) -> None:
-            self._transcript.check_room(count, state)
-            self._ways.choose.check_affordable(self._ways.choose.worst_nats(count), state, "a choice")
-
-        needed = self._transcript.needs_rows(self._ways.choose, question, refuse)
-        return [self._sampled(self._ways.choose, one) for one in prepared] if needed else [None] * count
+        return self._chosen(
+            lambda: [self._sampled(self._ways.choose, one) for one in prepared], stated, digests, name
+        )
 
     def _stated_priors(self, priors: Any, count: int) -> NDArray[np.float64]:
         certificate = self._ways.reveal.certificate
@@ -234,17 +233,26 @@ class Voluntary(OnBoard):
 
     def _chosen(
         self,
-        measured: Sequence[Sample | int | None],
+        measure: Callable[[], Sequence[Sample | int | None]],
         priors: NDArray[np.float64],
         candidates: Sequence[bytes],
         name: str,
     ) -> Choice:
         (label,) = checked_names([name], 1)
+        kind, count = self._ways.choose, len(candidates)
         question = Query(self._content.several(b"choose", candidates), label)
         # a candidate that comes again in another choice must not come with the same noise
         own = [self._content.several(b"noise", [question.digest, candidate]) for candidate in candidates]
-        answer = self._told(self._transcript.choose(self._ways.choose, measured, priors, question, own))
-        winner = kinds.Winner.parse(answer.told)
+
+        def refuse(state: State) -> None:
+            self._transcript.check_room(count, state)
+            kind.check_affordable(kind.worst_nats(count), state, "a choice")
+
+        def decide(measured: Sequence[Sample | int | None], state: State) -> tuple[Terms, Outcome]:
+            return kind.choose(measured, priors, own, state)
+
+        answer = self._told(self._answer(kind, question, refuse, measure, decide, takes=count))
+        winner = choosing.Winner.parse(answer.told)
         if winner is None:
             raise LedgerError(f"query {answer.query} is no choice; verify the ledger; nothing was asked")
         return Choice(winner.candidate, answer, self._others(answer))

@@ -71,7 +71,7 @@ class Connected:
 
     @property
     def place(self) -> str:
-        """Its file, or its URL without a password."""
+        """The ledger's file, or its URL without a password."""
         return shown(self.url) if self.path is None else str(self.path)
 
     @property

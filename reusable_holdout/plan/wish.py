@@ -86,7 +86,7 @@ class SharedBudget:
     theory: int = THEORY.edition
 
     def record(self) -> dict[str, Any]:
-        """As JSON can write it."""
+        """All fields by name, as JSON can write them."""
         return asdict(self)
 
     @classmethod

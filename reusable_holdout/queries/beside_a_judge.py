@@ -58,7 +58,7 @@ class BesideAJudge(Judge):
 
     @property
     def likely_spread(self) -> float:
-        """That of people's scores at most: a judge is followed where it makes the terms less noisy."""
+        """Spread of people's scores at most: a judge is followed where it makes the terms less noisy."""
         return (self.upper - self.lower) / 2.0
 
     def form(self, ids: Ids) -> HumanAndJudge:

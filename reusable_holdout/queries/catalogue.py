@@ -153,7 +153,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
     if metric not in _CATALOGUE:
         raise InputError(
             sklearn_names.refusal_of_name(metric)
-            or f"a metric's name must be one of {', '.join(names)}; got {metric!r}; "
+            or f"a metric's name must be {_all_or_known(metric, names)}; got {metric!r}; "
             f"{sklearn_names.place_of_function(metric) or _hint(metric, names)}"
         )
     return _CATALOGUE[metric]()
@@ -172,6 +172,11 @@ def _of_repeats(name: str) -> Metric:
 def _which_score(name: str) -> str | None:
     """What the brackets of "score[politeness]" hold; None if it is another name."""
     return name[6:-1] if name.startswith("score[") and name.endswith("]") else None
+
+
+def _all_or_known(name: str, names: list[str]) -> str:
+    """All names, unless one of them must be meant, which would be lost among them."""
+    return "in the catalogue" if closest(name, names) else f"one of {', '.join(names)}"
 
 
 def _hint(name: str, names: list[str]) -> str:

@@ -77,7 +77,7 @@ class ExplainedAbout(Statistic):
         return Explained(score, errors, self._totals, self._most, self._unit)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Of normal targets and errors."""
+        """What is likely if targets and errors are normal."""
         return Likely(float(self.rows), max(min(2.0 * (1.0 - mean), 0.5), 1e-3))
 
     def _of(self, query: NDArray[Any]) -> NDArray[np.float64]:

@@ -246,7 +246,7 @@ class _OneVersusRest:
 
 
 def _squared_distance(metric: Definition, targets: ClassTargets) -> MeanLoss:
-    """Brier's score; of a matrix half the squared distance from the true class's corner."""
+    """Brier score; of several classes half the squared distance of the probabilities from 1 for the true class."""
     if len(targets.counts) == 2:
         truth = targets.codes.astype(np.float64)
         return metric.mean_of(lambda p: np.square(p - truth), targets.rows)

@@ -88,7 +88,7 @@ class BalancedAgreement(Statistic):
         return Counted(score, (rows,))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Of recalls that are alike."""
+        """What is likely if all recalls are alike."""
         counts = [share * self.rows for share in prevalence]
         rows = [
             row

@@ -129,11 +129,11 @@ class Statistic(HoldsLabels, ABC):
 
     @property
     def only_as_ratio(self) -> bool:
-        """Whether nothing else is known of it."""
+        """Whether it is known as a ratio only: no other bound of it is."""
         return False
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
-        """What such a set rests on."""
+        """What the confidence set of a ratio rests on."""
         raise NotImplementedError
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:

@@ -248,7 +248,7 @@ class Certificate:
     # ---- intervals
 
     def around(self, low: Numbers, high: Numbers, *, length: Numbers, share: float) -> Interval:
-        """Interval of the population value, if the holdout's lies in [low, high], in the metric's unit."""
+        """Where the population value is if the holdout's is in [low, high]; `length` in nats, `share` of a side."""
         level = self.log_level(length, share)
         lowest = self.lower + self.bound.lower(self._unit(low), log_level=level) * self.span
         highest = self.lower + self.bound.upper(self._unit(high), log_level=level) * self.span

@@ -120,7 +120,7 @@ def binomial_reach_low(target: Real | float, *, rows: int, log_level: Real | flo
     Parameters
     ----------
     target : float or array
-        What the lower bound shall reach; 1e-300 if it is positive and less than that.
+        What the lower bound shall reach; a positive one below 1e-300 is taken to be 1e-300.
     rows, log_level
         As in :func:`binomial_lower`.
 

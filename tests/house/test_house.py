@@ -9,6 +9,7 @@ from house.ways import WAYS
 
 _LINES, _BODY = 400, 45  # of a file, and of a function's body
 _REACH_LINES, _REACH_FILES = 24_300, 145  # of what a guard, its plan and `verify` read
+_WAY_FUNCTIONS, _BOARDS_FILES = 300, 20  # on the longest way; of the leaderboard on its own
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +29,11 @@ def test_no_modules_import_one_another_in_a_circle(known):
     assert circles(known) == []
 
 
-def test_what_a_pickle_arrives_at_and_the_table_of_kinds_alone_take_from_their_own_packages_face(known):
+def test_what_a_pickle_arrives_at_alone_takes_from_its_own_packages_face(known):
     inside = {name for name, module in known.items() if name.startswith("reusable_holdout.guard.")}
     assert {name for name in inside if known[name].uses_own_face(known)} == {
         "reusable_holdout.guard.absent",
         "reusable_holdout.guard.handle",
-        "reusable_holdout.guard.kinds.table",
         "reusable_holdout.guard.whereabouts",
     }
 
@@ -58,7 +58,8 @@ def test_a_guard_reads_what_it_needs(known, tmp_path):
 @pytest.mark.parametrize("what", WAYS)
 def test_a_way_passes_files_of_ours(what, tmp_path):
     way = WAYS[what](tmp_path)
-    assert 10 < way.files < way.functions < 400
+    assert 10 < way.files < way.functions < _WAY_FUNCTIONS
+    assert way.boards <= (_BOARDS_FILES if "board" in what else 0)
 
 
 # ---- the measures
@@ -140,6 +141,7 @@ def test_what_is_underscored_in_a_room_is_found_outside_it(tree):
     assert [one.rsplit(":", 2)[1:] for one in found] == [["1", " _made"], ["4", " _rows"]]
 
 
+@pytest.mark.long("tests/house")
 def test_the_command_prints_its_table(capsys, monkeypatch):
     monkeypatch.setattr("house.__main__.WAYS", {})
     main([])

@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds import sample_of
+from reusable_holdout.guard.kinds.samples import sample_of
 from reusable_holdout.validity import ConfidenceBound, EvidenceSet
 from reusable_holdout.validity.certificate import GRID_SLACK
 from reusable_holdout_leaderboard.competition.ties import places_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import BoundMetric, Metric
-    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.files.forms import Expected
     from reusable_holdout_leaderboard.files.labels import Labels
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.store.rows import Finalist

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from reusable_holdout.ledger.failures import reason
 from reusable_holdout.ledger.location import driver_of, keep_durable, resolved, shown
-from reusable_holdout_leaderboard.store.migrations import prepare_tables
 from reusable_holdout_leaderboard.store.records import StoreError
+from reusable_holdout_leaderboard.store.tables import prepare_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

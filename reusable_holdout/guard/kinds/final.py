@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
-from reusable_holdout.guard.kinds.kind import APART, FAILED, HaltReason, Kind, Outcome, State, Terms
+from reusable_holdout.guard.kinds.kind import APART, FAILED, FINAL, HaltReason, Kind, Outcome, State, Terms
 from reusable_holdout.mechanisms import DiscreteLaplace
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
@@ -46,7 +46,7 @@ class Final(Kind):
         Source of its noise, if it has any.
     """
 
-    name: ClassVar[str] = "final"
+    name: ClassVar[str] = FINAL
     ends: ClassVar[bool] = True
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
@@ -72,8 +72,7 @@ class Final(Kind):
         """Outcome by its name: "failed", or "value" and the number, which is exact."""
         certificate = self.certificate
         if told == FAILED:
-            worst = certificate.lower if certificate.greater_is_better else certificate.upper
-            return Outcome(FAILED, worst, False, 0.0)
+            return Outcome(FAILED, self.worst, False, 0.0)
         try:
             value = float(told.removeprefix(_VALUE))
         except ValueError:
@@ -86,7 +85,7 @@ class Final(Kind):
         """Interval around the value."""
         certificate = self.certificate
         if outcome.told == FAILED:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         reach = terms.threshold + certificate.grid_slack
         return certificate.final_interval(outcome.value, reach=reach, length=length)
 

@@ -53,7 +53,7 @@ class Gate(Check):
 
     @property
     def code(self) -> CellCode:
-        """Its one cell."""
+        """Code of a gate's one cell."""
         return self.certificate.theory.gate
 
     def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -120,11 +120,8 @@ class Gate(Check):
 def open_to_worse(kind: Check, interval: Interval) -> Interval:
     """Interval without its bad end."""
     low, high = interval
-    if kind.certificate.greater_is_better:
-        end = kind.certificate.lower
-        return Interval(np.full_like(low, end) if isinstance(low, np.ndarray) else end, high)
-    end = kind.certificate.upper
-    return Interval(low, np.full_like(high, end) if isinstance(high, np.ndarray) else end)
+    worst = np.full_like(low, kind.worst) if isinstance(low, np.ndarray) else kind.worst
+    return Interval(worst, high) if kind.certificate.greater_is_better else Interval(low, worst)
 
 
 _YES, _NO = "yes", "no"
@@ -173,6 +170,7 @@ class GuardedGate(Check):
     """
 
     name: ClassVar[str] = "guarded-gate"
+    by_table: ClassVar[bool] = False
 
     def __init__(self, gate: Gate, noise: KeyedNoise) -> None:
         super().__init__(gate.certificate, noise)
@@ -183,14 +181,8 @@ class GuardedGate(Check):
         return self.gate.grid_unit(prior)
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
-        """As for the gate."""
+        """Threshold, as of the gate without guardrails."""
         return self.gate.threshold(prior, state, tolerance)
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """As for the gate."""
-        return self.gate.thresholds(priors, state, tolerances)
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name."""
@@ -211,7 +203,7 @@ class GuardedGate(Check):
         """Interval of the guard's own score."""
         verdict = Verdict.parse(outcome.told)
         if verdict is None or verdict.told != _YES:
-            return Interval(self.certificate.lower, self.certificate.upper)
+            return self.all_values
         return self.gate.accepted(terms.prior, terms.threshold, self.length_of_each(length, verdict))
 
     def length_of_each(self, length: float, verdict: Verdict) -> float:
@@ -222,7 +214,7 @@ class GuardedGate(Check):
         """Interval of each guardrail's score."""
         verdict = Verdict.parse(told)
         if verdict is None or verdict.told != _YES:
-            return [Interval(rail.certificate.lower, rail.certificate.upper) for rail in rails]
+            return [rail.all_values for rail in rails]
         each = self.length_of_each(length, verdict)
         return [
             rail.accepted(prior, rail.certificate.tolerance, each)
@@ -234,12 +226,12 @@ class GuardedGate(Check):
     def decide_all(
         self,
         measured: Sequence[int | NDArray[np.int64] | None],
-        terms: Terms,
+        prior: float,
         rails: Sequence[tuple[int, Gate, float]],
         question: bytes,
         state: State,
-    ) -> Outcome:
-        """Decide one question.
+    ) -> tuple[Terms, Outcome]:
+        """Public numbers of one question, and what is told.
 
         Parameters
         ----------
@@ -248,18 +240,20 @@ class GuardedGate(Check):
         rails : sequence of (int, Gate, float)
             View of each guardrail, and what was named for it.
         """
-        verdict = Verdict(_NO, tuple((view, prior) for view, _, prior in rails))
+        verdict = Verdict(_NO, tuple((view, least) for view, _, least in rails))
+        terms = self.terms(prior, state, None)
         found = [one for one in measured if one is not None]
         if len(found) < len(measured):
             told = FAILED if self.gate.tells_failures(state) else _NO
-            return self.outcome(verdict._replace(told=told).text(), terms)
-        gates = [(self.gate, terms.prior), *((rail, prior) for _, rail, prior in rails)]
-        each = self.length_of_each(self.length(state), verdict)
-        passed = [
-            gate.passes(one, prior, question, state, each)
-            for (gate, prior), one in zip(gates, found, strict=True)
-        ]
-        return self.outcome(verdict._replace(told=_YES if all(passed) else _NO).text(), terms)
+        else:
+            gates = [(self.gate, prior), *((rail, least) for _, rail, least in rails)]
+            each = self.length_of_each(self.length(state), verdict)
+            passed = [
+                gate.passes(one, least, question, state, each)
+                for (gate, least), one in zip(gates, found, strict=True)
+            ]
+            told = _YES if all(passed) else _NO
+        return terms, self.outcome(verdict._replace(told=told).text(), terms)
 
 
 class GuardedCompare(GuardedGate):

@@ -7,14 +7,29 @@ from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from reusable_holdout.guard import kinds
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.plan import SharedBudget
 from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, edition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
+    from reusable_holdout.guard.kinds import (
+        check,
+        choose,
+        claims,
+        compare,
+        evidence,
+        exam,
+        final,
+        gate,
+        guess_and_check,
+        ladder,
+        ratio,
+        reveal,
+    )
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.choose import Choose
     from reusable_holdout.guard.kinds.final import Final
@@ -23,6 +38,13 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.reveal import Reveal
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
+else:  # a guard is asked in few ways
+    check, choose, claims, compare, evidence, exam = modules_on_first_use(
+        __package__, "check", "choose", "claims", "compare", "evidence", "exam"
+    )
+    final, gate, guess_and_check, ladder, ratio, reveal = modules_on_first_use(
+        __package__, "final", "gate", "guess_and_check", "ladder", "ratio", "reveal"
+    )
 
 __all__ = ["COMPARISONS", "POLICIES", "Rules", "Ways", "rail_of"]
 
@@ -59,7 +81,7 @@ class Rules(NamedTuple):
         )
 
     def record(self) -> dict[str, Any]:
-        """As JSON can write it."""
+        """All rules by name, as JSON can write them."""
         certificates = {"scores": self.scores, "pairs": self.pairs}
         return self._asdict() | {name: _record_of(one) for name, one in certificates.items()}
 
@@ -126,46 +148,63 @@ def _certificate_of(record: Mapping[str, Any]) -> Certificate:
 
 
 class _OnUse(Mapping["Policy", "type[Check]"]):
-    """Kinds by their policies, by name: each is read when it is asked for."""
+    """Kinds by their policies, each by its file and name: the file is read when it is asked for."""
 
-    def __init__(self, names: dict[Policy, str]) -> None:
-        self._names = names
+    def __init__(self, homes: dict[Policy, tuple[ModuleType, str]]) -> None:
+        self._homes = homes
 
     def __getitem__(self, policy: Policy) -> type[Check]:
-        found: type[Check] = getattr(kinds, self._names[policy])
+        file, name = self._homes[policy]
+        found: type[Check] = getattr(file, name)
         return found
 
     def __iter__(self) -> Iterator[Policy]:
-        return iter(self._names)
+        return iter(self._homes)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._homes)
 
 
 POLICIES = _OnUse(
     {
-        "thresholdout": "Check",
-        "ladder": "Ladder",
-        "guess-and-check": "GuessAndCheck",
-        "gate": "Gate",
-        "parameter-free-ladder": "ParameterFreeLadder",
-        "claims": "Claims",
+        "thresholdout": (check, "Check"),
+        "ladder": (ladder, "Ladder"),
+        "guess-and-check": (guess_and_check, "GuessAndCheck"),
+        "gate": (gate, "Gate"),
+        "parameter-free-ladder": (ladder, "ParameterFreeLadder"),
+        "claims": (claims, "Claims"),
     }
 )
 
-COMPARISONS = _OnUse({"thresholdout": "Compare", "guess-and-check": "GuessAndCompare", "gate": "GateCompare"})
+COMPARISONS = _OnUse(
+    {
+        "thresholdout": (compare, "Compare"),
+        "guess-and-check": (compare, "GuessAndCompare"),
+        "gate": (compare, "GateCompare"),
+    }
+)
 
-_RATIOS = _OnUse({"thresholdout": "RatioCheck", "guess-and-check": "RatioGuessAndCheck", "gate": "RatioGate"})
+_RATIOS = _OnUse(
+    {
+        "thresholdout": (ratio, "RatioCheck"),
+        "guess-and-check": (ratio, "RatioGuessAndCheck"),
+        "gate": (ratio, "RatioGate"),
+    }
+)
 
 _BY_EVIDENCE = _OnUse(
-    {"thresholdout": "EvidenceCheck", "guess-and-check": "EvidenceGuessAndCheck", "gate": "EvidenceGate"}
+    {
+        "thresholdout": (evidence, "EvidenceCheck"),
+        "guess-and-check": (evidence, "EvidenceGuessAndCheck"),
+        "gate": (evidence, "EvidenceGate"),
+    }
 )
 
 _COMPARED_BY_EVIDENCE = _OnUse(
     {
-        "thresholdout": "EvidenceCompare",
-        "guess-and-check": "EvidenceCompare",
-        "gate": "EvidenceGateCompare",
+        "thresholdout": (evidence, "EvidenceCompare"),
+        "guess-and-check": (evidence, "EvidenceCompare"),
+        "gate": (evidence, "EvidenceGateCompare"),
     }
 )
 
@@ -204,38 +243,38 @@ class Ways:
 
     @cached_property
     def comparison(self) -> Check | None:
-        """The same of two models; a ladder has none."""
+        """What is compared with the prior of a comparison of two models; a ladder has none."""
         return _of_differences(self._rules.policy, self._rules.pairs, self._noise)
 
     @cached_property
     def reveal(self) -> Reveal:
         """What tells a value's cell."""
-        return (kinds.EvidenceReveal if self._rules.by_rows else kinds.Reveal)(self._told, self._noise)
+        return (reveal.EvidenceReveal if self._rules.by_rows else reveal.Reveal)(self._told, self._noise)
 
     @cached_property
     def choose(self) -> Choose:
         """What tells the best of several."""
-        return (kinds.EvidenceChoose if self._rules.by_rows else kinds.Choose)(self._told, self._noise)
+        return (choose.EvidenceChoose if self._rules.by_rows else choose.Choose)(self._told, self._noise)
 
     @cached_property
     def final(self) -> Final:
         """What ends it."""
         made: type[Final]
         if self._told.exam_rows:
-            made = kinds.EvidenceExam if self._told.final_by_evidence else kinds.ExamFinal
+            made = final.EvidenceExam if self._told.final_by_evidence else exam.ExamFinal
         else:
-            made = kinds.EvidenceFinal if self._told.final_by_evidence else kinds.Final
+            made = final.EvidenceFinal if self._told.final_by_evidence else final.Final
         return made(self._told, self._noise)
 
     @cached_property
     def guarded(self) -> GuardedGate | None:
         """A gate's, with guardrails."""
-        return kinds.GuardedGate(cast("Gate", self.policy), self._noise) if self._gates else None
+        return gate.GuardedGate(cast("Gate", self.policy), self._noise) if self._gates else None
 
     @cached_property
     def guarded_comparison(self) -> GuardedCompare | None:
-        """The same of two models."""
-        return kinds.GuardedCompare(cast("Gate", self.comparison), self._noise) if self._gates else None
+        """A gate's comparison of two models, with guardrails."""
+        return gate.GuardedCompare(cast("Gate", self.comparison), self._noise) if self._gates else None
 
     @property
     def _gates(self) -> bool:
