@@ -10,8 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from reusable_holdout.errors import LedgerError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import LedgerError, of_extra
 
 __all__ = ["check_file", "driver_of", "engine_of", "file_identity", "keep_durable", "resolved", "shown"]
 

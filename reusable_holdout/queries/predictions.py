@@ -50,24 +50,7 @@ class Form(ABC):
         """Something to take the queries from one by one; an array that cannot be meant so is refused here."""
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
-        """Several queries in canonical form, the query first.
-
-        Each slice has the bytes that `prepare` gives for it.
-
-        Parameters
-        ----------
-        predictions : array-like, the query first, or list of one entry per query
-            As for `prepare`.
-
-        Returns
-        -------
-        numpy.ndarray of shape (queries, rows[, classes])
-
-        Raises
-        ------
-        InputError
-            If a query does not fit; where it is one query's fault the message begins with its index.
-        """
+        """Several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
         queries = self._queries(predictions)
         prepared = None
         for index, query in enumerate(queries):
@@ -118,25 +101,7 @@ class Predictions(Form):
             self._convert = _probabilities
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """One query in canonical form.
-
-        Class codes in the smallest unsigned dtype, or C-contiguous float64 without negative zeros; always a
-        copy.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (rows,), (rows, classes) or (rows, outputs)
-            Labels, probabilities, scores or values.
-
-        Returns
-        -------
-        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes), or (rows, outputs)
-
-        Raises
-        ------
-        InputError
-            If the predictions do not fit.
-        """
+        """One query in canonical form; see :meth:`BoundMetric.prepare`."""
         pieces = pieces_of(predictions)
         if pieces is not None:
             return self.joined(self._of(pieces))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import InputError, LedgerKeyError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import InputError, LedgerKeyError, of_extra
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.release_gate.files import read_labels
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout.guard.chunks.rows import ChunkedRows
 
 if TYPE_CHECKING:
