@@ -16,7 +16,7 @@ from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.rows import Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -89,13 +89,7 @@ class Guarding(Asking):
         return self._gated(kind, asked, parts, [partial(np.asarray, own) for own in prepared], rails, name)
 
     def _guarded(self, prior: float | None, *, paired: bool) -> tuple[GuardedGate, Statement]:
-        """Kind of the question, and what it states.
-
-        Raises
-        ------
-        InputError
-            If the guard is no gate, or differences are asked for where there are none.
-        """
+        """Kind of the question, and what it states; refused where there is no gate, or there are no differences."""
         kind = self._ways.guarded_comparison if paired else self._ways.guarded
         if kind is None:
             raise InputError(
@@ -107,24 +101,13 @@ class Guarding(Asking):
         return kind, kind.asked(prior, None, self.metric.name)
 
     def _stated(self, guardrails: Any, *, paired: bool, predictions: int) -> list[Stated]:
-        """Check what is stated of the guardrails.
-
-        Parameters
-        ----------
-        guardrails : mapping of guard to float, or to a tuple of predictions and a float
-        paired : bool
-            Whether differences are named.
-        predictions : int
-            How many predictions a tuple must hold before the number.
-        """
+        """Check what is stated of each guardrail: a number, or so many predictions of its own and a number."""
         if not isinstance(guardrails, Mapping) or not guardrails:
             raise InputError(
                 "guardrails must be a dict from guards that on() gave to what each must reach; got "
                 f"{type(guardrails).__name__}; nothing was asked"
             )
-        return list(self._each(guardrails, paired=paired, predictions=predictions))
-
-    def _each(self, guardrails: Mapping[Any, Any], *, paired: bool, predictions: int) -> Iterator[Stated]:
+        stated = []
         seen = {self.view}
         for other, named in guardrails.items():
             same = isinstance(other, Asking) and other._transcript is self._transcript
@@ -143,7 +126,9 @@ class Guarding(Asking):
             if paired:
                 other._check_differences()
             rail = other._rail(paired=paired)
-            yield Stated(other, rail, rail.asked(given[-1], None, other.metric.name).prior, given[:-1])
+            least = rail.asked(given[-1], None, other.metric.name).prior
+            stated.append(Stated(other, rail, least, given[:-1]))
+        return stated
 
     def _gated(
         self,

@@ -46,7 +46,7 @@ else:  # a guard is asked in few ways
         __package__, "final", "gate", "guess_and_check", "ladder", "ratio", "reveal"
     )
 
-__all__ = ["COMPARISONS", "POLICIES", "Rules", "Ways", "rail_of"]
+__all__ = ["POLICIES", "Rules", "Ways", "rail_of"]
 
 
 class Rules(NamedTuple):
@@ -176,7 +176,7 @@ POLICIES = _OnUse(
     }
 )
 
-COMPARISONS = _OnUse(
+_COMPARISONS = _OnUse(
     {
         "thresholdout": (compare, "Compare"),
         "guess-and-check": (compare, "GuessAndCompare"),
@@ -285,18 +285,6 @@ class Ways:
         kind: Kind | None = getattr(self, _NAMED.get(name, "policy"))
         return kind if kind is not None and kind.name == name else None
 
-    def __iter__(self) -> Iterator[Kind]:
-        every = (
-            self.policy,
-            self.comparison,
-            self.reveal,
-            self.choose,
-            self.final,
-            self.guarded,
-            self.guarded_comparison,
-        )
-        return (kind for kind in every if kind is not None)
-
 
 def rail_of(rules: Rules, noise: KeyedNoise, *, paired: bool) -> Gate:
     """Make the guardrail that a metric is for a gate of another one."""
@@ -310,5 +298,5 @@ def _of_scores(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> C
 
 
 def _of_differences(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check | None:
-    table = _COMPARED_BY_EVIDENCE if certificate.by_evidence else COMPARISONS
+    table = _COMPARED_BY_EVIDENCE if certificate.by_evidence else _COMPARISONS
     return table[policy](certificate, noise) if policy in table else None
