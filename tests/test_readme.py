@@ -1,5 +1,6 @@
 """The pages' code runs and prints what they say, their commands exist, what they name exists."""
 
+import codeop
 import contextlib
 import gc
 import os
@@ -82,6 +83,22 @@ def test_the_code_of_every_page_runs_and_prints_what_the_page_says(page, tmp_pat
         printed = run(text.replace(_BOARD, url), name=name)
     capsys.readouterr()
     assert not_as_shown(text, printed) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in pages() if page != "docs/inspect.md"],  # a solver is a function within another
+)
+def test_the_code_of_every_page_can_be_pasted_into_python(page):
+    """Its console ends a block of indented lines at an empty line, and nowhere else."""
+    for block in blocks((_ROOT / page).read_text()):
+        if block.language == "python":
+            typed = []
+            for line in [*block.code.splitlines(), ""]:
+                typed.append(line)
+                if codeop.compile_command("\n".join(typed)) is not None:
+                    typed = []
+            assert typed == []
 
 
 @contextlib.contextmanager

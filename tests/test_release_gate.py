@@ -107,6 +107,19 @@ def test_a_gate_that_says_something_is_made_where_scores_would_be_too_wide(gate,
         assert made.guard.plan.tolerance > 0.25
 
 
+@pytest.mark.filterwarnings("default::reusable_holdout.NoWitnessWarning")
+def test_a_gate_without_a_witness_is_made_with_a_note_in_the_words_of_the_command(gate):
+    stated = ["--labels", "labels.csv", "--queries", 20, "--tolerance", 0.15]
+    status, text = gate(*stated, command="gate-init")
+    assert status == 0
+    assert re.fullmatch(
+        r"reusable-holdout: note: whoever can restore an older copy of guard.db .*--witness.*\n", text.err
+    )
+    assert "note" not in text.out
+    status, text = gate(*stated, command="gate-init")
+    assert (status, text.err) == (0, "")
+
+
 # ---- verdicts
 
 

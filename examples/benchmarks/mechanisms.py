@@ -11,6 +11,7 @@ import argparse
 import json
 import statistics
 import time
+from hashlib import shake_256
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from reusable_holdout.mechanisms import (
     exponential_mechanism,
     exponential_top,
     key_from_seed,
+    laplace_mechanism,
     one_shot_top_k,
     permute_and_flip,
     report_noisy_max,
@@ -61,7 +63,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     options = parser.parse_args()
     rounds = 3 if options.quick else 11
-    costs = [plain(rounds), *noise(rounds), *streams(rounds), *selections(rounds)]
+    costs = [plain(rounds), hashing(rounds), *noise(rounds), *streams(rounds), *selections(rounds)]
     if options.json:
         print(json.dumps([cost._asdict() for cost in costs], indent=2))
         return
@@ -78,6 +80,14 @@ def plain(rounds: int) -> Cost:
         _median(lambda: [rng.laplace() for _ in range(_SINGLE)], rounds) / _SINGLE,
         _median(lambda: rng.laplace(size=_MANY), rounds) / _MANY,
     )
+
+
+def hashing(rounds: int) -> Cost:
+    """One call of the hash function for a question: the least that noise keyed by the question could cost."""
+    head, size = bytes(71), DiscreteLaplace(1_000_000).stream_bytes
+    questions = [number.to_bytes(32, "big") for number in range(_MANY)]
+    batch = _median(lambda: [shake_256(head + question).digest(size) for question in questions], rounds)
+    return Cost("SHAKE-256 of each question, no noise", None, batch / _MANY)
 
 
 def noise(rounds: int) -> list[Cost]:
@@ -137,9 +147,10 @@ def streams(rounds: int) -> list[Cost]:
 
 
 def selections(rounds: int) -> list[Cost]:
-    """Selections from 10,000 scores, per score."""
+    """Noise on 10,000 scores, and selections from them, per score."""
     scores = 1e6 / np.arange(1, _MANY + 1)
     makers: dict[str, Callable[[], object]] = {
+        "laplace_mechanism": lambda: laplace_mechanism(scores, epsilon=0.1, seed=0),
         "exponential_mechanism": lambda: exponential_mechanism(scores, epsilon=0.1, seed=0),
         "exponential_top, 100 selected": lambda: exponential_top(scores, 100, epsilon=0.1, seed=0),
         "report_noisy_max": lambda: report_noisy_max(scores, epsilon=0.1, seed=0),

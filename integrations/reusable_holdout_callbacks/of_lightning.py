@@ -54,7 +54,7 @@ class LightningCallback(NetworkRounds, _Base):  # type: ignore[misc]  # what a l
 
     @property
     def state_key(self) -> str:
-        """Of several callbacks in one trainer, that of one holdout."""
+        """Name of this callback's state in a checkpoint: one for each holdout, if a trainer has several."""
         return f"{type(self).__qualname__}{{'metric': {self.guard.metric.name!r}}}"
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:

@@ -74,7 +74,7 @@ class Score(NamedTuple):
 
     @property
     def full_name(self) -> str:
-        """As XGBoost writes it: of which rows, and which."""
+        """Name of the rows and of the score, as XGBoost writes it: ``validation-auc``."""
         return f"{self.data}-{self.name}"
 
 

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from reusable_holdout.remote import RemoteHoldout
     from reusable_holdout_leaderboard.client.remote import BoardHoldout
     from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.files.expected import Expected
-    from reusable_holdout_leaderboard.files.forms import SubmissionError
-    from reusable_holdout_leaderboard.files.submissions import parse_submission
+    from reusable_holdout_leaderboard.files.decoder import parse_submission
+    from reusable_holdout_leaderboard.files.forms import Expected, SubmissionError
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.store.records import (
         ClosedError,
@@ -33,9 +32,8 @@ else:  # the process that reads strangers' files needs none of them, nor has the
         {
             ".client.remote": ["BoardHoldout"],
             ".competition": ["Competition"],
-            ".files.expected": ["Expected"],
-            ".files.forms": ["SubmissionError"],
-            ".files.submissions": ["parse_submission"],
+            ".files.forms": ["Expected", "SubmissionError"],
+            ".files.decoder": ["parse_submission"],
             ".rules": ["Rules"],
             "reusable_holdout.remote": ["RemoteHoldout"],
             ".store.records": [

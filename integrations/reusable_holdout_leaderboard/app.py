@@ -90,7 +90,9 @@ def create_app(settings: Settings) -> FastAPI:
 def from_environment() -> FastAPI:
     """Application of a worker process."""
     app = create_app(Settings.from_environment())
-    import_module("reusable_holdout_leaderboard.files.decode")  # Arrow is large, and every worker needs it
+    import_module(
+        "reusable_holdout_leaderboard.files.predictions"
+    )  # Arrow is large, and every worker needs it
     gc.collect()
     gc.freeze()  # what a worker begins with stays; else every fifth answer waits for a look at all of it
     return app

@@ -169,7 +169,7 @@ class Rules:
 
     @property
     def most_submissions(self) -> int | None:
-        """Of each team, in each epoch; None if there is no limit."""
+        """Most submissions of a team in an epoch; None if there is no limit."""
         if self.submissions_per_team is None and self.policy == "claims":
             return max(1, self.queries // _CLAIMS_OF_ONE)
         return self.submissions_per_team
@@ -191,7 +191,7 @@ class Rules:
         return wish | {"threshold": round_up(step, 2) * span, "charges": min(_CHARGES, self.queries)}
 
     def changed(self, changes: Mapping[str, Any]) -> Self:
-        """These rules with others in place of some that the guard does not rest on.
+        """Copy of the rules in which some are changed that the guard does not rest on.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ class Settings:
                 ) from None
 
     def with_changes(self, **changes: object) -> Self:
-        """The same but for some of them."""
+        """Copy of the settings in which some are changed."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
     # ---- for worker processes

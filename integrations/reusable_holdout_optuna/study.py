@@ -172,7 +172,7 @@ class GuardedStudy:
 
     @property
     def best_trial(self) -> FrozenTrial | None:
-        """The same, as Optuna has it."""
+        """Best trial by the guard's answers, as Optuna keeps it; None if nothing was answered."""
         best = self.best
         return None if best is None else self.study.get_trials(deepcopy=True)[best.number]
 

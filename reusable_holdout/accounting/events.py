@@ -342,7 +342,7 @@ class SubsampledEvent(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class RepeatedEvent(PrivacyEvent):
-    """The same release so many times, adaptively.
+    """One release, repeated a number of times, adaptively.
 
     Attributes
     ----------

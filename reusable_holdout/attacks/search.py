@@ -82,11 +82,11 @@ class SearchProblem:
         rows : int
             Of the holdout.
         train_rows : int, optional
-            Of the analyst; as many by default. At least twice as many as features.
+            The analyst's; as many as the holdout has by default. At least twice as many as features.
         features : int
-            At least 10, of which the first ten count, ever less.
+            At least 10. The first ten carry the signal, each a fifth less of it than the one before; the others none.
         noise : float
-            Standard deviation of the label's noise; the line's is 1.
+            Standard deviation of what is added to the signal, whose own is 1, before its sign becomes the label.
         seed : int
 
         Raises
@@ -126,7 +126,7 @@ class SearchProblem:
 
     @cached_property
     def moments(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Of each fold ``X'X`` and ``X's``, s being the labels' signs: all that ridge regressions need."""
+        """Moments of each fold, ``X'X`` and ``X's`` with the labels' signs s: all that ridge regressions need."""
         signs = 2.0 * self.y_train - 1.0
         return [
             (self.X_train[fold].T @ self.X_train[fold], self.X_train[fold].T @ signs[fold])

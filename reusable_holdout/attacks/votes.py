@@ -72,7 +72,7 @@ class Votes:
         return self._chance(votes)
 
     def chances(self, votes: NDArray[Any]) -> NDArray[np.float64]:
-        """The same of many classifiers; shape (count,)."""
+        """Score that is expected of each classifier if labels are coins; shape (count,)."""
         return np.array([self._chance(each) for each in votes], dtype=np.float64)
 
     def _level(self, bits: NDArray[np.uint8]) -> NDArray[Any]:

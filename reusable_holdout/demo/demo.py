@@ -59,7 +59,7 @@ class DemoResult:
     not_drawn: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON can write it."""
+        """All fields by name, as JSON can write them."""
         return asdict(self)
 
     def __str__(self) -> str:

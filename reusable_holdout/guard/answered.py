@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Answered", "answer_of"]
 
 _HALTED = {
-    "charges": "all {charges} charges are spent",
     "queries": "all {queries} declared queries are asked",
     "final": "a final was given, and ends what can be asked of these rows",
 }
+_SHOWN = 20  # of the queries that were charged
 
 
 class Answered:
@@ -96,7 +96,7 @@ class Answered:
         priors: NDArray[np.float64],
         tolerances: NDArray[np.float64] | None,
     ) -> bool:
-        """The same of a batch: not of one without a new question, and none that has no room.
+        """Whether a batch needs the rows: not one without a new question, and none that has no room.
 
         The ledger is read for more than its first question only where that decides.
 
@@ -123,8 +123,6 @@ class Answered:
     def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
         """Build the exception that says what was spent on what, and what to do now."""
         history = self.history()
-        spent = _HALTED[reason].format(charges=int(history["charged"].sum()), queries=self._queries)
-        paid = ", ".join(str(query) for query in history.loc[history["charged"], "query"].head(20))
         unanswered = (
             "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
         )
@@ -135,10 +133,8 @@ class Answered:
             "says how many, rotate keeps the ledger)."
         )
         return Halted(
-            f"the guard has halted: {spent}"
-            + (f" (on queries {paid}{', ...' if history['charged'].sum() > 20 else ''})" if paid else "")
-            + f"; {unanswered}. What was released stays valid: see .history; questions already asked replay free. "
-            + todo,
+            f"the guard has halted: {_why(reason, history, self._queries)}; {unanswered}. What was released stays "
+            f"valid: see .history; questions already asked replay free. {todo}",
             reason=reason,
             history=history,
             answers=answers,
@@ -182,6 +178,16 @@ class Answered:
                 "try the model on training rows with the same columns, and see whence X_train came"
             )
         return answer_of(row, left, replayed=replayed, another_budget=self.another_budget)
+
+
+def _why(reason: HaltReason, history: pd.DataFrame, queries: int) -> str:
+    """Why it has halted, and what was paid for what."""
+    paid = history.loc[history["charged"], "query"].tolist()
+    numbers = ", ".join(map(str, paid[:_SHOWN])) + ", ..." * (len(paid) > _SHOWN)
+    on = f"on {'query' if len(paid) == 1 else 'queries'} {numbers}"
+    if reason == "charges":
+        return f"{'the only charge is' if len(paid) == 1 else f'all {len(paid)} charges are'} spent ({on})"
+    return _HALTED[reason].format(queries=queries) + (f" (charges were paid {on})" if paid else "")
 
 
 def _at(tail: Tail) -> State:

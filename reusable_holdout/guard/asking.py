@@ -13,7 +13,7 @@ from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.kinds.table import rail_of
-from reusable_holdout.guard.models import check_model, training_estimate
+from reusable_holdout.guard.models import check_model, check_prior_method, training_estimate
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -68,9 +68,11 @@ class Asking:
     _listeners: list[Listener]
 
     def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
+        check_prior_method(method)
         if X_train is None or y_train is None:
             raise InputError(
-                "a prior must be stated, or come from X_train and y_train; got neither; pass prior="
+                "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
+                "of the score, such as a cross-validated one; nothing was asked"
             )
         return training_estimate(
             self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes

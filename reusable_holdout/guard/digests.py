@@ -227,7 +227,7 @@ class ContentKey:
         """Digest of a question asked with predictions: them in canonical form, and the prior on the grid.
 
         Only for predictions that the analyst has: whether two questions are the same is visible to her. Other ways to
-        ask are other questions, told apart by `person`.
+        ask are other questions, told apart by `person`, which personalises the hash.
         """
         digest = self._new(person)
         digest.update(prior_unit.to_bytes(8, "big", signed=True))

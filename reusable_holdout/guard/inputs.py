@@ -110,7 +110,7 @@ class PrivateData:
 
     @cached_property
     def row_set(self) -> RowSet:
-        """Its features, row by row; there must be some."""
+        """Features of the holdout, row by row; there must be some."""
         return ordered_rows(self.X, column_names(self.X))
 
     def copied(self) -> Any:

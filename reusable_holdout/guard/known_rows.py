@@ -88,7 +88,7 @@ class KnownRows:
             )
 
     def kept(self, key: bytes, epoch: int, features: RowSet | None, *, by_name: bool) -> KeptRows:
-        """What a ledger keeps of them.
+        """What a ledger keeps of the rows.
 
         Parameters
         ----------

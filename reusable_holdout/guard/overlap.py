@@ -66,7 +66,7 @@ class OwnedRows(NamedTuple):
     named: bool
 
     def kept(self, key: bytes) -> KeptRows:
-        """What a new ledger is to keep of them."""
+        """What a new ledger is to keep of the rows."""
         X = self.known.holdout.X
         features = None if X is None else self.known.holdout.row_set
         return self.known.kept(key, 1, features, by_name=column_names(X) is not None)

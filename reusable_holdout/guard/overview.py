@@ -161,7 +161,7 @@ class Overview:
             if of_each
             else ("charges left", f"{left:,} of {plan.charges:,}"),
             ("queries asked", f"{asked:,} of {plan.queries:,}"),
-            ("agreed answers", f"within {about}{plan.tolerance:g}, up to estimate {plan.estimate:g}"),
+            ("agreed answers", f"within {about}{plan.tolerance:g}, at scores near {plan.estimate:g}"),
             ("intervals", f"hold all at once with probability {plan.confidence:g}"),
             ("state", "answers" if reason is None else f"halted: {reason}"),
         ]

@@ -164,7 +164,7 @@ class RowSet:
         raise HandleError("rows of a holdout cannot be pickled; pickle the guard, which becomes a handle")
 
     def common(self, other: RowSet) -> int:
-        """How many rows both have: of one that comes several times as many as both have of it."""
+        """How many rows both have: a row that comes several times counts as often as both have it."""
         _, mine, theirs = np.intersect1d(self._values, other._values, assume_unique=True, return_indices=True)
         return int(np.minimum(self._times[mine], other._times[theirs]).sum())
 
@@ -183,7 +183,7 @@ class RowSet:
 
     @classmethod
     def copies_in(cls, text: bytes, secret: bytes) -> Copies:
-        """The same of the rows that :meth:`text` was made of."""
+        """How many rows repeat another, of those that :meth:`text` was made of."""
         masked = int.from_bytes(text[:_HEAD], "little")
         return Copies(len(text) // 8 - 1, int.from_bytes(cls._head(secret, masked), "little"))
 

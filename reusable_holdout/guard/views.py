@@ -128,7 +128,7 @@ class View(Facts):
 
     @property
     def record(self) -> dict[str, Any]:
-        """Its plan.
+        """Plan of the view, as the ledger keeps it.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class View(Facts):
 
     @property
     def kept(self) -> Rules:
-        """Its rules.
+        """Rules of the view, as the ledger keeps them.
 
         Raises
         ------

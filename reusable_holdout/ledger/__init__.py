@@ -5,21 +5,19 @@ from typing import TYPE_CHECKING
 from reusable_holdout.deferred import names_on_first_use
 
 if TYPE_CHECKING:
-    from reusable_holdout.ledger.chain import chain_problems
     from reusable_holdout.ledger.contract import Ledger, Transaction
     from reusable_holdout.ledger.key_file import create_key_file, key_commitment, read_key_file
     from reusable_holdout.ledger.memory import MemoryLedger
-    from reusable_holdout.ledger.records import Row, Tail, genesis, seal
+    from reusable_holdout.ledger.records import Row, Tail, chain_problems, genesis, seal
     from reusable_holdout.ledger.storage import SqlLedger
 else:  # of which storage loads SQLAlchemy
     __getattr__, __dir__ = names_on_first_use(
         __name__,
         {
-            ".chain": ["chain_problems"],
             ".contract": ["Ledger", "Transaction"],
             ".key_file": ["create_key_file", "key_commitment", "read_key_file"],
             ".memory": ["MemoryLedger"],
-            ".records": ["Row", "Tail", "genesis", "seal"],
+            ".records": ["Row", "Tail", "chain_problems", "genesis", "seal"],
             ".storage": ["SqlLedger"],
         },
     )

@@ -18,10 +18,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rotated
+from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rolled_back, rotated
 from reusable_holdout.ledger.location import file_identity, shown
-from reusable_holdout.ledger.records import Tail
+from reusable_holdout.ledger.records import Tail, genesis
 from reusable_holdout.ledger.schema import plain, statements
+from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,7 @@ class Connected:
 
     @property
     def place(self) -> str:
-        """Its file, or its URL without a password."""
+        """The ledger's file, or its URL without a password."""
         return shown(self.url) if self.path is None else str(self.path)
 
     @property
@@ -173,6 +174,63 @@ class Connected:
     def _check_is_last(self, latest: int | None) -> None:
         if latest is not None and latest != self.epoch:
             raise rotated(self.epoch, latest)
+
+    # ---- the witness
+
+    def check_goes_on(self, cursor: Any, here: Head, seen: Head) -> None:
+        """Refuse a ledger in which the witness's head does not stand: it may be ahead of that, never behind.
+
+        Parameters
+        ----------
+        cursor : Any
+            In a transaction, or of a read.
+        here : Head
+            The ledger's, as it was read before.
+        seen : Head
+            The witness's.
+
+        Raises
+        ------
+        RolledBackError
+            If it does not.
+        """
+        if seen == here:
+            return
+        sql = self._sql_of(seen.epoch)  # perhaps a later one than here: others rotate
+        if seen.query:
+            cursor.execute(sql.seal_at, (seen.query,))
+            found = cursor.fetchone()
+            known = None if found is None else plain(found[0])
+        else:
+            cursor.execute(sql.configuration)
+            found = cursor.fetchone()
+            known = None if found is None else genesis(found[0])
+        if known != seen.seal:
+            raise rolled_back(self.place, here, seen)
+
+    def tell(self, head: Head, seen: Head | None) -> None:
+        """Tell the witness of a head that is committed, after the one that it was seen to hold.
+
+        Raises
+        ------
+        RolledBackError
+            If it has been told of another meanwhile that is not of this ledger.
+        """
+        if self.witness is None:
+            return
+        held = self.witness.advance(head, after=seen)
+        while (
+            held != head
+        ):  # another process of this ledger has told it of its own, or a copy of the ledger has
+
+            def work(cursor: Any, held: Head = held) -> None:
+                tail = self._tail(cursor)
+                self.check_goes_on(cursor, Head(self.epoch, tail.query, tail.seal), held)
+
+            self._read(work)
+            if not head.is_later_than(held):
+                return
+            held = self.witness.advance(head, after=held)
 
 
 class _Gate:

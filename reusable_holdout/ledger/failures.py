@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from reusable_holdout.errors import LedgerError, RotatedError
+from typing import TYPE_CHECKING
 
-__all__ = ["failure", "gone", "misuse", "reason", "rotated"]
+from reusable_holdout.errors import LedgerError, RolledBackError, RotatedError
+
+if TYPE_CHECKING:
+    from reusable_holdout.witness import Head
+
+__all__ = ["failure", "gone", "lost", "misuse", "reason", "rolled_back", "rotated"]
 
 _ADVICE = {
     "ModuleNotFoundError": "its database's driver must be installed; install it",
@@ -43,6 +48,24 @@ def rotated(epoch: int, latest: int) -> RotatedError:
     return RotatedError(
         f"a question must be asked of the ledger's last epoch, {latest}; this guard stands at epoch {epoch}, whose "
         "holdout was released; nothing was asked and nothing was charged; open the guard with the new holdout"
+    )
+
+
+def rolled_back(place: str, here: Head, seen: Head) -> RolledBackError:
+    """Error of a ledger that is not a successor of what its witness saw."""
+    return RolledBackError(
+        f"a ledger must go on from what its witness has seen, {seen.query} answers of epoch {seen.epoch}; {place} has "
+        f"{here.query} of epoch {here.epoch}, or others: an older copy was restored, or two copies were used; nothing "
+        "is answered; put the newest copy back, or guard fresh rows: a budget is never refilled"
+    )
+
+
+def lost(place: str, witness: str) -> RolledBackError:
+    """Error of a ledger with answers whose witness has seen nothing."""
+    return RolledBackError(
+        f"a ledger's witness must have seen it; that of {place} is {witness}, which has seen nothing: it was lost, or "
+        "is another; nothing was answered and nothing was charged; restore it, or, if you are sure that this is the "
+        "newest copy of the ledger, begin it anew: reusable-holdout witness LEDGER"
     )
 
 

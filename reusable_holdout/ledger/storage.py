@@ -9,13 +9,19 @@ import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError, MissingExtraError
 from reusable_holdout.ledger.connection import Connected, begin_use, watch
-from reusable_holdout.ledger.engine import engine_of
-from reusable_holdout.ledger.failures import failure, misuse, reason
-from reusable_holdout.ledger.location import check_file, resolved, shown
-from reusable_holdout.ledger.migrations import check_known, migrate
-from reusable_holdout.ledger.schema import METADATA, SCHEMA, as_row, create_tables, plain, statements
+from reusable_holdout.ledger.failures import failure, lost, misuse, reason
+from reusable_holdout.ledger.location import check_file, engine_of, resolved, shown
+from reusable_holdout.ledger.schema import (
+    METADATA,
+    SCHEMA,
+    as_row,
+    check_known,
+    create_tables,
+    migrate,
+    plain,
+    statements,
+)
 from reusable_holdout.ledger.transaction import SqlTransaction
-from reusable_holdout.ledger.witnessed import check_goes_on, lost, tell
 from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
@@ -193,7 +199,7 @@ class SqlLedger(Connected):
             tail = self._tail(cursor)
             here = Head(self.epoch, tail.query, tail.seal) if made else Head(0, 0, b"")
             if seen is not None:
-                check_goes_on(self, cursor, here, seen)
+                self.check_goes_on(cursor, here, seen)
             elif here.has_answers() and not may_begin:
                 raise lost(self.place, witness.place)
             return here
@@ -201,7 +207,7 @@ class SqlLedger(Connected):
         here = self._read(work)
         self.witness = witness
         if made and here != seen:
-            tell(self, here, seen)
+            self.tell(here, seen)
 
     # ---- schema and rows
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reusable_holdout.errors import LedgerError, RolledBackError
-from reusable_holdout.ledger.failures import failure, misuse, reason
+from reusable_holdout.ledger.failures import failure, lost, misuse, reason
 from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
 from reusable_holdout.ledger.schema import CHUNK, SCHEMA, as_row, plain
-from reusable_holdout.ledger.witnessed import check_goes_on, lost, tell
 from reusable_holdout.version import __version__
 from reusable_holdout.witness import Head
 
@@ -129,14 +128,14 @@ class SqlTransaction:
     def _check_witness(self, witness: Witness) -> None:
         self._seen = witness.read()
         if self._seen is not None:
-            check_goes_on(self._ledger, self._cursor, self._head, self._seen)
+            self._ledger.check_goes_on(self._cursor, self._head, self._seen)
         elif self._head.has_answers():
             raise lost(self._ledger.place, witness.place)
 
     def _tell(self) -> None:
         """Tell the witness what was committed, before anything of it leaves."""
         try:
-            tell(self._ledger, self._head, self._seen)
+            self._ledger.tell(self._head, self._seen)
             return
         except RolledBackError:
             raise

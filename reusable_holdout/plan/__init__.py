@@ -1,12 +1,10 @@
 """What can be promised, computed from the wish before any data is read."""
 
-from reusable_holdout.plan.claims import ALLOWANCE
+from reusable_holdout.plan.manner import MechanismChoice
 from reusable_holdout.plan.numbers import checked_exam, choice, exam_count, round_up, whole
 from reusable_holdout.plan.plan import Plan
-from reusable_holdout.plan.renewal import renewed
-from reusable_holdout.plan.shared import SharedBudget
-from reusable_holdout.plan.stated import same_wish
-from reusable_holdout.plan.wish import MechanismChoice
+from reusable_holdout.plan.stated import renewed, same_wish
+from reusable_holdout.plan.wish import ALLOWANCE, SharedBudget
 
 __all__ = [
     "ALLOWANCE",

@@ -1,4 +1,4 @@
-"""How far an honest search gets: one whose priors are off by no more than was said."""
+"""How far an honest search gets, whose priors are off by no more than was said, and what honest claims tell."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["charges_of_a_search"]
+    from reusable_holdout.validity import Theory
+
+__all__ = ["charges_of_a_search", "honest_nats"]
 
 _REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
 _NODES_PER_BEND = (
     4.0  # nodes in a standard deviation of what is averaged; twice as many change nothing by 1e-6
 )
 _MOST_NODES = 1_001
+_LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
 
 
 def charges_of_a_search(
@@ -77,3 +80,16 @@ def charges_of_a_search(
     step[:, size, size] = 1.0
     law = np.linalg.matrix_power(step, queries)[:, 0, :]
     return np.asarray(weights @ law / weights.sum(), dtype=np.float64)
+
+
+def honest_nats(claims: int, theory: Theory) -> float:
+    """Nats that so many honest claims are likely to tell: what stands, new leads, and what is off by chance."""
+    code = theory.claims
+    others = len(theory.charge.cells) * code.charge + code.failed
+    stands = sum(
+        math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
+        for start, end in [(code.stands, code.stands + others)]
+        * 2  # of series with a claim that stood, and without
+    )
+    by_chance = math.erfc(code.reach / math.sqrt(2.0)) * claims
+    return stands + _LEADS * math.log(claims) + by_chance * (math.log(claims) + _LEADS)

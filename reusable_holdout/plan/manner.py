@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Literal, TypeAlias, get_args
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.plan.numbers import checked_exam, choice
-from reusable_holdout.plan.wish import BY_ROWS, Family, MechanismChoice
 from reusable_holdout.validity import BY_DISTANCE, Policy
 
-__all__ = ["checked_exam_of", "checked_manner"]
+__all__ = ["BY_ROWS", "Family", "MechanismChoice", "checked_exam_of", "checked_manner"]
+
+Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
+BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
+"""Families whose rows decide, by their evidence."""
+
+MechanismChoice: TypeAlias = Literal[
+    "numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"
+]
 
 _FOR_NOISE = frozenset({"standard-svt", "target-charging", "tightest"})
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "bisected",
     "checked_bounds",
     "checked_exam",
     "choice",
@@ -139,6 +140,27 @@ def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | No
     refused = min(kept + step, most + 1)
     while refused - kept > 1:
         middle = (kept + refused) // 2
+        if holds(middle):
+            kept = middle
+        else:
+            refused = middle
+    return kept
+
+
+def bisected(
+    holds: Callable[[float], bool],
+    *,
+    kept: float,
+    refused: float,
+    accuracy: float = 0.0,
+    relative: float = 0.0,
+) -> float:
+    """Number at which a condition still holds, found between one where it does and one where it does not.
+
+    It fails within so much of that: an accuracy, and a fraction of what is found.
+    """
+    while abs(kept - refused) > accuracy + relative * kept:
+        middle = (kept + refused) / 2.0
         if holds(middle):
             kept = middle
         else:

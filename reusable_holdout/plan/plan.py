@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import PlanError
-from reusable_holdout.plan.claims import ALLOWANCE, check_follows
-from reusable_holdout.plan.manner import checked_exam_of, checked_manner
-from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
-from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
-from reusable_holdout.plan.solution import solved
-from reusable_holdout.plan.stated import Stated, arguments_of, stated_of
-from reusable_holdout.plan.wish import (
+from reusable_holdout.plan.manner import (
     BY_ROWS,
+    Family,
+    MechanismChoice,
+    checked_exam_of,
+    checked_manner,
+)
+from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
+from reusable_holdout.plan.solution import check_follows, solved
+from reusable_holdout.plan.stated import stated_of
+from reusable_holdout.plan.vacuity import Vacuity
+from reusable_holdout.plan.wish import (
+    ALLOWANCE,
     MOST_QUERIES,
     MOST_ROWS,
     MOST_TOLERANCE,
-    Family,
-    MechanismChoice,
+    OWN_BUDGET,
+    SharedBudget,
     Wish,
 )
 from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import Certificate, Policy, edition, worst_choice_nats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from reusable_holdout.mechanisms import GuardMechanism
     from reusable_holdout.plan import report
 else:
     (report,) = modules_on_first_use(__package__, "report")
@@ -39,7 +43,7 @@ _ROUNDING = 1e-9  # nats
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
-class Plan(Stated):
+class Plan(Vacuity):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
     With probability at least `confidence`, every released interval contains the population value, for all
@@ -160,14 +164,6 @@ class Plan(Stated):
     >>> plan.charges, round(plan.final_half_width() / plan.one_look, 2)
     (9, 1.4)
     """
-
-    rows: int
-    queries: int
-    charges: int
-    tolerance: float
-    family: Family
-    policy: Policy
-    _is_kept = False
 
     @checked_call
     def __init__(
@@ -320,7 +316,7 @@ class Plan(Stated):
         self.exam_rows = self._wish.exam_rows(self.rows)
         self.asked_rows = self.rows - self.exam_rows
         wish, tolerance = self._wish, self.tolerance / self.span
-        self.mechanism: GuardMechanism = wish.mechanism
+        self.mechanism = wish.mechanism
         scale = wish.scale(rows=self.rows, tolerance=tolerance, queries=self.queries, charges=self.charges)
         self.noise_scale = scale * self.span
         self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * self.span
@@ -346,30 +342,6 @@ class Plan(Stated):
             final_noise=self.final_noise,
             greater_is_better=greater_is_better,
         )
-
-    # ---- records
-
-    @classmethod
-    def kept(cls, record: Mapping[str, Any]) -> Self:
-        """Plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise of this one."""
-        plan = cls.__new__(cls)
-        plan._is_kept = True
-        cls.__init__(plan, **arguments_of(record))
-        plan.stated = tuple(record["stated"])
-        return plan
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Plan of a :meth:`record`."""
-        plan = cls(**arguments_of(record))
-        plan.stated = tuple(record["stated"])
-        return plan
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.record() | {"stated": 0} == other.record() | {"stated": 0}
-
-    def __hash__(self) -> int:
-        return hash((self.rows, self.queries, self.charges, self.tolerance))
 
     def __repr__(self) -> str:
         return (

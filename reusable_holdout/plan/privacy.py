@@ -9,31 +9,16 @@ from typing import TYPE_CHECKING, get_args
 
 from reusable_holdout import mechanisms
 from reusable_holdout.mechanisms import Calibration, GuardMechanism
+from reusable_holdout.plan.stated import Stated
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms import MechanismNoise
-    from reusable_holdout.plan.wish import Wish
 
 __all__ = ["Privacy"]
 
 
-class Privacy:
+class Privacy(Stated):
     """Differential privacy that follows from a plan's noise."""
-
-    rows: int
-    asked_rows: int
-    queries: int
-    charges: int
-    tolerance: float
-    span: float
-    influence: float
-    delta: float
-    noise_scale: float
-    mechanism: GuardMechanism
-    reveals: int
-    choices: tuple[int, ...]
-    final_noise: float
-    _wish: Wish
 
     @property
     def epsilon_each(self) -> float:
@@ -63,11 +48,13 @@ class Privacy:
     @cached_property
     def epsilons(self) -> dict[GuardMechanism, float]:
         """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
+        open_scale = self._wish if "noise_scale" in self.stated else replace(self._wish, noise_scale=None)
         epsilons: dict[GuardMechanism, float] = {}
         for mechanism in get_args(GuardMechanism):
             if mechanism == "noiseless" or (mechanism == "target-charging" and self._wish.by_evidence):
                 continue
-            scale = replace(self._wish, mechanism=mechanism).scale(
+            own = mechanism == self._wish.mechanism  # a kept plan has its scale, stated or not
+            scale = replace(self._wish if own else open_scale, mechanism=mechanism).scale(
                 rows=self.rows,
                 tolerance=self.tolerance / self.span,
                 queries=self.queries,

@@ -9,12 +9,12 @@ from reusable_holdout.markup import facts_table
 from reusable_holdout.validity import BY_DISTANCE, LADDERS, majority_attack_gain
 
 if TYPE_CHECKING:
-    from reusable_holdout.plan.stated import Stated
+    from reusable_holdout.plan.vacuity import Vacuity
 
 __all__ = ["promise_table", "report"]
 
 
-def report(plan: Stated) -> str:
+def report(plan: Vacuity) -> str:
     """What holds, by which theorem, and what the same rows would give otherwise."""
     sections = [_promise(plan), _means(plan), _privacy(plan), _otherwise(plan)]
     title = _title(plan)
@@ -26,16 +26,16 @@ def report(plan: Stated) -> str:
     return "\n".join(lines)
 
 
-def promise_table(plan: Stated) -> str:
+def promise_table(plan: Vacuity) -> str:
     """What holds, as a short table for notebooks."""
     return facts_table(_title(plan), [*_promise(plan)[1], _privacy(plan)[1][0]])
 
 
-def _title(plan: Stated) -> str:
+def _title(plan: Vacuity) -> str:
     return f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
 
 
-def _promise(plan: Stated) -> tuple[str, list[tuple[str, str]]]:
+def _promise(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
     rows = _promises_of_claims(plan) if plan.policy == "claims" else _promises(plan)
     if plan.exam_rows:
         rows.append(
@@ -50,7 +50,7 @@ def _promise(plan: Stated) -> tuple[str, list[tuple[str, str]]]:
     return "What holds", rows
 
 
-def _promises_of_claims(plan: Stated) -> list[tuple[str, str]]:
+def _promises_of_claims(plan: Vacuity) -> list[tuple[str, str]]:
     many = f"{plan.charges:,} charge" + "s" * (plan.charges != 1)
     return [
         (
@@ -63,14 +63,14 @@ def _promises_of_claims(plan: Stated) -> list[tuple[str, str]]:
         ),
         (
             "claims that stand",
-            f"are within about {plan.tolerance:g} at the last, up to estimate {plan.estimate:g}, if all are honest "
+            f"are within about {plan.tolerance:g} at the last, at scores near {plan.estimate:g}, if all are honest "
             f"(off by {plan.prior_error:.2g}); what is told of others widens all intervals",
         ),
         ("each series has", f"{many}; then its claims are not certified, and nobody else is halted"),
     ]
 
 
-def _promises(plan: Stated) -> list[tuple[str, str]]:
+def _promises(plan: Vacuity) -> list[tuple[str, str]]:
     rows = [
         (
             "every interval holds",
@@ -78,7 +78,7 @@ def _promises(plan: Stated) -> list[tuple[str, str]]:
         ),
         (
             "answers are within",
-            f"{plan.tolerance:g} of the population value, up to estimate {plan.estimate:g}",
+            f"{plan.tolerance:g} of the population value, at scores near {plan.estimate:g}",
         ),
         (
             "the guard halts after",
@@ -97,7 +97,7 @@ def _promises(plan: Stated) -> list[tuple[str, str]]:
     return rows
 
 
-def _honest(plan: Stated) -> str:
+def _honest(plan: Vacuity) -> str:
     priors = f"priors off by {plan.prior_error:.2g}"
     if plan.row_spread is not None:
         priors += f", rows that spread by {plan.row_spread:.2g} at most"
@@ -115,7 +115,7 @@ def _honest(plan: Stated) -> str:
     )
 
 
-def _means(plan: Stated) -> tuple[str, list[tuple[str, str]]]:
+def _means(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
     if plan.policy == "claims":
         width = plan.half_width(query=plan.queries, charges=0)
         return "How", [
@@ -139,11 +139,11 @@ def _means(plan: Stated) -> tuple[str, list[tuple[str, str]]]:
     ]
 
 
-def _half_width(plan: Stated, charges: int) -> str:
+def _half_width(plan: Vacuity, charges: int) -> str:
     return f"{plan.half_width(query=plan.queries, charges=min(charges, plan.queries - 1)):.4f}"
 
 
-def _privacy(plan: Stated) -> tuple[str, list[tuple[str, str]]]:
+def _privacy(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
     compared = plan.family in {"binomial", "mean"} and plan.policy not in BY_DISTANCE
     less_noise = compared and plan.comparison_noise < 2.0 * plan.noise_scale
     end = "without the final" + (" and comparisons" if less_noise else "")
@@ -159,7 +159,7 @@ def _privacy(plan: Stated) -> tuple[str, list[tuple[str, str]]]:
     return "Differential privacy of the holdout", rows
 
 
-def _otherwise(plan: Stated) -> tuple[str, list[tuple[str, str]]]:
+def _otherwise(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
     fixed = plan.fixed_half_width
     widths = plan.other_half_widths
     rows = [

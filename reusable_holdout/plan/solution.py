@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout.plan.numbers import largest, round_up
-from reusable_holdout.plan.wish import MOST_ROWS, MOST_TOLERANCE
+from reusable_holdout.plan.numbers import bisected, largest, round_up
+from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Possible = Callable[..., bool]
 
-__all__ = ["Solution", "nearest", "needs", "possible", "solved"]
+__all__ = ["Solution", "check_follows", "nearest", "needs", "possible", "solved"]
 
 
 class Solution(NamedTuple):
@@ -57,18 +57,27 @@ def solved(wish: Wish, *, span: float, kept: bool = False) -> Solution:
             "give three of rows, queries, charges and tolerance, so that the fourth can be derived; "
             f"missing are {', '.join(missing)}"
         )
-    solvers: dict[str, Callable[..., float | None]] = {
-        "rows": wish.least_rows,
-        "queries": wish.most_queries,
-        "charges": wish.most_charges,
-        "tolerance": wish.least_tolerance,
-    }
     for name in missing:
         given = {other: value for other, value in numbers.items() if other != name}
-        numbers[name] = solvers[name](**given)
+        numbers[name] = _SOLVERS[name](wish, partial(wish.serves, **given))
     if None in numbers.values() or not (kept or wish.holds(**numbers)):
         _refuse(wish, span)
     return Solution(**numbers)
+
+
+def check_follows(stated: float, derived: float) -> None:
+    """Refuse a tolerance of claims that is not the one that follows.
+
+    Raises
+    ------
+    InputError
+        With the one that does.
+    """
+    if stated != derived:
+        raise InputError(
+            f"claims have no tolerance, for their intervals grow with what is told; got tolerance={stated!r}, and "
+            f"{derived:g} is what a board of honest claims keeps; leave it out"
+        )
 
 
 def nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
@@ -109,24 +118,14 @@ def possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bo
 
 
 def _more_rows(wish: Wish, span: float, would_do: Possible) -> int | None:
-    refused = largest(lambda rows: not would_do(rows=rows), MOST_ROWS, least=cast("int", wish.rows))
-    return refused + 1 if refused is not None and refused < MOST_ROWS else None
+    stated = cast("int", wish.rows)
+    found = _fewest_rows(would_do, least=stated)
+    return None if found == stated else found
 
 
 def _wider_tolerance(wish: Wish, span: float, would_do: Possible) -> float | None:
     """In the metric's unit."""
-    if not would_do(tolerance=MOST_TOLERANCE):
-        return None
-    refused, kept = cast("float", wish.tolerance), MOST_TOLERANCE
-    while kept - refused > 1e-5 * kept:
-        middle = (refused + kept) / 2.0
-        if would_do(tolerance=middle):
-            kept = middle
-        else:
-            refused = middle
-    while not would_do(tolerance=round_up(kept * span) / span):
-        kept = round_up(kept * span) / span * (1.0 + 1e-4)  # counts of rows are whole
-    return round_up(kept * span)
+    return _narrowest(would_do, refused=cast("float", wish.tolerance), span=span)
 
 
 def _fewer_charges(wish: Wish, span: float, would_do: Possible) -> int | None:
@@ -139,6 +138,41 @@ def _other_queries(wish: Wish, span: float, would_do: Possible) -> int | None:
     return largest(lambda queries: would_do(queries=queries), max(stated, least), least=least)
 
 
+def _fewest_rows(would_do: Possible, *, least: int = 1) -> int | None:
+    """Smallest number of rows that would do, from the least on, or None."""
+    refused = largest(lambda rows: not would_do(rows=rows), MOST_ROWS, least=least)
+    if refused is None:
+        return least
+    return refused + 1 if refused < MOST_ROWS else None
+
+
+def _narrowest(would_do: Possible, *, refused: float = 0.0, span: float = 1.0) -> float | None:
+    """Smallest tolerance that would do, in units of a span, rounded up to three digits; None if the widest does not."""
+    if not would_do(tolerance=MOST_TOLERANCE):
+        return None
+    kept = bisected(
+        lambda tolerance: would_do(tolerance=tolerance), kept=MOST_TOLERANCE, refused=refused, relative=1e-5
+    )
+    while not would_do(tolerance=round_up(kept * span) / span):
+        kept = round_up(kept * span) / span * (1.0 + 1e-4)  # noise follows it, and counts of rows are whole
+    return round_up(kept * span)
+
+
+def _most_charges(wish: Wish, _: Possible) -> int | None:
+    """Not only one that serves: if none does, the one that comes nearest."""
+    return wish.most_charges(**{name: getattr(wish, name) for name in ("rows", "queries", "tolerance")})
+
+
+def _most_queries(wish: Wish, would_do: Possible) -> int | None:
+    return largest(lambda queries: would_do(queries=queries), MOST_QUERIES, least=cast("int", wish.charges))
+
+
+_SOLVERS: dict[str, Callable[[Wish, Possible], float | None]] = {
+    "rows": lambda _, would_do: _fewest_rows(would_do),
+    "queries": _most_queries,
+    "charges": _most_charges,
+    "tolerance": lambda _, would_do: _narrowest(would_do),
+}
 _NEAREST: dict[str, Callable[[Wish, float, Possible], float | None]] = {
     "rows": _more_rows,
     "tolerance": _wider_tolerance,

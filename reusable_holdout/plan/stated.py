@@ -1,20 +1,25 @@
-"""Which numbers of a plan were stated; the others follow from them, and a later version may derive others."""
+"""The numbers of a plan as a record: which were stated, and the same promise for other rows.
+
+The others follow from those that were stated, and a later version may derive others.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reusable_holdout.plan.outlook import Outlook
-from reusable_holdout.plan.privacy import Privacy
-from reusable_holdout.plan.shared import SharedBudget
-from reusable_holdout.plan.vacuity import Vacuity
+from reusable_holdout.plan.wish import SharedBudget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reusable_holdout.plan.wish import Family
+    from reusable_holdout.mechanisms import GuardMechanism
+    from reusable_holdout.plan.manner import Family
+    from reusable_holdout.plan.wish import Wish
+    from reusable_holdout.validity import Policy
 
-__all__ = ["Stated", "arguments_of", "same_wish", "stated_of"]
+__all__ = ["Stated", "renewed", "same_wish", "stated_of"]
+
+PlanT = TypeVar("PlanT", bound="Stated")
 
 _STATED = frozenset(
     {"queries", "tolerance", "charges", "threshold", "noise_scale", "confidence", "estimate", "prior_error"}
@@ -37,22 +42,45 @@ def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[st
     return {name: one[name] for name in names}, {name: other[name] for name in names}
 
 
-def arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """What a plan is made of again, from its record."""
     parts = {"bounds": tuple(record["bounds"]), "shared": SharedBudget.from_record(record["shared"])}
     return {name: value for name, value in record.items() if name != "stated"} | parts
 
 
-class Stated(Vacuity, Outlook, Privacy):
+class Stated:
     """The numbers of a plan, stated or derived."""
 
     stated: tuple[str, ...]
+    rows: int
+    asked_rows: int
+    exam_rows: int
+    queries: int
+    charges: int
+    tolerance: float
+    confidence: float
+    estimate: float
+    lower: float
+    upper: float
+    span: float
+    delta: float
+    family: Family
+    influence: float
+    variation: float
+    policy: Policy
+    mechanism: GuardMechanism
+    noise_scale: float
     stated_threshold: float | None
     stated_prior_error: float | None
     stated_spread: float | None
-    family: Family
-    variation: float
+    reveals: int
+    choices: tuple[int, ...]
+    final_noise: float
+    comparison_tolerance: float
+    comparison_noise: float
     shared: SharedBudget
+    _wish: Wish
+    _is_kept = False
 
     def record(self) -> dict[str, Any]:
         """Everything the plan rests on, as JSON can write it; :meth:`from_record` gives the same plan."""
@@ -83,3 +111,79 @@ class Stated(Vacuity, Outlook, Privacy):
             "shared": self.shared.record(),
             "stated": list(self.stated),
         }
+
+    @classmethod
+    def kept(cls, record: Mapping[str, Any]) -> Self:
+        """Plan that a ledger keeps, as it is: a later version may plan otherwise, and breaks no promise of this one."""
+        plan = cls.__new__(cls)
+        plan._is_kept = True
+        cls.__init__(plan, **_arguments_of(record))
+        plan.stated = tuple(record["stated"])
+        return plan
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Plan of a :meth:`record`."""
+        plan = cls(**_arguments_of(record))
+        plan.stated = tuple(record["stated"])
+        return plan
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stated) and self.record() | {"stated": 0} == other.record() | {"stated": 0}
+
+    def __hash__(self) -> int:
+        return hash((self.rows, self.queries, self.charges, self.tolerance))
+
+
+def renewed(
+    plan: PlanT,
+    numbers: dict[str, Any],
+    *,
+    told_before: float = 0.0,
+    queries: int | None = None,
+    tolerance: float | None = None,
+    charges: int | None = None,
+    estimate: float | None = None,
+) -> PlanT:
+    """Plan of the same promise for other rows.
+
+    Everything stays as it is unless it is named, the tolerance first of all: the charges follow from it and the rows.
+    Charges that are named without a tolerance make the tolerance follow. Noise that was derived is derived anew.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the rows before.
+    numbers : dict
+        What the plan must know of the metric on the new rows: rows, influence, variation.
+    told_before : float
+        Nats of what was told of the new rows.
+    queries, tolerance, charges, estimate
+        As for :class:`Plan`.
+
+    Raises
+    ------
+    PlanError
+        If the rows cannot keep it.
+    """
+    derived, stated = "noise_scale" not in plan.stated, {*plan.stated} - {"tolerance", "charges"}
+    renewed_plan = type(plan).from_record(
+        plan.record()
+        | numbers
+        | {
+            "shared": SharedBudget(told_before=told_before).record(),
+            "queries": plan.queries if queries is None else queries,
+            "tolerance": plan.tolerance if tolerance is None and charges is None else tolerance,
+            "charges": charges,
+            "estimate": plan.estimate if estimate is None else estimate,
+            "noise_scale": None if derived else plan.noise_scale,
+            "comparison_tolerance": plan.comparison_tolerance
+            if "comparison_tolerance" in plan.stated
+            else None,
+            "comparison_noise": None if derived else plan.comparison_noise,
+            "delta": plan.delta if "delta" in plan.stated else None,
+        }
+    )
+    stated |= {"tolerance"} if tolerance is not None or charges is None else set()
+    renewed_plan.stated = tuple(sorted(stated | ({"charges"} if charges is not None else set())))
+    return renewed_plan

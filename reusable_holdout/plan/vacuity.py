@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reusable_holdout.errors import PlanError
-from reusable_holdout.plan.comparisons import Comparisons
 from reusable_holdout.plan.numbers import round_up
+from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.solution import nearest, needs, possible
 
 __all__ = ["Vacuity"]
@@ -15,7 +15,7 @@ _WIDEST = 0.25  # of the range: answers within a wider tolerance say next to not
 _ROUNDING = 1.0 + 1e-5  # what is printed has six digits
 
 
-class Vacuity(Comparisons):
+class Vacuity(Outlook):
     """Whether a plan's tolerances say anything."""
 
     @property

@@ -1,20 +1,20 @@
-"""The stated numbers of a plan, which of their combinations can be kept, and the search for the missing one."""
+"""The stated numbers of a plan, what they rest on, and which of their combinations can be kept."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from reusable_holdout.plan.claims import honest_nats
-from reusable_holdout.plan.honest_search import charges_of_a_search
-from reusable_holdout.plan.numbers import exam_count, largest, round_up
-from reusable_holdout.plan.shared import OWN_BUDGET, SharedBudget
+from reusable_holdout.plan.honest_search import charges_of_a_search, honest_nats
+from reusable_holdout.plan.manner import BY_ROWS, Family
+from reusable_holdout.plan.numbers import bisected, exam_count, largest
 from reusable_holdout.validity import (
     BY_DISTANCE,
+    THEORY,
     Certificate,
     ConfidenceBound,
     Evidence,
@@ -28,23 +28,20 @@ from reusable_holdout.validity import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from reusable_holdout.mechanisms.calibration import GuardMechanism
 
-__all__ = [
-    "BY_ROWS",
-    "MOST_QUERIES",
-    "MOST_ROWS",
-    "MOST_TOLERANCE",
-    "Family",
-    "MechanismChoice",
-    "Wish",
-]
+__all__ = ["ALLOWANCE", "MOST_QUERIES", "MOST_ROWS", "MOST_TOLERANCE", "OWN_BUDGET", "SharedBudget", "Wish"]
 
 MOST_ROWS = 10**12
 MOST_QUERIES = 10**12
 MOST_TOLERANCE = 2.0  # of the range
+
+ALLOWANCE = 2
+"""Charges of each series of claims, if no other number is stated."""
 
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
 _NOISE_NATS = 0.3  # reach of the comparison's noise, when evidence is compared and the scale is derived
@@ -58,15 +55,48 @@ _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
-Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
-BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
-"""Families whose rows decide, by their evidence."""
-
 _WITH_PRIORS = frozenset({"thresholdout", "guess-and-check"})
 
-MechanismChoice: TypeAlias = Literal[
-    "numeric-sparse", "standard-svt", "target-charging", "noiseless", "tightest"
-]
+
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget:
+    """What a plan of one view of the rows must keep to: the promises of the plan that the guard was made with.
+
+    Attributes
+    ----------
+    view : int
+        Number of the view; 0 for the guard's own metric, which made the budget.
+    told_before : float
+        Nats of what was told of the rows when the guard was made.
+    charge_nats : float
+        What the dearest charge of any view costs; 0 for view 0, whose own says it.
+    told_nats : float
+        Nats that may be told beside the charges, so that every promise is kept; 0 for view 0.
+    theory : int
+        Edition of the theory that all of it is certified by.
+    noisy : bool
+        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
+    """
+
+    view: int = 0
+    told_before: float = 0.0
+    charge_nats: float = 0.0
+    told_nats: float = 0.0
+    noisy: bool = False
+    theory: int = THEORY.edition
+
+    def record(self) -> dict[str, Any]:
+        """All fields by name, as JSON can write them."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """What :meth:`record` wrote."""
+        return cls(**record)
+
+
+OWN_BUDGET = SharedBudget()
+"""Of a guard's own metric, if nothing was told when it was made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,15 +288,12 @@ class Wish:
         """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
         if self.policy == "claims":
             return 0.0  # whose intervals grow with all that is told
-        kept, refused = 0.0, _MOST_SPARE
-        while refused - kept > _SPARE_ACCURACY:
-            middle = (kept + refused) / 2.0
-            more = replace(self, reserved_nats=self.reserved_nats + middle)
-            if more.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance):
-                kept = middle
-            else:
-                refused = middle
-        return kept
+
+        def holds(nats: float) -> bool:
+            more = replace(self, reserved_nats=self.reserved_nats + nats)
+            return more.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+
+        return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
 
     def serves(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:
         """Whether these four numbers can be kept, and keep an honest search going to its last question."""
@@ -287,63 +314,24 @@ class Wish:
         """Distribution of the charges before the last declared question of an honest search, or after so many."""
         return _search(self, rows, queries, charges, tolerance, queries - 1 if asked is None else asked)
 
-    def most_kept_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
-        """Largest number of charges that holds, or None."""
-        return largest(
-            lambda charges: self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
-            queries,
-        )
-
     def most_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
         """Largest number of charges that serves; if none does, the one of those that hold that comes nearest."""
-        most = self.most_kept_charges(rows=rows, queries=queries, tolerance=tolerance)
-        if most is None:
-            return None
+
+        def holds(charges: int) -> bool:
+            return self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
 
         def serves(charges: int) -> bool:
             return self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
 
+        most = largest(holds, queries)
+        if most is None:
+            return None
         fewer = [most, *range(min(most - 1, _MOST_STATES), 0, -1)]
 
         def honest(charges: int) -> float:
             return self.honest(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
 
         return int(next((charges for charges in fewer if serves(charges)), 0) or max(fewer, key=honest))
-
-    def most_queries(self, *, rows: int, charges: int, tolerance: float) -> int | None:
-        """Largest number of queries that serves, or None."""
-        return largest(
-            lambda queries: self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
-            MOST_QUERIES,
-            least=charges,
-        )
-
-    def least_rows(self, *, queries: int, charges: int, tolerance: float) -> int | None:
-        """Smallest number of rows that serves, or None."""
-        refused = largest(
-            lambda rows: not self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance),
-            MOST_ROWS,
-        )
-        if refused is None:
-            return 1
-        return refused + 1 if refused < MOST_ROWS else None
-
-    def least_tolerance(self, *, rows: int, queries: int, charges: int) -> float | None:
-        """Smallest tolerance that serves, rounded up to three digits, or None if not even the whole range does."""
-        if charges > queries:
-            return None
-        if not self.serves(rows=rows, queries=queries, charges=charges, tolerance=MOST_TOLERANCE):
-            return None
-        refused, kept = 0.0, MOST_TOLERANCE
-        while kept - refused > 1e-5 * kept:
-            middle = (refused + kept) / 2.0
-            if self.serves(rows=rows, queries=queries, charges=charges, tolerance=middle):
-                kept = middle
-            else:
-                refused = middle
-        while not self.serves(rows=rows, queries=queries, charges=charges, tolerance=round_up(kept)):
-            kept = round_up(kept) * (1.0 + 1e-4)  # noise follows the tolerance, and counts of rows are whole
-        return round_up(kept)
 
 
 @lru_cache(maxsize=4096)

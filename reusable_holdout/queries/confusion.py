@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID_BITS
 from reusable_holdout.queries.samples import Counted, Likely, Ratio, ratio
-from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, Statistic
+from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, GRID_BITS, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,7 +145,7 @@ class FScore(ClassScore):
         return (ratio((1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed),)
 
     def likely_counts(self, mean: float) -> tuple[float, float]:
-        """As many rows are predicted as there are."""
+        """Counts of a model that predicts as many rows as there are."""
         return mean, 1.0
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
@@ -238,7 +237,7 @@ class PrecisionScore(ClassScore):
         return ratio((1.0, 1.0, hits), (0.0, 1.0, predicted - hits)), own
 
     def likely_counts(self, mean: float) -> tuple[float, float]:
-        """As many rows are predicted as there are."""
+        """Counts of a model that predicts as many rows as there are."""
         return mean, 1.0
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
@@ -289,7 +288,7 @@ class JaccardScore(ClassScore):
         return (ratio((1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)),)
 
     def likely_counts(self, mean: float) -> tuple[float, float]:
-        """As many rows are predicted as there are."""
+        """Counts of a model that predicts as many rows as there are."""
         return 2.0 * mean / (1.0 + mean), 1.0
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
@@ -352,7 +351,7 @@ class ClassAverage(Statistic):
 
     @property
     def is_ratio(self) -> bool:
-        """Of one class alone."""
+        """Whether it is the score of one class alone."""
         return len(self._parts) == 1
 
     def sample(self, query: NDArray[Any]) -> Counted:
@@ -363,7 +362,7 @@ class ClassAverage(Statistic):
         return Counted((numerator << GRID_BITS) // denominator, score.ratios(hits[code], predicted[code]))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Of a model that predicts the class as often as it occurs."""
+        """What is likely of a model that predicts the class as often as it occurs."""
         ((code, _, score),) = self._parts
         hits, predicted = score.likely_counts(mean)
         own = max(round(prevalence[code] * self.rows), 1)

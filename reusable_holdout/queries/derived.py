@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID, GRID_BITS
-from reusable_holdout.queries.scoring import Mean, Statistic
+from reusable_holdout.queries.scoring import GRID, GRID_BITS, Mean, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +43,7 @@ class OfRows(Statistic):
     Attributes
     ----------
     chosen : numpy.ndarray of int
-        Their places.
+        Places of the rows that are measured.
     inner : Statistic
         The statistic.
     """
@@ -62,7 +61,7 @@ class OfRows(Statistic):
 
     @property
     def effective_rows(self) -> int:
-        """Those of the statistic."""
+        """Rows that the confidence bound of the inner statistic may count."""
         return self.inner.effective_rows
 
     def units(self, query: NDArray[Any]) -> int:
@@ -75,20 +74,20 @@ class OfRows(Statistic):
 
     @property
     def is_ratio(self) -> bool:
-        """As the statistic."""
+        """Whether the inner statistic is a ratio."""
         return self.inner.is_ratio
 
     @property
     def only_as_ratio(self) -> bool:
-        """As the statistic."""
+        """Whether the inner statistic is known as a ratio only."""
         return self.inner.only_as_ratio
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
-        """That of the chosen rows."""
+        """Sample of the chosen rows."""
         return self.inner.sample(query[self.chosen])
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Of the chosen rows."""
+        """What is likely of the chosen rows."""
         return self.inner.likely(prevalence, mean)
 
 
@@ -178,7 +177,7 @@ class Negated(Statistic):
 
     @property
     def effective_rows(self) -> int:
-        """Those of the statistic."""
+        """Rows that the confidence bound of the inner statistic may count."""
         return self.inner.effective_rows
 
     def units(self, query: NDArray[Any]) -> int:

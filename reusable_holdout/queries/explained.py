@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID
 from reusable_holdout.queries.samples import Explained, Likely
-from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.scoring import GRID, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,7 +77,7 @@ class ExplainedAbout(Statistic):
         return Explained(score, errors, self._totals, self._most, self._unit)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Of normal targets and errors."""
+        """What is likely if targets and errors are normal."""
         return Likely(float(self.rows), max(min(2.0 * (1.0 - mean), 0.5), 1e-3))
 
     def _of(self, query: NDArray[Any]) -> NDArray[np.float64]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID_BITS
 from reusable_holdout.queries.samples import Counted, Likely, ratio
-from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.scoring import GRID_BITS, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +88,7 @@ class BalancedAgreement(Statistic):
         return Counted(score, (rows,))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Of recalls that are alike."""
+        """What is likely if all recalls are alike."""
         counts = [share * self.rows for share in prevalence]
         rows = [
             row

@@ -135,7 +135,7 @@ class Gathering:
         return name
 
     def table(self, wish: Table, *, name: str, metric: str, left_out: Iterable[str] = ()) -> ScoreTable:
-        """All of it.
+        """Table of all that was gathered.
 
         Raises
         ------

@@ -15,9 +15,9 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.mechanisms.calibration import Calibration
-from reusable_holdout.validity.intervals import Interval, Numbers, Shares
+from reusable_holdout.validity.bound import ConfidenceBound, Interval, Numbers
 from reusable_holdout.validity.noise_tails import NoiseTails
-from reusable_holdout.validity.theory import THEORY, Theory
+from reusable_holdout.validity.theory import THEORY, Shares, Theory
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import adaptive_code
     from reusable_holdout.validity import evidence as _evidence
     from reusable_holdout.validity import evidence_set as _evidence_set
-    from reusable_holdout.validity.bound import ConfidenceBound
 else:  # most plans have one code, and count their rows
     adaptive_code, _evidence, _evidence_set = modules_on_first_use(
         __package__, "adaptive_code", "evidence", "evidence_set"
@@ -249,7 +248,7 @@ class Certificate:
     # ---- intervals
 
     def around(self, low: Numbers, high: Numbers, *, length: Numbers, share: float) -> Interval:
-        """Interval of the population value, if the holdout's lies in [low, high], in the metric's unit."""
+        """Where the population value is if the holdout's is in [low, high]; `length` in nats, `share` of a side."""
         level = self.log_level(length, share)
         lowest = self.lower + self.bound.lower(self._unit(low), log_level=level) * self.span
         highest = self.lower + self.bound.upper(self._unit(high), log_level=level) * self.span

@@ -137,7 +137,7 @@ def mixed(logs: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True)
 class Null:
-    """That a mean of independent terms in [0, 1] is at most a number, to be bet against.
+    """Hypothesis that a mean of independent terms in [0, 1] is at most a number, to be bet against.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class Evidence:
         return low if self._high is None else min(low, self._high.log_evidence(1.0 - terms, weights))
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> float:
-        """The same of rows that are known up to their order; for the upper side there may be others."""
+        """Nats, as of `of_rows`, of rows that are known up to their order; for the upper side there may be others."""
         low = math.inf if self._low is None else self._low.log_evidence_of(rows)
         if self._high is None:
             return low

@@ -106,7 +106,7 @@ class EvidenceSet:
         return lowest(terms, self.mean), 1.0 - lowest(1.0 - terms, 1.0 - self.mean)
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> tuple[float, float]:
-        """The same of rows that are known up to their order; for the upper end there may be others."""
+        """Ends, as of `of_rows`, of rows that are known up to their order; for the upper end there may be others."""
 
         def lowest(rows: EvidenceRows, guess: float) -> float:
             bets, stakes = self._stakes(guess)

@@ -185,7 +185,7 @@ class StepCode:
 
     Notes
     -----
-    Half the weight is ``1/(k (k + 1))``, half is even on the places: no new best costs more than
+    Half the weight is ``1/(k (k + 1))``, half is spread evenly over the places: no new best costs more than
     ``ln(2 places)`` and what is kept for failures.
 
     Examples

@@ -208,6 +208,7 @@ def strategies(each: float, target: str) -> tuple[list[Call], dict[str, float]]:
     return calls_with_q(each, q), {"q": q}
 
 
+@pytest.mark.long(*ACCOUNTING)
 @for_each("charges", [1, 2, 5, 20])
 @for_each("each", [0.03, 0.2, 1.0])
 @for_each("steps", [0, 1, 2.5, 7, 12.5, 20.0])
@@ -334,6 +335,7 @@ def test_the_promise_is_never_worse_than_the_papers(wish: dict[str, float], alph
     assert bound.epsilon <= paper * (1 + 1e-4)
 
 
+@pytest.mark.long(*ACCOUNTING)
 @settings(deadline=None, max_examples=20)
 @given(privacy)
 def test_a_weaker_wish_costs_less(wish: dict[str, float]) -> None:
@@ -359,6 +361,7 @@ def test_delta_and_epsilon_are_inverse(each: float, charges: int, delta: float, 
         assert target_charging_delta(total=less, **wish) > delta * (1 - 1e-9)  # type: ignore[arg-type]
 
 
+@pytest.mark.long(*ACCOUNTING)
 @settings(deadline=None, max_examples=20)
 @given(
     st.floats(1e-3, 20.0),

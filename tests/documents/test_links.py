@@ -2,7 +2,8 @@
 
 import pytest
 from documents.links import anchors, dead, links
-from documents.pages import ROOT
+from documents.pages import DOCS, ROOT
+from pictures import LARGEST_BYTES
 
 _PAGES = sorted(
     str(page.relative_to(ROOT))
@@ -19,6 +20,14 @@ def test_no_relative_link_is_dead(page):
 def test_every_picture_says_what_is_seen(page):
     pictures = [link for link in links((ROOT / page).read_text()) if link.image]
     assert [link.target for link in pictures if len(link.words.split()) < 4] == []
+
+
+def test_pictures_are_small_and_each_is_on_a_page():
+    pictures = sorted((DOCS / "images").iterdir())
+    assert [picture.name for picture in pictures if picture.stat().st_size > LARGEST_BYTES] == []
+    shown = {link.target for page in _PAGES for link in links((ROOT / page).read_text()) if link.image}
+    named = {target.rpartition("/")[2] for target in shown}
+    assert [picture.name for picture in pictures if picture.name not in named] == []
 
 
 def test_a_dead_link_is_found(tmp_path):

@@ -201,11 +201,13 @@ def with_other_constants(constants, stricter):
         return differences()  # noqa: F821
 
 
+@pytest.mark.long(*GUARD, "tests/golden")
 @for_each(("constants", "stricter"), [(_PLANNING, False), (_PLANNING, True), (_FINDING, False)])
 def test_old_ledgers_say_what_they_said_when_a_later_version_plans_otherwise(constants, stricter):
     assert said(child(with_other_constants, constants, stricter)) == {}
 
 
+@pytest.mark.long(*GUARD, "tests/golden")
 @for_each("constant", _PART_OF_LEDGERS)
 def test_a_change_of_what_ledgers_are_made_of_is_noticed(constant):
     assert said(child(with_other_constants, [constant], False))

@@ -342,7 +342,7 @@ def on_an_unwritable_file(scene):
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                "reusable_holdout.ledger.engine._BUSY_SECONDS", 0
+                "reusable_holdout.ledger.location._BUSY_SECONDS", 0
             )  # it would wait for the folder to go
             scene.make(scene.ledger).evaluate_predictions(scene.fresh, prior=0.2)
     finally:

@@ -247,6 +247,7 @@ def run(script, folder):
     return done.stdout.strip()
 
 
+@pytest.mark.long("reusable_holdout/guard/fingerprint")
 def test_a_script_in_two_processes_and_folders_is_one_model_until_it_is_edited(tmp_path):
     script = ASK.format(folder="", body=MODEL)
     here = run(script, tmp_path / "here")
@@ -284,6 +285,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long("reusable_holdout/guard/fingerprint")
 def test_a_class_of_the_script_has_its_fingerprint_in_a_worker_too(tmp_path):
     plain = MODEL.replace(
         "functools.cached_property", "property"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import for_each
 from guard.counting import ROWS, Counting, Failing, Refusing, predictions
+from long_tests import GUARD
 
 from reusable_holdout import (
     Halted,
@@ -146,6 +147,7 @@ def test_a_replay_costs_nothing_and_reads_nothing(world, way):
     again(one, way, way(one, 0.7))
 
 
+@pytest.mark.long(*GUARD)
 @for_each("way", WAYS)
 @for_each("spent", ["charges", "queries", "final"])
 def test_after_a_halt_replays_are_free_and_what_is_new_changes_nothing(world, way, spent):
@@ -299,6 +301,7 @@ def refused_otherwise(w):
 REFUSED = [refused_models, refused_predictions, refused_words, refused_otherwise]
 
 
+@pytest.mark.long(*GUARD)
 @for_each("refusals", REFUSED, ids=lambda one: one.__name__)
 @for_each("after", ["a question", "charges", "a final"])
 def test_what_is_refused_changes_nothing_and_reads_nothing(world, refusals, after):

@@ -2,6 +2,7 @@
 
 import pytest
 from guard.every_holdout import Game
+from long_tests import GUARD
 
 LONG = pytest.mark.long("reusable_holdout/validity", "reusable_holdout/guard")
 
@@ -74,6 +75,7 @@ def test_batches_reveals_and_comparisons_where_evidence_decides_buy_no_miss(kind
     assert worst(6, 2, 2, 0.5, threshold=0.0, tolerance=0.4, kinds=kinds, priors=1) <= 0.5
 
 
+@pytest.mark.long(*GUARD)
 @pytest.mark.parametrize(
     ("exam", "beta"),
     [(2, 0.5), *(pytest.param(*one, marks=LONG) for one in [(6, 0.5), (6, 0.05), (10, 0.5)])],

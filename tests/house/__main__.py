@@ -47,7 +47,8 @@ def ways() -> Iterator[tuple[str, str]]:
     for what, way in WAYS.items():
         with tempfile.TemporaryDirectory() as folder:
             found = way(Path(folder))
-        yield what, f"{found.functions} functions, {found.files} files"
+        own = f", {found.boards} of them the board's own" if found.boards else ""
+        yield what, f"{found.functions} functions, {found.files} files{own}"
 
 
 def shapes(known: dict[str, Module]) -> Iterator[tuple[str, str]]:

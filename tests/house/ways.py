@@ -33,10 +33,13 @@ class Way(NamedTuple):
     Attributes
     ----------
     functions, files : int
+    boards : int
+        Of the files, those of the leaderboard.
     """
 
     functions: int
     files: int
+    boards: int
 
 
 @contextlib.contextmanager
@@ -68,7 +71,9 @@ def _noted() -> Iterator[Callable[[], set[CodeType]]]:
 def ran(codes: set[CodeType]) -> Way:
     """Count functions that have a name, and the files of all."""
     named = [code for code in codes if not code.co_name.startswith("<")]
-    return Way(len(named), len({code.co_filename for code in codes}))
+    files = {code.co_filename for code in codes}
+    boards = sum("/reusable_holdout_leaderboard/" in file for file in files)
+    return Way(len(named), len(files), boards)
 
 
 def scorer_call(folder: Path) -> Way:
@@ -113,7 +118,10 @@ def verification(folder: Path) -> Way:
 
 
 def post_to_the_board(folder: Path) -> Way:
-    """A CSV file sent to a leaderboard over HTTP, until its answer comes back."""
+    """A CSV file sent to a leaderboard over HTTP, until its answer comes back.
+
+    The server knows which competition is meant where none is named, as ``reusable-holdout serve`` tells it.
+    """
     import httpx
     from board_servers import served
     from reusable_holdout_leaderboard import Competition, Rules
@@ -124,7 +132,7 @@ def post_to_the_board(folder: Path) -> Way:
     rules = Rules(slug="way", title="Way", submissions_per_day=10, vacuous=True)
     with Competition.create(folder / "competitions", rules, labels) as made:
         token = made.add_team("Blue")
-    settings = Settings(folder=folder / "competitions", answer_seconds=30.0)
+    settings = Settings(folder=folder / "competitions", slug=rules.slug)
     with (
         _noted() as taken,
         served(settings) as server,

@@ -22,7 +22,6 @@ from reusable_holdout.ledger import (
     Row,
     SqlLedger,
     chain_problems,
-    migrations,
     schema,
     storage,
     transaction,
@@ -371,7 +370,7 @@ def test_a_schema_from_before_the_first_that_is_kept_is_refused(tmp_path_factory
 @pytest.fixture
 def next_schema(monkeypatch):
     """A version to come, whose answers have one more column."""
-    for module in (schema, storage, migrations, transaction):
+    for module in (schema, storage, transaction):
         monkeypatch.setattr(module, "SCHEMA", SCHEMA + 1, raising=False)
     migrated = []
 
@@ -379,7 +378,7 @@ def next_schema(monkeypatch):
         migrated.append(SCHEMA)
         cursor.execute("ALTER TABLE answers ADD COLUMN more INTEGER DEFAULT 7")
 
-    monkeypatch.setitem(migrations.MIGRATIONS, SCHEMA, add_a_column)
+    monkeypatch.setitem(schema.MIGRATIONS, SCHEMA, add_a_column)
     return migrated
 
 
@@ -407,7 +406,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path, next_schema, monkeypat
         raise RuntimeError("interrupted")
 
     with monkeypatch.context() as broken:
-        broken.setitem(migrations.MIGRATIONS, SCHEMA, fail)
+        broken.setitem(schema.MIGRATIONS, SCHEMA, fail)
         with pytest.raises(RuntimeError, match="interrupted"):
             SqlLedger(path)
     ledger = SqlLedger(path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cases import for_each
+from long_tests import ACCOUNTING
 from mutation.operators import apply, mutants_of
 from mutation.tree import blocks_of, watched
 
@@ -117,6 +118,7 @@ def test_mutants_that_look_alike_are_counted():
     assert [mutant.occurrence for mutant in mutants_of(source, "a.py") if "[" in mutant.line] == [1, 2]
 
 
+@pytest.mark.long("tests/mutation", *ACCOUNTING)
 @pytest.mark.parametrize("path", sorted(_PACKAGE.glob("accounting/*.py")), ids=lambda path: path.name)
 def test_every_mutant_of_a_source_is_another_program(path):
     source = path.read_text()
@@ -206,6 +208,7 @@ def test_a_block_is_a_body_or_what_follows_a_statement_that_may_leave_it():
     ]
 
 
+@pytest.mark.long("tests/mutation")
 @for_each("path", sorted(_PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
 def test_every_source_can_be_watched(path):
     compile(watched(path.name, path.read_text()), path.name, "exec")

@@ -354,6 +354,10 @@ def test_a_half_width_outside_the_plan_is_refused(wrong):
 @for_each(("tolerance", "published"), [(0.05, 6_279), (0.01, 156_956)])
 def test_a_release_gate_of_32_steps_needs_fewer_rows_than_published(tolerance, published):
     """Renggli et al. (2019), fully adaptive, reliability 0.9999: where scores near .9 are expected, or 8 may pass."""
+    histories = (
+        2**32 - 1
+    )  # of verdicts, each of which leads to a test: their section 3, with Hoeffding's inequality
+    assert published == math.ceil(math.log(histories / 0.0001) / (2.0 * tolerance**2))
     wish = {"queries": 32, "confidence": 0.9999, "policy": "gate", "mechanism": "noiseless"}
     assert Plan(**wish, charges=32, tolerance=tolerance, estimate=0.9).rows < 0.65 * published
     assert Plan(**wish, charges=8, tolerance=tolerance).rows < published
@@ -569,6 +573,15 @@ def test_comparisons_draw_the_noise_of_scores_or_none():
 
 
 # ---- claims
+
+
+@for_each("changes", [{}, {"mechanism": "standard-svt"}, {"noise_scale": 1e-4}, {"final_noise": 5e-4}])
+def test_a_plan_that_a_ledger_keeps_compares_mechanisms_as_the_plan_did(changes):
+    plan = Plan(rows=10_000, queries=100, charges=8, estimate=0.85, choices=[30], **changes)
+    kept = Plan.kept(plan.record())
+    assert kept.epsilons == pytest.approx(plan.epsilons, rel=1e-9)
+    assert kept.epsilons[plan.mechanism] == pytest.approx(kept.epsilon, rel=1e-9)
+    assert str(kept) == str(plan)
 
 
 def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():

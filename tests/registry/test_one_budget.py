@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from long_tests import GUARD
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import InputError, LedgerError, PlanError, ReusableHoldout, SecondBudgetError, verify
@@ -72,6 +73,7 @@ def test_another_process_is_refused(tmp_path):
         assert pool.submit(made_elsewhere, tmp_path / "other.db").result() == "refused"
 
 
+@pytest.mark.long("reusable_holdout/registry", *GUARD)
 def test_of_processes_that_race_one_gets_a_budget(tmp_path):
     with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
         found = list(pool.map(made_elsewhere, [tmp_path / f"{place}.db" for place in range(4)]))

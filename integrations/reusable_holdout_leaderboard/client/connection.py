@@ -138,11 +138,12 @@ class Connection:
         raise StoreError(problem)
 
 
-def raised_by(error: Mapping[str, Any], *, history: Any = None, answers: Any = ()) -> BaseException:
+def raised_by(error: Mapping[str, Any]) -> BaseException:
     """What a local guard would have raised."""
     code, message, details = error["code"], error["message"], error["details"]
     if code == "halted":
-        return Halted(message, reason=details.get("reason", ""), history=history, answers=answers)
+        untold: Any = None  # the history is for who asked to add
+        return Halted(message, reason=details.get("reason", ""), history=untold)
     if code == "bad_submission":
         return SubmissionError(details.get("problems", []))
     if code == "plan":

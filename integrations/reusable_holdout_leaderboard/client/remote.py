@@ -18,12 +18,11 @@ from reusable_holdout.plan import Plan
 from reusable_holdout.remote import RemoteHoldout, history_frame
 from reusable_holdout.slips import checked_call
 from reusable_holdout_leaderboard.client.connection import Connection, raised_by
-from reusable_holdout_leaderboard.client.parts import not_of_a_board, parts
-from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.files.forms import Expected
 from reusable_holdout_leaderboard.rules import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["BoardHoldout"]
 
 _PAGE = 10_000
+_MOST_TOGETHER = 200
+_MOST_NUMBERS = 400_000  # of one request: some megabytes of JSON
 
 
 class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
@@ -165,7 +166,7 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
         called = checked_names(names, len(forms))
         self._check_left(forms)
         answers: list[Answer] = []
-        for part in parts(len(forms), self.expected.rows * max(1, len(self.expected.columns))):
+        for part in _parts(len(forms), self.expected.rows * max(1, len(self.expected.columns))):
             body: dict[str, Any] = {"batch": [one.tolist() for one in forms[part]], "names": called[part]}
             if priors is not None:
                 body["priors"] = stated[part]
@@ -184,22 +185,22 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
         InputError
             In any case; nothing was asked.
         """
-        raise not_of_a_board("reveals a value")
+        raise _not_of_a_board("reveals a value")
 
     def compare_predictions(self, *_: Any, **__: Any) -> Answer:
         """Refuse: a board compares no two submissions, also not two of one team; as :meth:`reveal_predictions`.
 
         Two scores are certified to differ where their intervals do not overlap.
         """
-        raise not_of_a_board("compares two models")
+        raise _not_of_a_board("compares two models")
 
     def choose_predictions(self, *_: Any, **__: Any) -> Choice:
         """Refuse: a board does not choose; as :meth:`reveal_predictions`."""
-        raise not_of_a_board("chooses among candidates")
+        raise _not_of_a_board("chooses among candidates")
 
     def final_predictions(self, *_: Any, **__: Any) -> Any:
         """Refuse: final standings are its organisers' affair; as :meth:`reveal_predictions`."""
-        raise not_of_a_board("gives a final")
+        raise _not_of_a_board("gives a final")
 
     # ---- what is known
 
@@ -328,3 +329,18 @@ class BoardHoldout(RemoteHoldout, schemes=("http", "https")):
     def _status(self) -> dict[str, Any]:
         status: dict[str, Any] = self._connection.get("status")
         return status
+
+
+def _not_of_a_board(what: str) -> InputError:
+    """Error of what a board does not answer."""
+    return InputError(
+        f"a guard that lies with the labels {what}, a board does not: what one team is told would widen the intervals "
+        "of all; nothing was asked; ask with evaluate_predictions or evaluate_many"
+    )
+
+
+def _parts(count: int, numbers: int) -> Iterator[slice]:
+    """Slices of a batch of so many, each with so many numbers; each slice is one request."""
+    together = max(1, min(_MOST_TOGETHER, _MOST_NUMBERS // numbers))
+    for start in range(0, count, together):
+        yield slice(start, start + together)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.command.example import CLAIMED, EXAMPLE, example_files, make_example
-from reusable_holdout_leaderboard.competition import Competition, tokens
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
 from reusable_holdout_leaderboard.rules import CHANGEABLE, Rules
 from reusable_holdout_leaderboard.settings import Settings, check_private, read_token, write_private
 
@@ -103,7 +104,7 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
         database=database,
         slug=slug,
         key_file=options.key,
-        admin_digest=tokens.digest_of(_admin_token(admin)).hex(),
+        admin_digest=digest_of(_admin_token(admin)).hex(),
         trusted_proxies=tuple(options.proxy_headers or ()),
         **{name: value for name, value in given.items() if value is not None},
     )
@@ -217,7 +218,7 @@ def _charges(rules: Rules, status: Status) -> str:
 
 def _admin_token(path: Path) -> str:
     if not path.exists():
-        write_private(path, f"{tokens.new_token()}\n")
+        write_private(path, f"{new_token()}\n")
     return read_token(check_private(path))
 
 

@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import RolledBackError
 from reusable_holdout.ledger import SqlLedger, genesis
-from reusable_holdout.witness import Head
+from reusable_holdout_leaderboard.competition.epoch import head_of
 from reusable_holdout_leaderboard.store.records import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from reusable_holdout.witness import Head
     from reusable_holdout_leaderboard.store.store import Store
 
-__all__ = ["check_agreement", "head_of"]
+__all__ = ["check_agreement"]
 
 _NUMBERED = re.compile(r".+ #(\d{1,18})", re.DOTALL)
-
-
-def head_of(ledger: SqlLedger) -> Head:
-    """End of a ledger."""
-    tail = ledger.tail()
-    return Head(ledger.epoch, tail.query, tail.seal)
 
 
 def check_agreement(store: Store, number: int, place: str) -> None:

@@ -9,13 +9,11 @@ import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.competition.views import Views
+from reusable_holdout_leaderboard.competition.epoch import Epochs
 from reusable_holdout_leaderboard.store.records import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from reusable_holdout_leaderboard.competition.epoch import Place
 
 __all__ = ["Attachments", "PublicFile"]
 
@@ -30,10 +28,8 @@ class PublicFile(NamedTuple):
     bytes: int
 
 
-class Attachments(Views):
+class Attachments(Epochs):
     """Public files of a competition, in a folder of their own."""
-
-    _place: Place
 
     def public_files(self) -> list[PublicFile]:
         """All of them, by name."""

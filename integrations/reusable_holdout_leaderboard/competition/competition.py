@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING, Self
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.competition.agreement import check_agreement, head_of
+from reusable_holdout_leaderboard.competition.agreement import check_agreement
 from reusable_holdout_leaderboard.competition.attachments import Attachments
 from reusable_holdout_leaderboard.competition.epoch import (
-    Epoch,
     Place,
     check_database,
     check_ids,
     completed,
+    head_of,
     make_epoch,
     open_epoch,
     schema_of,
@@ -26,24 +25,20 @@ from reusable_holdout_leaderboard.competition.epoch import (
 from reusable_holdout_leaderboard.competition.final import check_also
 from reusable_holdout_leaderboard.competition.organising import Organising
 from reusable_holdout_leaderboard.competition.scoring import Scoring
-from reusable_holdout_leaderboard.competition.signing_in import SigningIn
-from reusable_holdout_leaderboard.files.expected import MAX_BYTES
+from reusable_holdout_leaderboard.competition.teams import Teams
+from reusable_holdout_leaderboard.files.forms import MAX_BYTES
 from reusable_holdout_leaderboard.files.labels import save_labels, take_labels
-from reusable_holdout_leaderboard.store.records import StoreError
 from reusable_holdout_leaderboard.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reusable_holdout import Plan
-    from reusable_holdout_leaderboard.files.expected import Expected
     from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.store.rows import CompetitionRow
 
 __all__ = ["Competition"]
 
 
-class Competition(Scoring, Organising, Attachments, SigningIn):
+class Competition(Scoring, Organising, Attachments, Teams):
     """A leaderboard whose every score comes from one guarded holdout.
 
     With the rules' confidence, all intervals shown in an epoch contain the population values together, whatever the
@@ -74,16 +69,6 @@ class Competition(Scoring, Organising, Attachments, SigningIn):
     What is private lies in a folder of its own: labels, noise key and, with SQLite, the ledger. With SQLite the board
     lies beside them; on a server the board and the ledger are there.
     """
-
-    def __init__(
-        self, place: Place, store: Store, row: CompetitionRow, epoch: Epoch, clock: Callable[[], float]
-    ) -> None:
-        self.slug = row.rules.slug
-        self._number = row.id
-        self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
-        self._lock = threading.RLock()
-        self._past: list[Epoch] = []
-        self._histories, self._neighbours = {}, {}
 
     def __repr__(self) -> str:
         return f"<Competition: {self.slug}, {self.metric.name}, epoch {self._epoch.number}>"
@@ -236,41 +221,6 @@ class Competition(Scoring, Organising, Attachments, SigningIn):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # ---- what a submission is
-
-    @property
-    def plan(self) -> Plan:
-        """Plan of the guard, of the epoch it stands at."""
-        return self._current().guard.plan
-
-    @property
-    def expected(self) -> Expected:
-        """Form of a submission, of the epoch it stands at."""
-        return self._current().expected
-
-    # ---- state
-
-    def _row(self) -> CompetitionRow:
-        row = self._store.competition(self.slug)
-        if row is None:
-            raise StoreError(f"the competition {self.slug!r} is gone from its database; restore it")
-        return row
-
-    def _current(self, *, look: bool = False) -> Epoch:
-        """Epoch the competition stands at; another worker may have rotated."""
-        if not look and self._row().epoch <= self._epoch.number:
-            return self._epoch
-        with self._lock:
-            if look or self._row().epoch > self._epoch.number:
-                latest = open_epoch(self._place, self.rules, max_bytes=self._epoch.expected.max_bytes)
-                if latest.number > self._epoch.number:
-                    self._past.append(self._epoch)  # not closed, for another thread may use it
-                    self._epoch = latest
-                    self._store.go_on_to(self._number, latest.number, at=self._clock())
-                else:
-                    latest.close()
-            return self._epoch
 
 
 def _store(folder: Path, database: str | None) -> Store:

@@ -1,7 +1,8 @@
-"""One label set of a competition: its guard, and where its rows lie in a submission."""
+"""Label sets of a competition: each with its guard and the places of its rows, and the one that it stands at."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,19 +12,36 @@ import sqlalchemy as sa
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ReusableHoldout
 from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.competition.neighbours import guard_confidence, pairs_beta
-from reusable_holdout_leaderboard.files.expected import MAX_BYTES, Expected
+from reusable_holdout_leaderboard.files.forms import MAX_BYTES, Expected
 from reusable_holdout_leaderboard.files.labels import Labels, load_labels
+from reusable_holdout_leaderboard.store.records import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from reusable_holdout import Metric, Plan
     from reusable_holdout.guard.pairs import Pairs
     from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.store.rows import CompetitionRow
+    from reusable_holdout_leaderboard.store.store import Store
 
-__all__ = ["Epoch", "Place", "check_ids", "completed", "make_epoch", "of_guard", "open_epoch", "schema_of"]
+__all__ = [
+    "Epoch",
+    "Epochs",
+    "Place",
+    "check_ids",
+    "completed",
+    "head_of",
+    "make_epoch",
+    "of_guard",
+    "open_epoch",
+    "schema_of",
+]
 
 
 class Place(NamedTuple):
@@ -104,6 +122,79 @@ class Epoch(NamedTuple):
         self.ledger.close()
 
 
+class Epochs:
+    """Label sets of a competition: the one it stands at, and those before that this process has used.
+
+    Parameters
+    ----------
+    place : Place
+    store : Store
+    row : CompetitionRow
+    epoch : Epoch
+        That it stands at.
+    clock : callable
+        Seconds since 1970, UTC.
+    """
+
+    def __init__(
+        self, place: Place, store: Store, row: CompetitionRow, epoch: Epoch, clock: Callable[[], float]
+    ) -> None:
+        self.slug = row.rules.slug
+        self._number = row.id
+        self._place, self._store, self._epoch, self._clock = place, store, epoch, clock
+        self._lock = threading.RLock()
+        self._past: list[Epoch] = []
+
+    @property
+    def rules(self) -> Rules:
+        """Rules as they are now, with classes and columns filled in."""
+        return self._row().rules
+
+    @property
+    def metric(self) -> Metric:
+        """What is measured."""
+        return self._epoch.guard.metric
+
+    @property
+    def start(self) -> float:
+        """What a team's first submission is compared with, if it claims nothing."""
+        lower, upper = self.metric.lower, self.metric.upper
+        if self._epoch.guard.policy == "ladder":
+            return lower if self.metric.greater_is_better else upper
+        return (lower + upper) / 2
+
+    @property
+    def plan(self) -> Plan:
+        """Plan of the guard, of the epoch it stands at."""
+        return self._current().guard.plan
+
+    @property
+    def expected(self) -> Expected:
+        """Form of a submission, of the epoch it stands at."""
+        return self._current().expected
+
+    def _row(self) -> CompetitionRow:
+        row = self._store.competition(self.slug)
+        if row is None:
+            raise StoreError(f"the competition {self.slug!r} is gone from its database; restore it")
+        return row
+
+    def _current(self, *, look: bool = False) -> Epoch:
+        """Epoch the competition stands at; another worker may have rotated."""
+        if not look and self._row().epoch <= self._epoch.number:
+            return self._epoch
+        with self._lock:
+            if look or self._row().epoch > self._epoch.number:
+                latest = open_epoch(self._place, self.rules, max_bytes=self._epoch.expected.max_bytes)
+                if latest.number > self._epoch.number:
+                    self._past.append(self._epoch)  # not closed, for another thread may use it
+                    self._epoch = latest
+                    self._store.go_on_to(self._number, latest.number, at=self._clock())
+                else:
+                    latest.close()
+            return self._epoch
+
+
 def check_database(database: str | None) -> None:
     """Refuse a database that is no PostgreSQL server; None is SQLite.
 
@@ -128,6 +219,12 @@ def check_database(database: str | None) -> None:
 def schema_of(slug: str) -> str:
     """Name of the schema of a competition's ledger on a server."""
     return f"board_{slug.replace('-', '_')}"
+
+
+def head_of(ledger: SqlLedger) -> Head:
+    """End of a ledger."""
+    tail = ledger.tail()
+    return Head(ledger.epoch, tail.query, tail.seal)
 
 
 def completed(rules: Rules, labels: Labels) -> Rules:

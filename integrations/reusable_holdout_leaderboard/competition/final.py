@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import BoundMetric, Metric
-    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.files.forms import Expected
     from reusable_holdout_leaderboard.files.labels import Labels
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.store.rows import Finalist

@@ -1,4 +1,4 @@
-"""What organisers do: teams, freezing, another label set, final standings."""
+"""What organisers do: other rules, freezing, another label set, final standings."""
 
 from __future__ import annotations
 
@@ -8,134 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError, PlanError
-from reusable_holdout_leaderboard.competition import tokens
-from reusable_holdout_leaderboard.competition.agreement import head_of
-from reusable_holdout_leaderboard.competition.epoch import check_ids, of_guard
+from reusable_holdout_leaderboard.competition.epoch import Epochs, check_ids, head_of, of_guard
 from reusable_holdout_leaderboard.competition.final import check_also, final_of
-from reusable_holdout_leaderboard.competition.names import checked_team, key_of
-from reusable_holdout_leaderboard.competition.views import Views
 from reusable_holdout_leaderboard.files.labels import load_labels, save_labels, take_labels
 from reusable_holdout_leaderboard.store.records import ClosedError, FinalStanding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from threading import RLock
 
-    from reusable_holdout_leaderboard.competition.epoch import Epoch, Place
-    from reusable_holdout_leaderboard.store.records import Event, Team
+    from reusable_holdout_leaderboard.store.records import Event
 
 __all__ = ["Organising", "rotation_locked"]
 
 
-class Organising(Views):
+class Organising(Epochs):
     """How a competition is run."""
-
-    _place: Place
-    _lock: RLock
-    _epoch: Epoch
-    _past: list[Epoch]
-
-    # ---- teams
-
-    def add_team(self, name: str) -> str:
-        """Add a team; return its token, which is kept nowhere.
-
-        Raises
-        ------
-        InputError
-            If the name is empty, too long, unprintable or taken.
-        """
-        checked, token = checked_team(name), tokens.new_token()
-        self._store.add_team(
-            self._number, checked, key_of(checked), tokens.digest_of(token), at=self._clock()
-        )
-        return token
-
-    def invite(self) -> str:
-        """Make an invitation code, by which teams sign up while the rules say so; the one before is void."""
-        code = tokens.new_code()
-        self._store.invite(self._number, tokens.digest_of(code).hex())
-        return code
-
-    def sign_up(self, name: str, code: str = "") -> str:
-        """Add a team that signs up by itself; return its token, which is kept nowhere.
-
-        Raises
-        ------
-        InputError
-            If the name is empty, too long, unprintable or taken.
-        ClosedError
-            If teams do not sign up, or not any more.
-        InvitationError
-            If the rules ask for a code, and this is not the newest.
-        LimitError
-            If there are as many teams as the rules allow.
-        """
-        checked, token = checked_team(name), tokens.new_token()
-        self._store.add_team(
-            self._number,
-            checked,
-            key_of(checked),
-            tokens.digest_of(token),
-            at=self._clock(),
-            invitation=tokens.digest_of(code.strip()).hex(),
-        )
-        return token
-
-    def renew_token(self, team_id: int) -> str:
-        """Give a team another token and return it; the old one is void.
-
-        Raises
-        ------
-        InputError
-            If there is no such team.
-        """
-        token = tokens.new_token()
-        self._store.set_token(self._number, team_id, tokens.digest_of(token))
-        return token
-
-    def rename_team(self, team_id: int, name: str) -> None:
-        """Give a team another name, which everyone is told.
-
-        Raises
-        ------
-        InputError
-            If there is no such team, or the name is none or taken.
-        """
-        checked = checked_team(name)
-        self._store.rename(self._number, team_id, checked, key_of(checked), at=self._clock())
-
-    def disqualify(self, team_id: int, on: bool = True) -> None:
-        """Take a team off board and final, or put it back; its answers stay in the ledger, and were paid for.
-
-        Raises
-        ------
-        InputError
-            If there is no such team.
-        ClosedError
-            If the final standings are made.
-        """
-        self._store.disqualify(self._number, team_id, on, at=self._clock())
-
-    def merge_teams(self, team_id: int, other_id: int) -> None:
-        """Let a team have the submissions and charges of another, whose token is void; they count to its limits.
-
-        Raises
-        ------
-        InputError
-            If they are not two teams that take part.
-        ClosedError
-            If the final standings are made.
-        """
-        better = 1 if self.metric.greater_is_better else -1
-        self._store.merge(self._number, team_id, other_id, better=better, at=self._clock())
-
-    def authenticate(self, token: str) -> Team | None:
-        """Team of a token; None if it is nobody's."""
-        found = self._store.team_with(self._number, tokens.digest_of(token))
-        return found[0] if found is not None and tokens.is_token(token, found[1]) else None
-
-    # ---- for organisers
 
     def change_rules(self, changes: Mapping[str, Any]) -> list[Event]:
         """Change rules that the guard does not rest on; each change is an event that everyone sees.

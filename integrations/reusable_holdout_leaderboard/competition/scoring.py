@@ -8,13 +8,13 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, InputError, RotatedError
-from reusable_holdout_leaderboard.competition.agreement import head_of
+from reusable_holdout_leaderboard.competition.epoch import head_of
 from reusable_holdout_leaderboard.competition.final import packed
-from reusable_holdout_leaderboard.competition.names import checked_title
 from reusable_holdout_leaderboard.competition.neighbours import packed_codes
+from reusable_holdout_leaderboard.competition.teams import checked_title
 from reusable_holdout_leaderboard.competition.views import Views, hidden
+from reusable_holdout_leaderboard.files.decoder import parse_submission
 from reusable_holdout_leaderboard.files.forms import SubmissionError
-from reusable_holdout_leaderboard.files.submissions import parse_submission
 from reusable_holdout_leaderboard.store.records import ClosedError, StoreError
 from reusable_holdout_leaderboard.store.rows import Outcome, Wish
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout import Answer
     from reusable_holdout_leaderboard.competition.epoch import Epoch
-    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.files.forms import Expected
     from reusable_holdout_leaderboard.store.records import Submission
 
 __all__ = ["Scoring"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reusable_holdout_leaderboard.competition.epoch import Epochs
 from reusable_holdout_leaderboard.competition.neighbours import Neighbours
 from reusable_holdout_leaderboard.competition.rank_history import RankHistory
 from reusable_holdout_leaderboard.competition.standings import board_of, hidden_board_of
@@ -15,46 +16,26 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from reusable_holdout import Metric
-    from reusable_holdout_leaderboard.competition.epoch import Epoch
-    from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.competition.epoch import Epoch, Place
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
     from reusable_holdout_leaderboard.store.store import Store
 
 __all__ = ["Views", "hidden"]
 
 
-class Views:
+class Views(Epochs):
     """What can be read of a competition.
 
     While it is blind, everyone sees who takes part and how often, and no number that came from the guard; `reveal` is
     for its organisers.
     """
 
-    _number: int
-    _store: Store
-    _epoch: Epoch
-    _clock: Callable[[], float]
-    _histories: dict[int, RankHistory]
-    _neighbours: dict[int, Neighbours]
-
-    @property
-    def rules(self) -> Rules:
-        """As they are now, with classes and columns filled in."""
-        return self._row().rules
-
-    @property
-    def metric(self) -> Metric:
-        """What is measured."""
-        return self._epoch.guard.metric
-
-    @property
-    def start(self) -> float:
-        """What a team's first submission is compared with, if it claims nothing."""
-        lower, upper = self.metric.lower, self.metric.upper
-        if self._epoch.guard.policy == "ladder":
-            return lower if self.metric.greater_is_better else upper
-        return (lower + upper) / 2
+    def __init__(
+        self, place: Place, store: Store, row: CompetitionRow, epoch: Epoch, clock: Callable[[], float]
+    ) -> None:
+        super().__init__(place, store, row, epoch, clock)
+        self._histories: dict[int, RankHistory] = {}
+        self._neighbours: dict[int, Neighbours] = {}
 
     @property
     def compares_neighbours(self) -> bool:
@@ -253,12 +234,6 @@ class Views:
 
     def _shown(self, submission: Submission) -> Submission:
         return hidden(submission) if self._row().blind else submission
-
-    def _row(self) -> CompetitionRow:
-        raise NotImplementedError
-
-    def _current(self, *, look: bool = False) -> Epoch:
-        raise NotImplementedError
 
 
 def hidden(submission: Submission) -> Submission:

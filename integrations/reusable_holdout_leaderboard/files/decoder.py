@@ -15,28 +15,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from reusable_holdout.errors import HoldoutError
-from reusable_holdout_leaderboard.files.forms import SubmissionError
+from reusable_holdout.extras import of_extra
+from reusable_holdout_leaderboard.files.forms import SubmissionError, is_parquet
 from reusable_holdout_leaderboard.files.messages import received, sent
 from reusable_holdout_leaderboard.files.questions import Question, read_question
-from reusable_holdout_leaderboard.files.submissions import (
-    SMALL_BYTES,
-    is_small_csv,
-    labelled,
-    parse_submission,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from reusable_holdout_leaderboard.files.expected import Expected
-    from reusable_holdout_leaderboard.files.forms import Form
+    from reusable_holdout_leaderboard.files.forms import Expected, Form
 
-__all__ = ["Decoder", "DecoderError"]
+__all__ = ["Decoder", "DecoderError", "parse_submission"]
 
 _Read = TypeVar("_Read")
 _LOG = logging.getLogger("reusable_holdout_leaderboard")
+_SMALL_BYTES = 1 << 20  # what it takes to read them is nothing
 _MEGABYTE = 1 << 20
 _ROOM_BYTES = 96 * _MEGABYTE
 _ROOM_FOR_EACH_BYTE = 6  # of the largest file: read, as columns, and in the order of the rows
@@ -44,7 +39,45 @@ _SECONDS, _ROWS_A_SECOND = 3.0, 500_000
 _WAIT = 10  # as long on the clock as on the processor, on a busy machine
 _MOST_PROBLEMS, _LONGEST_PROBLEM = 50, 10_000
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
-_PROGRAM = "reusable_holdout_leaderboard.files.decoding"
+_PROGRAM = "reusable_holdout_leaderboard.files.process"
+
+
+def parse_submission(content: bytes, filename: str, expected: Expected) -> NDArray[Any]:
+    r"""Predictions of a submitted file, in the order of the rows.
+
+    All that is known here of the labels is public: ids, number of rows, classes. So messages may quote the file, and a
+    file that does not fit costs nothing. Of strangers' files, which may unpack to any size, it is called in a process
+    of its own: see :class:`Decoder`.
+
+    Parameters
+    ----------
+    content : bytes
+        CSV with a header, in UTF-8, separated by commas or semicolons; or Parquet.
+    filename : str
+        Says which: Parquet if it ends in ".parquet" or ".pq", or if the content does.
+    expected : Expected
+
+    Returns
+    -------
+    numpy.ndarray of shape (rows,) or (rows, classes)
+        Class labels, or float64.
+
+    Raises
+    ------
+    SubmissionError
+        Listing what does not fit, the first offenders of each kind.
+
+    Examples
+    --------
+    >>> from reusable_holdout_leaderboard import Expected
+    >>> expected = Expected(ids=("a", "b"), rows=2, id_column="id", columns=("prediction",), response="scores")
+    >>> parse_submission(b"id,prediction\nb,0.5\na,1", "mine.csv", expected)
+    array([1. , 0.5])
+    """
+    with of_extra("leaderboard", "a submitted file"):
+        from reusable_holdout_leaderboard.files.predictions import decoded  # noqa: PLC0415 - Arrow is large
+
+    return expected.decoded(decoded(content, filename, expected.form))
 
 
 class DecoderError(HoldoutError):
@@ -65,21 +98,16 @@ class Decoder:
     processor time are limited, it is given none of the server's secrets, and what it answers is checked. If a file ends
     it the file is refused, and the next one gets another process. It is started, not forked, with the first file.
 
-    Parameters
-    ----------
-    room_bytes : int, optional
-        Memory beyond what the process begins with; by default 96 MiB and six times the largest file.
-    seconds : float, optional
-        Of the processor, for one file; by default 3, and more for more than a million rows.
+    Beyond what the process begins with it has 96 MiB and six times the largest file; for one file, 3 s of the processor
+    and 2 s more for each million rows.
     """
 
-    def __init__(self, *, room_bytes: int | None = None, seconds: float | None = None) -> None:
-        self._room, self._seconds = room_bytes, seconds
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: _Process | None = None
 
     def decode(self, content: bytes, filename: str, expected: Expected) -> NDArray[Any]:
-        """As :func:`~reusable_holdout_leaderboard.files.submissions.parse_submission`; safe for several threads.
+        """As :func:`parse_submission`; safe for several threads.
 
         Raises
         ------
@@ -88,15 +116,13 @@ class Decoder:
         DecoderError
             If no process can be started.
         """
-        if is_small_csv(content, filename):
+        small = len(content) <= _SMALL_BYTES and not is_parquet(content, filename)
+        if small or len(content) > expected.max_bytes:  # which is said without being sent
             return parse_submission(content, filename, expected)
-        if len(content) > expected.max_bytes:  # said without being sent
-            return parse_submission(content, filename, expected)
+        form = expected.form
         with self._lock:
-            form = expected.form
-            return labelled(
-                self._asked({"filename": filename}, content, form, partial(_array, form=form)), expected
-            )
+            read = self._asked({"filename": filename}, content, form, partial(_array, form=form))
+        return expected.decoded(read)
 
     def question(self, content: bytes, expected: Expected) -> Question:
         """As :func:`~reusable_holdout_leaderboard.files.questions.read_question`; safe for several threads.
@@ -109,7 +135,7 @@ class Decoder:
             If no process can be started.
         """
         form = expected.form
-        if len(content) <= SMALL_BYTES:
+        if len(content) <= _SMALL_BYTES:
             return read_question(content, form)
         with self._lock:
             return self._asked({}, content, form, partial(_question, form=form, most=len(content)))
@@ -179,8 +205,8 @@ class Decoder:
             cwd="/",
             env=_environment(),
         )
-        seconds = self._seconds or _SECONDS + form.rows / _ROWS_A_SECOND
-        room = self._room or _ROOM_BYTES + _ROOM_FOR_EACH_BYTE * form.max_bytes
+        seconds = _SECONDS + form.rows / _ROWS_A_SECOND
+        room = _ROOM_BYTES + _ROOM_FOR_EACH_BYTE * form.max_bytes
         running = self._running = _Process(process, form, seconds)
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - pipes
         fields = form._asdict() | {"ids": None}

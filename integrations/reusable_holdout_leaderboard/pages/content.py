@@ -10,12 +10,13 @@ from reusable_holdout.scales import decimals_of, scale_of
 from reusable_holdout_leaderboard.pages.changes import RULES, changes_of
 from reusable_holdout_leaderboard.pages.charts import burn_down_of
 from reusable_holdout_leaderboard.pages.times import moment
+from reusable_holdout_leaderboard.web.requests import whole_of
 
 if TYPE_CHECKING:
     from reusable_holdout import Metric
     from reusable_holdout.scales import Bar, Scale
     from reusable_holdout_leaderboard.competition import Competition
-    from reusable_holdout_leaderboard.files.expected import Expected
+    from reusable_holdout_leaderboard.files.forms import Expected
     from reusable_holdout_leaderboard.pages.changes import Change
     from reusable_holdout_leaderboard.pages.charts import BurnDown
     from reusable_holdout_leaderboard.rules import Rules
@@ -51,7 +52,7 @@ _NAMES = {
     "roc_auc_ovr": "ROC AUC, one against the rest",
 }
 _HALTS = {
-    "charges": ("the budget is spent", "All {charges:,} charges are spent."),
+    "charges": ("the budget is spent", "No charge is left of {charges:,}."),
     "final": ("the final was given", "Nothing new is answered after it."),
     "queries": ("all questions are asked", "All {queries:,} questions are asked."),
 }
@@ -143,7 +144,7 @@ def part_of(rows: list[Row], scale: Scale | None, *, search: str, page: str) -> 
     search = search.strip()[:_LONGEST_SEARCH]
     found = [row for row in rows if search.casefold() in row.one.team.casefold()] if search else rows
     pages = max(1, -(-len(found) // _TEAMS_A_PAGE))
-    number = min(max(int(page), 1), pages) if page.isascii() and page.isdigit() and len(page) < 10 else 1
+    number = min(whole_of(page) or 1, pages)
     begins = (number - 1) * _TEAMS_A_PAGE
     shown = [_drawn(row, scale) for row in found[begins : begins + _TEAMS_A_PAGE]]
     return Part(shown, number, pages, len(found), search)

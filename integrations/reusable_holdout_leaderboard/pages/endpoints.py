@@ -28,8 +28,8 @@ from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of, sentence
 from reusable_holdout_leaderboard.pages.teams import TeamsPages
 from reusable_holdout_leaderboard.web.once import answer_once, sample_of
+from reusable_holdout_leaderboard.web.requests import GONE, read_upload, whole_of
 from reusable_holdout_leaderboard.web.security import Problem
-from reusable_holdout_leaderboard.web.uploads import GONE, read_upload
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -220,8 +220,7 @@ class _Pages:
     async def sample(self, request: Request) -> Response:
         """A file that fits."""
         competition = (await self.visit(request)).competition
-        given = request.query_params.get("after", "")
-        after = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else 0
+        after = whole_of(request.query_params.get("after", "")) or 0
         content, _ = await self._boards.run(sample_of, competition, after)
         named = {"Content-Disposition": f'attachment; filename="{competition.slug}-sample.csv"'}
         return answer_once(request, content, media="text/csv; charset=utf-8", headers=named)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 
-from reusable_holdout_leaderboard.competition.names import key_of
+from reusable_holdout_leaderboard.competition.teams import key_of
 from reusable_holdout_leaderboard.pages.changes import RULES
 from reusable_holdout_leaderboard.pages.rendering import place_of
 from reusable_holdout_leaderboard.pages.times import moment_of_form, shown_in_form
 from reusable_holdout_leaderboard.web.exports_api import submissions_table, table_of
+from reusable_holdout_leaderboard.web.requests import whole_of
 from reusable_holdout_leaderboard.web.security import Problem
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.competition import Competition
     from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit
     from reusable_holdout_leaderboard.rules import Rules
+    from reusable_holdout_leaderboard.web.requests import Upload
     from reusable_holdout_leaderboard.web.services import Boards
-    from reusable_holdout_leaderboard.web.uploads import Upload
 
 __all__ = ["OrganisersPages"]
 
@@ -248,4 +249,5 @@ def _value(name: str, text: str) -> Any:
         return moment_of_form(text)
     if name == "also":
         return text.replace(",", " ").split()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text or None
+    number = whole_of(text)
+    return (text or None) if number is None else number

@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of
 from reusable_holdout_leaderboard.web.exports_api import submissions_table, table_of
+from reusable_holdout_leaderboard.web.requests import whole_of
 from reusable_holdout_leaderboard.web.security import Problem
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class TeamsPages:
         if team is None:
             raise Problem(401, "unauthorized", "Log in first; nothing was changed.")
         stated = [name.removeprefix("pick-") for name in fields if name.startswith("pick-")]
-        picked = [int(one) for one in stated if one.isascii() and one.isdigit() and len(one) < 10]
+        picked = [number for number in map(whole_of, stated) if number is not None]
         await self._boards.run(competition.pick, team.id, picked)
         return RedirectResponse(place_of(request, competition.slug, "team"), 303)
 
@@ -125,15 +126,14 @@ class TeamsPages:
         competition, status, team = visit
         assert team is not None  # noqa: S101 - asked before
         shown = self._shared.contents.of_board(competition, status)
-        done, submission = request.query_params.get("done", ""), None
-        before = _number(request.query_params.get("before", ""))
+        done = request.query_params.get("done", "")
+        before = whole_of(request.query_params.get("before", ""))
         own = competition.submissions(team.id, before=before, limit=_MOST_SUBMISSIONS + 1, newest_first=True)
         older = own[_MOST_SUBMISSIONS - 1].id if len(own) > _MOST_SUBMISSIONS else None
         own = own[:_MOST_SUBMISSIONS]
-        if done.isascii() and done.isdigit():
-            submission = next((one for one in own if str(one.id) == done), None)
-            if submission is not None and request.query_params.get("again"):
-                submission = submission._replace(replayed=True)
+        submission = next((one for one in own if str(one.id) == done), None)
+        if submission is not None and request.query_params.get("again"):
+            submission = submission._replace(replayed=True)
         return self._shared.rendering.page(
             request,
             "team.html",
@@ -145,7 +145,3 @@ class TeamsPages:
             may_pick=status.has_fresh_labels and not status.final,
             **self._shared.submitting(visit, shown, submission),
         )
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -27,7 +27,7 @@ from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputErro
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.epoch import Place
-from reusable_holdout_leaderboard.competition.names import key_of
+from reusable_holdout_leaderboard.competition.teams import key_of
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.labels import load_labels, take_labels
 from reusable_holdout_leaderboard.platforms.bundles import only_table, read_about, read_content

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from reusable_holdout.ledger.engine import driver_of, keep_durable
 from reusable_holdout.ledger.failures import reason
-from reusable_holdout.ledger.location import resolved, shown
-from reusable_holdout_leaderboard.store.migrations import prepare_tables
+from reusable_holdout.ledger.location import driver_of, keep_durable, resolved, shown
 from reusable_holdout_leaderboard.store.records import StoreError
+from reusable_holdout_leaderboard.store.tables import prepare_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

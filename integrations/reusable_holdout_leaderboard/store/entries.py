@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
-from reusable_holdout_leaderboard.store.compared import Compared, keep_compared
-from reusable_holdout_leaderboard.store.picks import Picks
+from reusable_holdout_leaderboard.store.kept import Kept, keep_compared
 from reusable_holdout_leaderboard.store.records import ClosedError, LimitError, Submission
 from reusable_holdout_leaderboard.store.rows import (
+    ANSWERED,
+    FIRST,
     ID,
+    LATER,
+    NEW,
     SAME,
+    SENT,
+    STANDS,
+    TEAM,
     Best,
     Improvement,
     Outcome,
@@ -28,15 +34,6 @@ from reusable_holdout_leaderboard.store.rows import (
     of_team,
     select_submissions,
     tell_answer,
-)
-from reusable_holdout_leaderboard.store.statements import (
-    ANSWERED,
-    FIRST,
-    LATER,
-    NEW,
-    SENT,
-    STANDS,
-    TEAM,
 )
 from reusable_holdout_leaderboard.store.tables import EVENTS, PREDICTIONS, STANDINGS, SUBMISSIONS, TEAMS
 
@@ -53,7 +50,7 @@ _NOTHING = "nothing was asked and nothing was charged"
 _UNTOLD = ("value", "low", "high", "charged", "threshold", "query", "told", "improved")
 
 
-class Entries(Picks, Compared):
+class Entries(Kept):
     """Submissions and standings of all competitions in a database."""
 
     database: Database

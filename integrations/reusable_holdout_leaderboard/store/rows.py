@@ -1,4 +1,4 @@
-"""What the store takes and gives, and what its transactions have in common."""
+"""What the store takes and gives, and what its transactions have in common: rows as records, events, statements."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.rules import Rules
 from reusable_holdout_leaderboard.store.records import Event, Submission, Team
-from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, SUBMISSIONS, TEAMS
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, STANDINGS, SUBMISSIONS, TEAMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "ANSWERED",
+    "FIRST",
     "ID",
+    "LATER",
+    "NEW",
     "SAME",
+    "SENT",
+    "STANDS",
+    "TEAM",
     "Best",
     "CompetitionRow",
     "Finalist",
@@ -40,6 +47,8 @@ __all__ = [
     "tell",
     "tell_answer",
 ]
+
+_ENTRY, _STANDING = SUBMISSIONS.c, STANDINGS.c
 
 
 class CompetitionRow(NamedTuple):
@@ -213,14 +222,13 @@ def tell(
     at: float,
     *,
     team_id: int | None = None,
-    submission_id: int | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> int:
     """Add an event, of a competition that is locked; return its revision."""
     here = COMPETITIONS.c.id == number
     connection.execute(sa.update(COMPETITIONS).where(here).values(revision=COMPETITIONS.c.revision + 1))
     revision = connection.execute(sa.select(COMPETITIONS.c.revision).where(here)).scalar_one()
-    _note(connection, number, int(revision), kind, at, team_id, submission_id, detail)
+    _note(connection, number, int(revision), kind, at, team_id, None, detail)
     return int(revision)
 
 
@@ -296,7 +304,20 @@ def _with_owners() -> sa.Select[Any]:
     return sa.select(SUBMISSIONS, *owner).select_from(joined)
 
 
-# what every submission asks is put together once: that takes longer than a database takes to answer
+def _count(where: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.sum(sa.case((where, 1), else_=0))
+
+
+def _the_sender() -> sa.Select[Any]:
+    """Statement for a team, with who has its submissions now."""
+    owner = TEAMS.alias("owner")
+    joined = TEAMS.join(owner, owner.c.id == sa.func.coalesce(TEAMS.c.merged_into, TEAMS.c.id))
+    names = (TEAMS.c.series, TEAMS.c.disqualified, owner.c.id.label("owner_id"), owner.c.name.label("owner"))
+    here = (TEAMS.c.competition_id == sa.bindparam("number")) & (TEAMS.c.id == sa.bindparam("team"))
+    return sa.select(*names).select_from(joined).where(here)
+
+
+# what every submission asks and writes is put together once: that takes longer than a database takes to answer
 _ALL = _with_owners()
 ID = _ALL.where(SUBMISSIONS.c.id == sa.bindparam("submission"))
 SAME = _ALL.where(
@@ -312,6 +333,25 @@ _TOLD = (
     .values(revision=sa.bindparam("at_revision"), ledger_head=sa.bindparam("head"))
 )
 _EVENT = sa.insert(EVENTS)
+_HERE = _ENTRY.epoch == sa.bindparam("epoch")
+SENT = sa.select(
+    _count(_HERE),
+    _count(_ENTRY.asked_at >= sa.bindparam("midnight")),
+    _count(_HERE & _ENTRY.query.is_(None)),
+).where(_ENTRY.competition_id == sa.bindparam("number"), of_team(sa.bindparam("team")))
+_AT = sa.and_(
+    _STANDING.competition_id == sa.bindparam("number"),
+    _STANDING.epoch == sa.bindparam("at_epoch"),
+    _STANDING.team_id == sa.bindparam("team"),
+)
+STANDS, FIRST, LATER = (
+    sa.select(STANDINGS).where(_AT),
+    sa.insert(STANDINGS),
+    sa.update(STANDINGS).where(_AT),
+)
+NEW = sa.insert(SUBMISSIONS)
+ANSWERED = sa.update(SUBMISSIONS).where(_ENTRY.id == sa.bindparam("submission"))
+TEAM = _the_sender()
 
 
 def select_submissions(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:

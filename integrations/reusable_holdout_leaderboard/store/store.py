@@ -21,7 +21,6 @@ from reusable_holdout_leaderboard.store.rows import (
     lock_competition,
     tell,
 )
-from reusable_holdout_leaderboard.store.sessions import SessionRows
 from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS
 from reusable_holdout_leaderboard.store.teams import Teams
 
@@ -37,7 +36,7 @@ __all__ = ["Store"]
 _NAMED = sa.select(COMPETITIONS).where(COMPETITIONS.c.slug == sa.bindparam("slug"))  # every answer asks it
 
 
-class Store(Entries, Teams, SessionRows):
+class Store(Entries, Teams):
     """Boards in a database, durable and shared; see :class:`~reusable_holdout_leaderboard.store.database.Database`.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Teams in the store: made, signed up, renamed, merged and disqualified."""
+"""Teams in the store: made, signed up, renamed, merged and disqualified; and the sessions that tokens began."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, Team
 from reusable_holdout_leaderboard.store.rows import as_moment, as_team, lock_competition, tell
-from reusable_holdout_leaderboard.store.tables import COMPETITIONS, STANDINGS, TEAMS
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, SESSIONS, STANDINGS, TEAMS
 
 if TYPE_CHECKING:
     from reusable_holdout_leaderboard.store.database import Database
@@ -20,10 +20,22 @@ if TYPE_CHECKING:
 __all__ = ["Teams"]
 
 _BEST = ("submission_id", "value", "low", "high", "best_at", "query", "certified")
+_MOST_SESSIONS = 20  # of one token: the oldest ends when another begins
+_SESSION = SESSIONS.c
+_LASTING = (_SESSION.digest == sa.bindparam("session")) & (_SESSION.ends_at > sa.bindparam("at"))
+_TEAM_OF_SESSION = (
+    sa.select(TEAMS)
+    .select_from(SESSIONS.join(TEAMS, TEAMS.c.token_digest == _SESSION.token_digest))
+    .where(_LASTING, TEAMS.c.competition_id == sa.bindparam("number"))
+)
+_TOKEN_OF_SESSION = sa.select(_SESSION.token_digest).where(_LASTING)
 
 
 class Teams:
-    """Teams of all competitions in a database."""
+    """Teams of all competitions in a database, and sessions of teams and organisers.
+
+    A session stands for the token that it began with: it ends with it.
+    """
 
     database: Database
 
@@ -199,6 +211,51 @@ class Teams:
             connection.execute(sa.update(TEAMS).where(TEAMS.c.id == other_id).values(void))
             detail = {"from": other.name, "to": team.name}
             tell(connection, number, "merge", at, team_id=team_id, detail=detail)
+
+    # ---- sessions
+
+    def begin_session(self, digest: bytes, token_digest: bytes, *, at: float, ends_at: float) -> None:
+        """Keep a session, and forget those that are over.
+
+        Parameters
+        ----------
+        digest, token_digest : bytes
+            SHA-256 of the session's number and of the token that was shown.
+        at, ends_at : float
+            Seconds since 1970, UTC.
+        """
+        own = _SESSION.token_digest == token_digest
+        newest = (
+            sa.select(_SESSION.digest)
+            .where(own)
+            .order_by(_SESSION.began_at.desc(), _SESSION.digest)
+            .limit(_MOST_SESSIONS - 1)
+        )
+        values = {"digest": digest, "token_digest": token_digest, "began_at": at, "ends_at": ends_at}
+        with self.database.writing() as connection:
+            connection.execute(sa.delete(SESSIONS).where(_SESSION.ends_at <= at))
+            kept = list(connection.scalars(newest))
+            connection.execute(sa.delete(SESSIONS).where(own, _SESSION.digest.not_in(kept)))
+            connection.execute(sa.insert(SESSIONS).values(values))
+
+    def end_session(self, digest: bytes) -> None:
+        """Forget a session, if it is there."""
+        with self.database.writing() as connection:
+            connection.execute(sa.delete(SESSIONS).where(_SESSION.digest == digest))
+
+    def team_of_session(self, number: int, digest: bytes, *, at: float) -> Team | None:
+        """Team whose present token a session of this competition began with; None if there is none."""
+        with self.database.reading() as connection:
+            row = connection.execute(
+                _TEAM_OF_SESSION, {"session": digest, "at": at, "number": number}
+            ).first()
+        return None if row is None else as_team(row)
+
+    def token_of_session(self, digest: bytes, *, at: float) -> bytes | None:
+        """Digest of the token that a session began with; None if it is over or unknown."""
+        with self.database.reading() as connection:
+            found = connection.execute(_TOKEN_OF_SESSION, {"session": digest, "at": at}).scalar()
+        return None if found is None else bytes(found)
 
 
 def _one(connection: sa.Connection, number: int, team_id: int) -> Any:

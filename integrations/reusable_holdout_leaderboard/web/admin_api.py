@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
 
-from reusable_holdout_leaderboard.web.parameters import Admin, Here, boards_of, refusals
+from reusable_holdout_leaderboard.web.requests import (
+    Admin,
+    Here,
+    boards_of,
+    form_body,
+    json_body,
+    parsed,
+    read_body,
+    read_upload,
+    refusals,
+    whole_of,
+)
 from reusable_holdout_leaderboard.web.security import Problem
-from reusable_holdout_leaderboard.web.uploads import form_body, json_body, parsed, read_body, read_upload
 from reusable_holdout_leaderboard.web.wire import (
     DisqualifyBody,
     EventAnswer,
@@ -30,8 +40,8 @@ from reusable_holdout_leaderboard.web.wire import (
 
 if TYPE_CHECKING:
     from reusable_holdout_leaderboard.competition import Competition
+    from reusable_holdout_leaderboard.web.requests import Upload
     from reusable_holdout_leaderboard.web.services import Boards
-    from reusable_holdout_leaderboard.web.uploads import Upload
 
 __all__ = ["ADMIN"]
 
@@ -215,17 +225,13 @@ async def _status(request: Request, competition: Competition) -> Any:
 def _rotate(boards: Boards, competition: Competition, form: Upload) -> None:
     """Labels lie in a private file while they are read."""
     early, queries = form.fields.get("early", "false"), form.fields.get("queries", "")
-    if early not in {"true", "false"} or not (queries == "" or _is_whole(queries)):
+    if early not in {"true", "false"} or (queries and whole_of(queries) is None):
         raise Problem(422, "bad_input", "early must be true or false, and queries a whole number")
     suffix = ".parquet" if form.filename.endswith((".parquet", ".pq")) else ".csv"
     path = boards.settings.folder.absolute() / f"uploaded-{secrets.token_hex(8)}{suffix}"
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(form.file())
-        competition.rotate(path, early=early == "true", queries=int(queries) if queries else None)
+        competition.rotate(path, early=early == "true", queries=whole_of(queries))
     finally:
         path.unlink(missing_ok=True)
-
-
-def _is_whole(text: str) -> bool:
-    return text.isascii() and text.isdigit() and 0 < len(text) < 10

@@ -14,7 +14,7 @@ from reusable_holdout_leaderboard.web.evaluating import evaluate as ask
 from reusable_holdout_leaderboard.web.exports_api import EXPORTS, final_of
 from reusable_holdout_leaderboard.web.files_api import FILES
 from reusable_holdout_leaderboard.web.once import answer_once, sample_of
-from reusable_holdout_leaderboard.web.parameters import (
+from reusable_holdout_leaderboard.web.requests import (
     After,
     Epoch,
     Here,
@@ -24,11 +24,15 @@ from reusable_holdout_leaderboard.web.parameters import (
     Page,
     Rows,
     boards_of,
+    form_body,
+    json_body,
     named,
+    parsed,
+    read_body,
+    read_upload,
     refusals,
 )
 from reusable_holdout_leaderboard.web.security import Problem, address_of
-from reusable_holdout_leaderboard.web.uploads import form_body, json_body, parsed, read_body, read_upload
 from reusable_holdout_leaderboard.web.wire import (
     EvaluateBody,
     EventAnswer,

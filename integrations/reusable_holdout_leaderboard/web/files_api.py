@@ -8,9 +8,8 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import FileResponse
 from pydantic import BaseModel
 
-from reusable_holdout_leaderboard.web.parameters import Admin, Here, boards_of, refusals
+from reusable_holdout_leaderboard.web.requests import Admin, Here, boards_of, form_body, read_upload, refusals
 from reusable_holdout_leaderboard.web.security import Problem
-from reusable_holdout_leaderboard.web.uploads import form_body, read_upload
 from reusable_holdout_leaderboard.web.wire import as_rows
 
 __all__ = ["FILES", "file_response"]
@@ -43,7 +42,7 @@ async def files(request: Request, competition: Here) -> Any:
     },
 )
 async def file(request: Request, competition: Here, name: Name) -> FileResponse:
-    """One of them."""
+    """One public file of the competition."""
     return await file_response(request, competition, name)
 
 

@@ -1,26 +1,25 @@
-"""Who is asking, how often, and from which form: tokens, sessions, rates."""
+"""Who is asking, from where, how often, and from which form: tokens, networks, rates, sessions."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import secrets
 import time
 from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from reusable_holdout_leaderboard.web.door import network_of
-
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from starlette.requests import Request
     from starlette.responses import Response
 
     from reusable_holdout_leaderboard.settings import Settings
 
-__all__ = ["Problem", "Rates", "Sessions", "address_of", "bearer_token"]
+__all__ = ["Networks", "Problem", "Rates", "Sessions", "address_of", "bearer_token", "network_of"]
 
 _VISITOR = "rh_visitor"
 _MOST_TOKEN = 200
@@ -113,6 +112,48 @@ class Rates:
                 f"too many requests; nothing was asked and nothing was charged; wait {seconds} s",
                 headers={"Retry-After": str(seconds)},
             )
+
+
+class Networks:
+    """Addresses that are trusted to say for whom they ask.
+
+    Parameters
+    ----------
+    stated : sequence of str
+        IP addresses and networks.
+
+    Raises
+    ------
+    ValueError
+        If one is neither.
+    """
+
+    def __init__(self, stated: Sequence[str]) -> None:
+        self._all = [ipaddress.ip_network(one, strict=False) for one in stated]
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, host: str) -> bool:
+        known = self._known.get(host)
+        if known is None:
+            try:
+                address = ipaddress.ip_address(host)
+            except ValueError:
+                return False
+            known = any(address in one for one in self._all)
+            if len(self._known) < 10_000:
+                self._known[host] = known
+        return known
+
+
+def network_of(host: str) -> str:
+    """Whose an address is: itself, or of IPv6 the network of 64 bits, which is one customer's."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 6:
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return host
 
 
 def address_of(request: Request) -> str:

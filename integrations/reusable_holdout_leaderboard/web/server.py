@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.extras import of_extra
 from reusable_holdout_leaderboard.settings import ENVIRONMENT, Settings
-from reusable_holdout_leaderboard.web.door import Door
 
 if TYPE_CHECKING:
     import asyncio
@@ -110,7 +109,7 @@ def clear_away(folder: Path) -> None:
 
 def protocol_of(settings: Settings) -> Any:
     """What makes the protocol of each connection; every process that gets it counts its own."""
-    from reusable_holdout_leaderboard.web.protocol import PromptProtocol  # noqa: PLC0415 - it needs uvicorn
+    from reusable_holdout_leaderboard.web.door import Door, PromptProtocol  # noqa: PLC0415 - it needs uvicorn
 
     door = Door(per_address=settings.connections_per_address, trusted=settings.trusted_proxies)
     return partial(PromptProtocol, door=door, head_seconds=settings.head_seconds)

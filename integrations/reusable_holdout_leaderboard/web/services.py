@@ -22,12 +22,19 @@ from reusable_holdout.errors import (
     LedgerError,
     PlanError,
 )
-from reusable_holdout_leaderboard.competition import Competition, tokens
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.competition.teams import is_token
 from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
-from reusable_holdout_leaderboard.web.door import Networks
-from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of, bearer_token
+from reusable_holdout_leaderboard.web.security import (
+    Networks,
+    Problem,
+    Rates,
+    Sessions,
+    address_of,
+    bearer_token,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Hashable
@@ -148,10 +155,6 @@ class Boards:
                 del self._kept[next(iter(self._kept))]
         return made
 
-    def opened(self) -> list[Competition]:
-        """Competitions that this worker has opened."""
-        return list(self._open.values())
-
     def close(self) -> None:
         """Close all competitions."""
         self._decoder.close()
@@ -212,7 +215,7 @@ class Boards:
 
     @contextlib.asynccontextmanager
     async def uploading(self, team: Team) -> AsyncIterator[None]:
-        """Turn of a team to send a body and have it scored: so many bodies are in memory at a time, and no more.
+        """Wait until a body may be read and scored: a fixed number of bodies, and of each team, is in memory at a time.
 
         A team that sends slowly holds up itself first.
         """
@@ -242,7 +245,7 @@ class Boards:
         """Finish, now and then, what workers that died have left."""
         while True:
             await asyncio.sleep(_SETTLE_SECONDS)
-            for competition in self.opened():
+            for competition in list(self._open.values()):
                 with contextlib.suppress(Problem):
                     await self.run(competition.settle)
 
@@ -320,7 +323,7 @@ class Boards:
     def is_admin(self, token: str) -> bool:
         """Whether a token is the administrator's."""
         digest = self.settings.admin_digest
-        return bool(digest) and tokens.is_token(token, bytes.fromhex(digest))
+        return bool(digest) and is_token(token, bytes.fromhex(digest))
 
     def check_admin(self, request: Request) -> None:
         """Refuse all but the administrator.

@@ -154,7 +154,7 @@ class FreezeBody(_Body):
 
 
 def several(model: type[BaseModel]) -> Any:
-    """Type of a list of them."""
+    """Type of a list of such bodies, for the description of an endpoint's answer."""
     return list[model]  # type: ignore[valid-type]
 
 

@@ -14,9 +14,8 @@ from pydantic import BaseModel
 
 from reusable_holdout.witness import FileWitness, Head
 from reusable_holdout_leaderboard.settings import write_private
-from reusable_holdout_leaderboard.web.parameters import boards_of, refusals
+from reusable_holdout_leaderboard.web.requests import boards_of, json_body, parsed, read_body, refusals
 from reusable_holdout_leaderboard.web.security import Problem, bearer_token
-from reusable_holdout_leaderboard.web.uploads import json_body, parsed, read_body
 from reusable_holdout_leaderboard.web.wire import HeadBody
 
 if TYPE_CHECKING:

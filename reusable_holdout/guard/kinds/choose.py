@@ -154,7 +154,7 @@ def _score(measured: Sample | int) -> int:
 
 
 class EvidenceChoose(Choose, EvidenceReveal):
-    """The same, and how far around its cell the winner's rows leave its value; of a ratio nothing of the others."""
+    """A choice that also tells how far around its cell the winner's value can lie; of a ratio nothing of the others."""
 
     def others(self, outcome: Outcome, terms: Terms, length: float) -> float:
         """Good end of what is known of every other candidate."""

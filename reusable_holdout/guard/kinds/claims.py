@@ -161,7 +161,7 @@ class Claims(Check):
     def asked_many(
         self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
-        """The same of each."""
+        """Statements of several claims: another claim about the same predictions is the same question, too."""
         stated, limits, units = super().asked_many(priors, tolerances, count, metric)
         return stated, limits, [0] * len(units)
 
@@ -172,7 +172,7 @@ class Claims(Check):
     # ---- terms
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
-        """The same for all claims."""
+        """Deviation beyond which a claim is charged; it is one for all claims."""
         return cast("float", self.certificate.fixed_threshold)
 
     def board(self) -> Board:
@@ -184,7 +184,7 @@ class Claims(Check):
         return Terms(prior, self.threshold(prior, State(), None), board.claim(prior, series))
 
     def recalled(self, rows: Sequence[Row]) -> list[Terms]:
-        """Public numbers of all claims that were answered."""
+        """Terms of all claims that were answered: public numbers that their outcomes are read by."""
         board, terms = self.board(), []
         for row in rows:
             terms.append(self.claimed(row.prior, row.series, board))

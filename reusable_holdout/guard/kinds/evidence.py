@@ -189,7 +189,7 @@ class AnyTolerance(StatedWithTolerance, WithinTolerance):
 
 
 class EvidenceGuessAndCheck(AnyTolerance, EvidenceCheck):
-    """The same, within the tolerance that is named for each question."""
+    """A check by evidence, within the tolerance that is named for each question."""
 
     name: ClassVar[str] = "guess-and-check"
 

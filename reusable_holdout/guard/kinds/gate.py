@@ -53,7 +53,7 @@ class Gate(Check):
 
     @property
     def code(self) -> CellCode:
-        """Its one cell."""
+        """Code of a gate's one cell."""
         return self.certificate.theory.gate
 
     def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -181,7 +181,7 @@ class GuardedGate(Check):
         return self.gate.grid_unit(prior)
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
-        """As for the gate."""
+        """Threshold, as of the gate without guardrails."""
         return self.gate.threshold(prior, state, tolerance)
 
     def outcome(self, told: str, terms: Terms) -> Outcome:

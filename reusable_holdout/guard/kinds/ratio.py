@@ -121,7 +121,7 @@ class RatioCheck(_BySample):
 
 
 class RatioGuessAndCheck(AnyTolerance, RatioCheck):
-    """The same, within the tolerance that is named for each question."""
+    """A check of a ratio, within the tolerance that is named for each question."""
 
     name: ClassVar[str] = "guess-and-check"
 

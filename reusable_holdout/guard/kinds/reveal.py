@@ -39,7 +39,7 @@ class Reveal(Check):
 
     @property
     def code(self) -> CellCode:
-        """Its cells."""
+        """Code of a reveal's cells."""
         return self.certificate.theory.reveal
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
@@ -164,7 +164,7 @@ class EvidenceReveal(Reveal):
 
     @property
     def widths(self) -> FactorCode:
-        """Its widths."""
+        """Code of how far around its cell a reveal reaches."""
         return self.certificate.theory.widths
 
     def outcome(self, told: str, terms: Terms) -> Outcome:

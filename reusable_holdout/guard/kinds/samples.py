@@ -60,7 +60,7 @@ class Sample(ABC):
 
     @abstractmethod
     def packed(self) -> NDArray[np.int64]:
-        """All of it in numbers, from which :func:`unpacked` makes it again."""
+        """The sample in numbers, from which :func:`unpacked` makes it again."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,7 +114,7 @@ class CountedSample(RatioSample):
         return min(*lows, 1.0), 1.0 - self.ratios[0].factor * (1.0 - each[0][1])
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Of the first ratio both sides that are asked for, of others the lower one."""
+        """Whether the rows certify it: of the first ratio both sides that are asked for, of others the lower one."""
         named, tolerance, sizes, first = evidence.named, evidence.tolerance, evidence.sizes, self.ratios[0]
         low = evidence.sides == "high" or all(
             Evidence(named / one.factor, tolerance / one.factor, "low", sizes).of(_rows(one)) >= left.nats
@@ -124,7 +124,7 @@ class CountedSample(RatioSample):
         return low and (evidence.sides == "low" or above.of(_rows(first)) >= left.nats)
 
     def packed(self) -> NDArray[np.int64]:
-        """Of each ratio its rows and its factor, bit by bit."""
+        """Numbers that hold the rows and the factor of each ratio, bit by bit."""
         parts = [
             np.concatenate([[len(one.values), one.factor], one.values, one.weights, one.counts])
             for one in self.ratios
@@ -304,7 +304,7 @@ def unpacked(bound: BoundMetric, numbers: NDArray[np.int64]) -> Sample:
 
 
 def ratio_sample(numbers: NDArray[np.int64]) -> RatioSample:
-    """The same of a ratio's."""
+    """Sample of the packed numbers of a ratio."""
     sample: RatioSample = _PACKED[int(numbers[0])].of(numbers)
     return sample
 

@@ -81,7 +81,7 @@ class Rules(NamedTuple):
         )
 
     def record(self) -> dict[str, Any]:
-        """As JSON can write it."""
+        """All rules by name, as JSON can write them."""
         certificates = {"scores": self.scores, "pairs": self.pairs}
         return self._asdict() | {name: _record_of(one) for name, one in certificates.items()}
 
@@ -243,7 +243,7 @@ class Ways:
 
     @cached_property
     def comparison(self) -> Check | None:
-        """The same of two models; a ladder has none."""
+        """What is compared with the prior of a comparison of two models; a ladder has none."""
         return _of_differences(self._rules.policy, self._rules.pairs, self._noise)
 
     @cached_property
@@ -273,7 +273,7 @@ class Ways:
 
     @cached_property
     def guarded_comparison(self) -> GuardedCompare | None:
-        """The same of two models."""
+        """A gate's comparison of two models, with guardrails."""
         return gate.GuardedCompare(cast("Gate", self.comparison), self._noise) if self._gates else None
 
     @property

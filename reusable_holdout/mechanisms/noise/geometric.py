@@ -157,17 +157,16 @@ class GeometricRow:
         self, words: npt.NDArray[np.uint16]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Digits of both variables, without the quotients' bits, which count in a tie alone."""
-        half = self.digits + 1
-        if self.words >= 64:
-            below = words < self.prefixes
-            return _packed(below[:, : half - 1]), _packed(below[:, half:-1])
-        rows = np.zeros((len(words), 64), dtype=np.bool_)  # as wide as an integer: packed in one go
-        np.less(words, self.prefixes, out=rows[:, : self.words])
-        both = np.packbits(rows.reshape(-1), bitorder="little").view(np.dtype("<i8"))
+        integers = 1 if self.words < 64 else 2  # of a draw: both variables in one where they fit
+        width = self.words // integers
+        rows = np.zeros((len(words), integers, 64), dtype=np.bool_)  # as wide as an integer: packed in one go
+        prefixes = self.prefixes.reshape(integers, width)
+        np.less(words.reshape(-1, integers, width), prefixes, out=rows[:, :, :width])
+        bits = np.packbits(rows.reshape(-1), bitorder="little").view(np.dtype("<i8"))
+        packed = bits.astype(np.int64, copy=False).reshape(-1, integers).T
+        second = packed[1] if integers == 2 else packed[0] >> (self.digits + 1)
         digits = (1 << self.digits) - 1
-        return (both & digits).astype(np.int64, copy=False), (both >> half & digits).astype(
-            np.int64, copy=False
-        )
+        return packed[0] & digits, second & digits
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Decode a draw in which a word tied: the same law, one coin at a time."""
@@ -184,11 +183,3 @@ class GeometricRow:
                 while flip(coin, words, known=0):
                     values[variable] += 1 << digit
         return values[0], values[1]
-
-
-def _packed(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Up to 63 bits of each row, least first, as an integer."""
-    packed = np.packbits(bits, axis=1, bitorder="little")
-    padded = np.zeros((len(bits), 8), dtype=np.uint8)
-    padded[:, : packed.shape[1]] = packed
-    return padded.view(np.dtype("<i8")).ravel().astype(np.int64, copy=False)

@@ -1,4 +1,4 @@
-"""What others would say with the same rows: the yardsticks a plan is printed beside, and what a release gate needs."""
+"""What others would say with the same rows: the yardsticks a plan is printed beside."""
 
 from reusable_holdout.validity.alternatives.fixed_queries import (
     fixed_queries_half_width,
@@ -15,15 +15,6 @@ from reusable_holdout.validity.alternatives.hoeffding_widths import (
     rounded_answers_half_width,
 )
 from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
-from reusable_holdout.validity.alternatives.sample_sizes import (
-    bennett_rows,
-    difference_rows,
-    gate_rows,
-    histories,
-    hoeffding_rows,
-    interval_rows,
-    paired_gate_rows,
-)
 from reusable_holdout.validity.alternatives.transfer import (
     TransferSlack,
     bassily_error,
@@ -37,20 +28,13 @@ __all__ = [
     "GaussianWidth",
     "TransferSlack",
     "bassily_error",
-    "bennett_rows",
-    "difference_rows",
     "expected_error",
     "fixed_queries_half_width",
-    "gate_rows",
     "gaussian_delta",
     "gaussian_width",
-    "histories",
-    "hoeffding_rows",
     "hoeffding_splitting_half_width",
-    "interval_rows",
     "majority_attack_gain",
     "naive_union_half_width",
-    "paired_gate_rows",
     "rounded_answers_half_width",
     "sample_splitting_half_width",
     "transfer_error",

@@ -14,7 +14,7 @@ import pytest
 from board_servers import PATIENCE_SECONDS, served
 from children import Child
 from reusable_holdout_leaderboard import Competition, Rules
-from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.teams import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
 from reusable_holdout import Halted
@@ -280,7 +280,7 @@ def organised(make_competition, folder, key_file):
             given = {
                 "folder": folder,
                 "key_file": key_file,
-                "admin_digest": tokens.digest_of(ADMIN).hex(),
+                "admin_digest": digest_of(ADMIN).hex(),
                 "answer_seconds": 0.0,
                 "poll_seconds": 0.02,
             }

@@ -144,7 +144,7 @@ def test_probabilities_travel_without_loss(remote, labels):
 
 def test_a_batch_of_several_requests_is_answered_in_order(remote, predictions, monkeypatch):
     holdout, _, _ = remote()
-    monkeypatch.setattr("reusable_holdout_leaderboard.client.parts._MOST_TOGETHER", 2)
+    monkeypatch.setattr("reusable_holdout_leaderboard.client.remote._MOST_TOGETHER", 2)
     asked = [predictions(0.9, shift) for shift in range(5)]
 
     answers = holdout.evaluate_many(asked, [0.9] * 5, names=list("abcde"))

@@ -14,7 +14,7 @@ import pytest
 from board_servers import PATIENCE_SECONDS, free_port
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.command import add_commands
-from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.teams import digest_of
 
 from reusable_holdout.errors import HoldoutError, InputError
 
@@ -62,7 +62,7 @@ def test_the_first_start_makes_a_competition_and_the_next_resumes_it(run, starte
     assert options == {"host": "127.0.0.1", "port": 9000, "workers": 2, **plain}
     token = (folder / "admin.token").read_text().strip()
     assert (folder / "admin.token").stat().st_mode & 0o777 == 0o600
-    assert tokens.digest_of(token).hex() == first.admin_digest == settings.admin_digest
+    assert digest_of(token).hex() == first.admin_digest == settings.admin_digest
     assert token not in text
     assert folder.stat().st_mode & 0o777 == 0o700
     with Competition.open(folder) as competition:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from cases import for_each
 from reusable_holdout_leaderboard import ClosedError, Rules
-from reusable_holdout_leaderboard.competition.exports import final_csv
 from reusable_holdout_leaderboard.competition.final import final_of, packed
-from reusable_holdout_leaderboard.files.expected import Expected
+from reusable_holdout_leaderboard.files.forms import Expected
 from reusable_holdout_leaderboard.files.labels import Labels
 from reusable_holdout_leaderboard.store.rows import Finalist
+from reusable_holdout_leaderboard.web.exports_api import final_csv
 
 from reusable_holdout import InputError
 from reusable_holdout.queries import resolve_metric

@@ -1,7 +1,7 @@
 """Names of teams: those that look alike are the same."""
 
 import pytest
-from reusable_holdout_leaderboard.competition.names import checked_team, key_of
+from reusable_holdout_leaderboard.competition.teams import checked_team, key_of
 
 from reusable_holdout.errors import InputError
 

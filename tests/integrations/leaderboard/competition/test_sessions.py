@@ -2,7 +2,7 @@
 
 import pytest
 import sqlalchemy as sa
-from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.teams import digest_of, new_token
 from reusable_holdout_leaderboard.store.tables import SESSIONS
 
 
@@ -55,8 +55,8 @@ def test_a_session_is_worth_no_token_and_is_kept_as_a_digest(signed_in, database
     assert competition.team_of_session(token) is None
     with competition._store.database.reading() as connection:
         (row,) = connection.execute(sa.select(SESSIONS)).all()
-    assert bytes(row.digest) == tokens.digest_of(session)
-    assert bytes(row.token_digest) == tokens.digest_of(token)
+    assert bytes(row.digest) == digest_of(session)
+    assert bytes(row.token_digest) == digest_of(token)
 
 
 def test_a_session_of_one_competition_is_none_of_another(signed_in, make_competition, database):
@@ -68,11 +68,11 @@ def test_a_session_of_one_competition_is_none_of_another(signed_in, make_competi
 
 def test_an_organisers_session_is_of_the_token_that_it_began_with(signed_in, clock):
     competition, _, session = signed_in
-    admin = tokens.new_token()
+    admin = new_token()
     organiser = competition.begin_session(admin, seconds=60.0)
-    digest = tokens.digest_of(admin)
+    digest = digest_of(admin)
     assert competition.is_session_of(organiser, digest)
-    assert not competition.is_session_of(organiser, tokens.digest_of(tokens.new_token()))
+    assert not competition.is_session_of(organiser, digest_of(new_token()))
     assert not competition.is_session_of(session, digest)
     assert not competition.is_session_of("never begun", digest)
     assert competition.team_of_session(organiser) is None
@@ -92,4 +92,4 @@ def test_the_oldest_of_many_sessions_ends_and_those_that_are_over_are_forgotten(
     newest = competition.begin_session(token, seconds=60.0)
     with competition._store.database.reading() as connection:
         kept = list(connection.scalars(sa.select(SESSIONS.c.digest)))
-    assert [bytes(one) for one in kept] == [tokens.digest_of(newest)]
+    assert [bytes(one) for one in kept] == [digest_of(newest)]

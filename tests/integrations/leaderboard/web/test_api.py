@@ -9,7 +9,7 @@ import httpx
 import pytest
 from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard import Competition
-from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.teams import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
 ADMIN = "rh_administrator"
@@ -24,7 +24,7 @@ def serve(folder, key_file):
             given = {
                 "folder": folder,
                 "key_file": key_file,
-                "admin_digest": tokens.digest_of(ADMIN).hex(),
+                "admin_digest": digest_of(ADMIN).hex(),
                 "answer_seconds": 0.0,
                 "poll_seconds": 0.02,
             }
@@ -476,9 +476,9 @@ def test_what_everyone_reads_is_sent_once(board, sheet, path):
 
 
 def test_the_next_page_of_a_sample_is_named(board, monkeypatch):
-    from reusable_holdout_leaderboard.files import expected
+    from reusable_holdout_leaderboard.files import forms
 
-    monkeypatch.setattr(expected, "_SAMPLE_BYTES", 3_000)
+    monkeypatch.setattr(forms, "_SAMPLE_BYTES", 3_000)
     _, _, public, _ = board()
     pages, where = [], "/sample"
     while where:

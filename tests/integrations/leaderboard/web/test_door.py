@@ -12,7 +12,8 @@ import pytest
 from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.web import door as door_module
-from reusable_holdout_leaderboard.web.door import Door, Networks
+from reusable_holdout_leaderboard.web.door import Door
+from reusable_holdout_leaderboard.web.security import Networks
 
 from reusable_holdout.errors import InputError
 

@@ -8,7 +8,7 @@ import pytest
 from board_servers import PATIENCE_SECONDS, served
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.teams import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
 ADMIN = "rh_administrator"
@@ -22,7 +22,7 @@ def api(make_competition, folder, key_file):
     given = Settings(
         folder=folder,
         key_file=key_file,
-        admin_digest=tokens.digest_of(ADMIN).hex(),
+        admin_digest=digest_of(ADMIN).hex(),
         answer_seconds=0.0,
         requests_per_minute=0,
         submissions_per_minute=0,

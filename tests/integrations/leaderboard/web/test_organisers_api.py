@@ -123,7 +123,7 @@ def test_tables_of_a_blind_competition_tell_no_number_but_to_the_organiser(organ
 
 
 def test_a_table_has_all_pages(organised, sheet, monkeypatch):
-    monkeypatch.setattr("reusable_holdout_leaderboard.competition.exports._PAGE", 2)
+    monkeypatch.setattr("reusable_holdout_leaderboard.web.exports_api._PAGE", 2)
     competition, admin, _ = organised()
     team = competition.authenticate(competition.add_team("Blue")).id
     for variant in range(5):

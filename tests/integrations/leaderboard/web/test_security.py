@@ -9,7 +9,7 @@ import httpx
 import pytest
 from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard import StoreError
-from reusable_holdout_leaderboard.competition import tokens
+from reusable_holdout_leaderboard.competition.teams import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.web.security import Problem, Rates, Sessions, address_of
 from reusable_holdout_leaderboard.web.services import problem_of
@@ -35,7 +35,7 @@ def serve(make_competition, folder, key_file):
             given = {
                 "folder": folder,
                 "key_file": key_file,
-                "admin_digest": tokens.digest_of(ADMIN).hex(),
+                "admin_digest": digest_of(ADMIN).hex(),
                 "answer_seconds": 0.0,
             }
             server = running.enter_context(served(Settings(**(given | changes))))

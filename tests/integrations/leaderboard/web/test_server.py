@@ -123,8 +123,7 @@ def test_a_server_that_is_stopped_leaves_no_settings_behind(
 
 
 def test_no_connection_waits_with_the_rest_of_an_answer(monkeypatch, closed_at_the_end):
-    from reusable_holdout_leaderboard.web.door import Door
-    from reusable_holdout_leaderboard.web.protocol import PromptProtocol
+    from reusable_holdout_leaderboard.web.door import Door, PromptProtocol
     from uvicorn.config import Config
     from uvicorn.protocols.http.h11_impl import H11Protocol
     from uvicorn.server import ServerState

@@ -1,28 +1,126 @@
-"""Bodies of requests: read when it is known who sends them, in bounded time, memory and parts."""
+"""Requests: the competition that they are about, who sends them, and their bodies.
+
+A body is read when it is known who sends it, in bounded time, memory and parts.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
+from fastapi import Depends, Path, Query, Request
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from reusable_holdout_leaderboard.competition import Competition
+from reusable_holdout_leaderboard.store.records import Team
 from reusable_holdout_leaderboard.web.security import Problem
+from reusable_holdout_leaderboard.web.wire import ErrorAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from starlette.requests import Request
+    from reusable_holdout_leaderboard.web.services import Boards
 
-__all__ = ["GONE", "Upload", "form_body", "json_body", "parsed", "read_body", "read_upload"]
+__all__ = [
+    "GONE",
+    "Admin",
+    "After",
+    "Epoch",
+    "Here",
+    "Limit",
+    "Number",
+    "Ours",
+    "Page",
+    "Rows",
+    "Upload",
+    "boards_of",
+    "form_body",
+    "json_body",
+    "named",
+    "parsed",
+    "read_body",
+    "read_upload",
+    "refusals",
+    "whole_of",
+]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _MOST_FIELDS = 16
 GONE = "gone"  # code of a problem that nobody waits for
 _MOST_JSON = 1 << 14
+_MOST_NUMBER = 2**31 - 1  # of a database's integer
+_WORDS = {
+    400: "the request cannot be read",
+    401: "no token, or one that is not known",
+    404: "no such competition, or nothing there yet",
+    408: "the body came too slowly",
+    409: "closed, halted, or not yet",
+    413: "too large",
+    415: "another media type is needed",
+    422: "the input does not fit; nothing was asked",
+    429: "a rate or a limit",
+    503: "a database cannot be used now",
+}
+
+After = Annotated[int, Query(ge=0, le=_MOST_NUMBER, description="numbers above this one")]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="at most so many")]
+Rows = Annotated[int, Query(ge=0, le=_MOST_NUMBER, description="rows to leave out at the beginning")]
+Page = Annotated[int | None, Query(ge=1, le=1_000, description="rows at most; all by default")]
+Number = Annotated[int | None, Query(ge=1, le=_MOST_NUMBER, description="of a team")]
+Epoch = Annotated[
+    int | None, Query(ge=1, le=_MOST_NUMBER, description="label set; the present one by default")
+]
+
+
+def boards_of(request: Request) -> Boards:
+    """Competitions of this worker."""
+    boards: Boards = request.app.state.boards
+    return boards
+
+
+async def here(request: Request) -> Competition:
+    """Competition that a request is about."""
+    boards, slug = boards_of(request), request.path_params.get("slug")
+    known = boards.known(slug)
+    return known if known is not None else await boards.run(boards.competition, slug)
+
+
+async def named(slug: Annotated[str, Path(description="of the competition")]) -> None:
+    """Declare the part of the path that :func:`here` reads."""
+
+
+Here = Annotated[Competition, Depends(here)]
+
+
+async def own_team(request: Request, competition: Here) -> Team:
+    """Team of the bearer token, before anything of the body is read."""
+    boards = boards_of(request)
+    return await boards.run(boards.bearer_team, request, competition)
+
+
+async def admin(request: Request) -> None:
+    """Let nobody pass but the administrator."""
+    boards_of(request).check_admin(request)
+
+
+Ours = Annotated[Team, Depends(own_team)]
+Admin = Depends(admin)
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route refuses with, for the OpenAPI description."""
+    return {status: {"model": ErrorAnswer, "description": _WORDS[status]} for status in sorted(statuses)}
+
+
+def whole_of(text: str) -> int | None:
+    """Whole number that an address or a form says in digits; None if it says something else, or too many of them."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+# ---- bodies
 
 
 class Upload(NamedTuple):
@@ -136,7 +234,7 @@ def json_body(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def form_body(**fields: dict[str, Any]) -> dict[str, Any]:
-    """The same of a form with a file."""
+    """OpenAPI description of a form with a file, that is read by hand, after it is known who sends it."""
     schema = {
         "type": "object",
         "required": ["file"],

@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reusable_holdout_leaderboard.files.csv_files import read_csv
 from reusable_holdout_leaderboard.files.forms import SubmissionError, is_parquet, shown
 from reusable_holdout_leaderboard.files.joins import order_of
-from reusable_holdout_leaderboard.files.parquet_files import read_parquet
-from reusable_holdout_leaderboard.files.tables import in_pieces
+from reusable_holdout_leaderboard.files.tables import in_pieces, read_csv, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

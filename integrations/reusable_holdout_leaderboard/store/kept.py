@@ -1,4 +1,4 @@
-"""What teams enter for the final standings: submissions that they pick, or their best ones."""
+"""Predictions that are kept: for the fresh rows, which the final is of; and of bests, to compare neighbours by."""
 
 from __future__ import annotations
 
@@ -15,20 +15,27 @@ from reusable_holdout_leaderboard.store.rows import (
     of_team,
     select_submissions,
 )
-from reusable_holdout_leaderboard.store.tables import PREDICTIONS, SUBMISSIONS, TEAMS
+from reusable_holdout_leaderboard.store.tables import COMPARED, PREDICTIONS, SUBMISSIONS, TEAMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reusable_holdout_leaderboard.store.database import Database
+    from reusable_holdout_leaderboard.store.records import Submission
 
-__all__ = ["Picks"]
+__all__ = ["Kept", "keep_compared"]
 
 _ENTRY = SUBMISSIONS.c
+_NEW = sa.insert(COMPARED)
+_OLD = sa.delete(COMPARED).where(
+    COMPARED.c.competition_id == sa.bindparam("number"),
+    COMPARED.c.epoch == sa.bindparam("at_epoch"),
+    COMPARED.c.team_id == sa.bindparam("team"),
+)
 
 
-class Picks:
-    """Submissions that are entered for the final standings."""
+class Kept:
+    """Submissions that are entered for the final standings, and what neighbours on a board are compared by."""
 
     database: Database
 
@@ -94,3 +101,19 @@ class Picks:
         asked = sa.select(PREDICTIONS).where(PREDICTIONS.c.submission_id.in_(list(submission_ids)))
         with self.database.reading() as connection:
             return {row.submission_id: bytes(row.content) for row in connection.execute(asked)}
+
+    # ---- neighbours
+
+    def compared(self, submission_ids: Sequence[int]) -> dict[int, bytes]:
+        """Predictions of those submissions that have some kept."""
+        asked = sa.select(COMPARED).where(COMPARED.c.submission_id.in_(list(submission_ids)))
+        with self.database.reading() as connection:
+            return {row.submission_id: bytes(row.content) for row in connection.execute(asked)}
+
+
+def keep_compared(connection: sa.Connection, number: int, best: Submission, content: bytes) -> None:
+    """Keep a team's new best in place of the one before: there are as many as there are standings, or a few more."""
+    own = {"number": number, "at_epoch": best.epoch, "team": best.team_id}
+    connection.execute(_OLD, own)
+    row = {"competition_id": number, "epoch": best.epoch, "team_id": best.team_id}
+    connection.execute(_NEW, row | {"submission_id": best.id, "content": content})

@@ -13,9 +13,9 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from reusable_holdout_leaderboard.files.decode import decoded
 from reusable_holdout_leaderboard.files.forms import Form, SubmissionError
 from reusable_holdout_leaderboard.files.messages import received, sent
+from reusable_holdout_leaderboard.files.predictions import decoded
 from reusable_holdout_leaderboard.files.questions import Question, read_question
 
 __all__ = ["main"]
