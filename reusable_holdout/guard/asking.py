@@ -48,7 +48,7 @@ else:  # of those whose rows decide alone
 
 __all__ = ["Asking", "found_by", "has_most_rows"]
 
-_Found = TypeVar("_Found")
+_R = TypeVar("_R")
 
 
 class Asking:
@@ -309,8 +309,8 @@ def has_most_rows(table: Any, guard: Asking) -> bool:
 
 
 def found_by(
-    measure: Callable[..., _Found], bound: BoundMetric, prepared: NDArray[Any] | None, *stated: Any
-) -> _Found | None:
+    measure: Callable[..., _R], bound: BoundMetric, prepared: NDArray[Any] | None, *stated: Any
+) -> _R | None:
     """What is measured of predictions; None if there are none, or a metric of the user's own fails on the rows."""
     try:
         return None if prepared is None else measure(bound, prepared, *stated)

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["Guarding"]
 
 
-class Stated(NamedTuple):
+class Rail(NamedTuple):
     """One guardrail as it was stated.
 
     Attributes
     ----------
     guard : Asking
         Of its metric.
-    rail : Gate
+    gate : Gate
     prior : float
         What it must reach.
     predictions : list
@@ -42,14 +42,14 @@ class Stated(NamedTuple):
     """
 
     guard: Asking
-    rail: Gate
+    gate: Gate
     prior: float
     predictions: list[Any]
 
     @property
     def unit(self) -> int:
         """What it must reach, on the integer grid."""
-        return self.rail.grid_unit(self.prior)
+        return self.gate.grid_unit(self.prior)
 
 
 class Guarding(Asking):
@@ -100,7 +100,7 @@ class Guarding(Asking):
             self._check_differences()
         return kind, kind.asked(prior, None, self.metric.name)
 
-    def _stated(self, guardrails: Any, *, paired: bool, predictions: int) -> list[Stated]:
+    def _stated(self, guardrails: Any, *, paired: bool, predictions: int) -> list[Rail]:
         """Check what is stated of each guardrail: a number, or so many predictions of its own and a number."""
         if not isinstance(guardrails, Mapping) or not guardrails:
             raise InputError(
@@ -125,9 +125,9 @@ class Guarding(Asking):
                 )
             if paired:
                 other._check_differences()
-            rail = other._rail(paired=paired)
-            least = rail.asked(given[-1], None, other.metric.name).prior
-            stated.append(Stated(other, rail, least, given[:-1]))
+            gate = other._rail(paired=paired)
+            least = gate.asked(given[-1], None, other.metric.name).prior
+            stated.append(Rail(other, gate, least, given[:-1]))
         return stated
 
     def _gated(
@@ -136,13 +136,13 @@ class Guarding(Asking):
         asked: Statement,
         parts: Sequence[bytes],
         predicted: Sequence[Callable[[], NDArray[Any] | None]],
-        rails: Sequence[Stated],
+        rails: Sequence[Rail],
         name: str,
     ) -> Answer:
         (label,) = checked_names([name], 1)
         question = Query(self._content.several(b"guarded", parts), label)
-        gates = [(self, kind.gate, asked.prior), *((one.guard, one.rail, one.prior) for one in rails)]
-        named = [(one.guard.view, one.rail, one.prior) for one in rails]
+        gates = [(self, kind.gate, asked.prior), *((one.guard, one.gate, one.prior) for one in rails)]
+        named = [(one.guard.view, one.gate, one.prior) for one in rails]
 
         def measure() -> list[NDArray[np.int64] | None]:
             return [
@@ -159,7 +159,7 @@ class Guarding(Asking):
             takes=len(parts),
         )
         length = self._transcript.length_of(kind, answer.query)
-        bounds = kind.bounds(answer.told, [one.rail for one in rails], length)
+        bounds = kind.bounds(answer.told, [one.gate for one in rails], length)
         each = (
             Guardrail(one.guard.metric.name, one.prior, float(low), float(high))
             for one, (low, high) in zip(rails, bounds, strict=True)
