@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         claims,
         compare,
         evidence,
-        exam,
         final,
         gate,
         guess_and_check,
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
 else:  # a guard is asked in few ways
-    check, choose, claims, compare, evidence, exam = modules_on_first_use(
-        __package__, "check", "choose", "claims", "compare", "evidence", "exam"
+    check, choose, claims, compare, evidence, final = modules_on_first_use(
+        __package__, "check", "choose", "claims", "compare", "evidence", "final"
     )
-    final, gate, guess_and_check, ladder, ratio, reveal = modules_on_first_use(
-        __package__, "final", "gate", "guess_and_check", "ladder", "ratio", "reveal"
+    gate, guess_and_check, ladder, ratio, reveal = modules_on_first_use(
+        __package__, "gate", "guess_and_check", "ladder", "ratio", "reveal"
     )
 
 __all__ = ["POLICIES", "Rules", "Ways", "rail_of"]
@@ -261,7 +260,7 @@ class Ways:
         """What ends it."""
         made: type[Final]
         if self._told.exam_rows:
-            made = final.EvidenceExam if self._told.final_by_evidence else exam.ExamFinal
+            made = final.EvidenceExam if self._told.final_by_evidence else final.ExamFinal
         else:
             made = final.EvidenceFinal if self._told.final_by_evidence else final.Final
         return made(self._told, self._noise)
