@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 else:  # of those whose rows decide alone
     (samples,) = modules_on_first_use("reusable_holdout.guard.kinds", "samples")
 
-__all__ = ["Asking", "has_most_rows"]
+__all__ = ["Asking", "found_by", "has_most_rows"]
+
+_R = TypeVar("_R")
 
 
 class Asking:
@@ -107,12 +109,7 @@ class Asking:
         tolerances: NDArray[np.float64] | None,
     ) -> NDArray[np.int64] | None:
         """What a kind decides on, for each question; None if model or metric fails on the holdout."""
-        try:
-            return (
-                None if prepared is None else kind.scored(self._holdout.bound, prepared, priors, tolerances)
-            )
-        except ModelError:
-            return None
+        return found_by(kind.scored, self._holdout.bound, prepared, priors, tolerances)
 
     def _measured(
         self, kind: Check, prepared: NDArray[Any] | None, prior: float, tolerance: float | None = None
@@ -124,20 +121,18 @@ class Asking:
 
     def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
         """Score of one model or prediction, or the sample that a kind needs; None if it failed."""
-        if prepared is None:
-            return None
-        bound = self._holdout.bound
-        return _sample_on(bound, prepared) if kind.by_sample else _score_on(bound, prepared)
+        measure: Callable[..., Sample | int] = samples.sample_of if kind.by_sample else _score
+        return found_by(measure, self._holdout.bound, prepared)
 
     def _sampled_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | Sample | int | None:
         """What a final needs: with an exam of all rows and of the exam's; None if one failed."""
         rows, final = self._holdout.rows, self._ways.final
-        if not self.plan.exam_rows or prepared is None:
+        if not self.plan.exam_rows:
             return self._sampled(final, prepared)
-        measure = _sample_on if final.by_sample else _measured_on
-        every = measure(rows.every, prepared)
+        measure: Callable[..., Measured | Sample] = samples.sample_of if final.by_sample else _measured
+        every = found_by(measure, rows.every, prepared)
         own = rows.exam_of_the_same(by_sample=final.by_sample)
-        exam = None if own is None else measure(own, prepared)
+        exam = None if own is None else found_by(measure, own, prepared)
         return None if every is None else samples.MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:
@@ -313,22 +308,19 @@ def has_most_rows(table: Any, guard: Asking) -> bool:
     return guard._trained_on.is_in(table)
 
 
-def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
-    """Score on the grid; None if a metric of the user's own fails on the rows."""
+def found_by(
+    measure: Callable[..., _R], bound: BoundMetric, prepared: NDArray[Any] | None, *stated: Any
+) -> _R | None:
+    """What is measured of predictions; None if there are none, or a metric of the user's own fails on the rows."""
     try:
-        return int(bound.score(prepared[None])[0])
+        return None if prepared is None else measure(bound, prepared, *stated)
     except ModelError:
         return None
 
 
-def _sample_on(bound: BoundMetric, prepared: NDArray[Any]) -> Sample | None:
-    """Sample; None if a metric of the user's own fails on the rows."""
-    try:
-        return samples.sample_of(bound, prepared)
-    except ModelError:
-        return None
+def _score(bound: BoundMetric, prepared: NDArray[Any]) -> int:
+    return int(bound.score(prepared[None])[0])
 
 
-def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
-    score = _score_on(bound, prepared)
-    return None if score is None else samples.Measured.of(score, bound)
+def _measured(bound: BoundMetric, prepared: NDArray[Any]) -> Measured:
+    return samples.Measured.of(_score(bound, prepared), bound)

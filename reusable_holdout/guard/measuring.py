@@ -12,6 +12,7 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.guard.asking import found_by
 from reusable_holdout.guard.batches import (
     Asked,
     MeasuredModel,
@@ -288,11 +289,9 @@ class Measuring(Voluntary):
             if sampled is None:
                 return None
             return np.array([sampled], dtype=np.int64) if isinstance(sampled, int) else sampled.packed()
-        try:
-            found = None if prepared is None else self._ways.policy.measured(holdout.bound, prepared[None])[0]
-        except ModelError:
-            return None
-        return None if found is None else np.atleast_1d(found)
+        one = None if prepared is None else prepared[None]
+        found = found_by(self._ways.policy.measured, holdout.bound, one)
+        return None if found is None else np.atleast_1d(found[0])
 
     @sealed
     def _measured_of(

@@ -44,13 +44,7 @@ class Rotation(NamedTuple, Generic[_GuardT]):
 
 
 def _check_may_rotate(guard: Rotating, *, early: bool, grouped: bool) -> None:
-    """Refuse to release a holdout that still answers.
-
-    Raises
-    ------
-    InputError
-        If the guard has not halted or did not make the budget, or groups are missing.
-    """
+    """Refuse to release a holdout that still answers, or is another guard's; or rows without the groups these had."""
     if not early and not guard.halted:
         raise InputError(
             f"a guard is rotated when it has halted; this one has {guard.charges_left} charges and "
@@ -69,15 +63,7 @@ def _check_may_rotate(guard: Rotating, *, early: bool, grouped: bool) -> None:
 
 
 def _begin_epoch(ledger: Ledger, configuration: Configuration, known_rows: bytes) -> None:
-    """End the epoch a ledger stands at, and begin the next, all or nothing.
-
-    Raises
-    ------
-    InputError
-        If its holdout is that of an epoch before.
-    RotatedError
-        If the epoch has ended already.
-    """
+    """End the epoch a ledger stands at, and begin the next, of rows that no epoch had; all or nothing."""
     for number, text in enumerate(ledger.configurations(), start=1):
         if Configuration.parse(text).holdout == configuration.holdout:
             raise InputError(

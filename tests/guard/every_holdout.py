@@ -16,8 +16,7 @@ import numpy as np
 from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.guard.kinds.compare import Compare
 from reusable_holdout.guard.kinds.evidence import EvidenceCheck, EvidenceCompare, EvidenceGate
-from reusable_holdout.guard.kinds.exam import ExamFinal
-from reusable_holdout.guard.kinds.final import EvidenceFinal, Final
+from reusable_holdout.guard.kinds.final import EvidenceFinal, ExamFinal, Final
 from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
 from reusable_holdout.guard.kinds.samples import MeanSample, Measured, MeasuredBoth

@@ -205,13 +205,7 @@ def _found(paths: object) -> list[Path]:
 
 
 def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
-    """Types of the columns in every chunk.
-
-    Raises
-    ------
-    InputError
-        If a file lacks one, has it with another type, or its type is none that can be taken.
-    """
+    """Types of the columns in every chunk: the same in all files, and such as can be taken."""
     import pyarrow as pa  # noqa: PLC0415
 
     fields = []

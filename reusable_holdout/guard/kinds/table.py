@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         claims,
         compare,
         evidence,
-        exam,
         final,
         gate,
         guess_and_check,
@@ -39,14 +38,14 @@ if TYPE_CHECKING:
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
 else:  # a guard is asked in few ways
-    check, choose, claims, compare, evidence, exam = modules_on_first_use(
-        __package__, "check", "choose", "claims", "compare", "evidence", "exam"
+    check, choose, claims, compare, evidence, final = modules_on_first_use(
+        __package__, "check", "choose", "claims", "compare", "evidence", "final"
     )
-    final, gate, guess_and_check, ladder, ratio, reveal = modules_on_first_use(
-        __package__, "final", "gate", "guess_and_check", "ladder", "ratio", "reveal"
+    gate, guess_and_check, ladder, ratio, reveal = modules_on_first_use(
+        __package__, "gate", "guess_and_check", "ladder", "ratio", "reveal"
     )
 
-__all__ = ["COMPARISONS", "POLICIES", "Rules", "Ways", "rail_of"]
+__all__ = ["POLICIES", "Rules", "Ways", "rail_of"]
 
 
 class Rules(NamedTuple):
@@ -176,7 +175,7 @@ POLICIES = _OnUse(
     }
 )
 
-COMPARISONS = _OnUse(
+_COMPARISONS = _OnUse(
     {
         "thresholdout": (compare, "Compare"),
         "guess-and-check": (compare, "GuessAndCompare"),
@@ -261,7 +260,7 @@ class Ways:
         """What ends it."""
         made: type[Final]
         if self._told.exam_rows:
-            made = final.EvidenceExam if self._told.final_by_evidence else exam.ExamFinal
+            made = final.EvidenceExam if self._told.final_by_evidence else final.ExamFinal
         else:
             made = final.EvidenceFinal if self._told.final_by_evidence else final.Final
         return made(self._told, self._noise)
@@ -285,18 +284,6 @@ class Ways:
         kind: Kind | None = getattr(self, _NAMED.get(name, "policy"))
         return kind if kind is not None and kind.name == name else None
 
-    def __iter__(self) -> Iterator[Kind]:
-        every = (
-            self.policy,
-            self.comparison,
-            self.reveal,
-            self.choose,
-            self.final,
-            self.guarded,
-            self.guarded_comparison,
-        )
-        return (kind for kind in every if kind is not None)
-
 
 def rail_of(rules: Rules, noise: KeyedNoise, *, paired: bool) -> Gate:
     """Make the guardrail that a metric is for a gate of another one."""
@@ -310,5 +297,5 @@ def _of_scores(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> C
 
 
 def _of_differences(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check | None:
-    table = _COMPARED_BY_EVIDENCE if certificate.by_evidence else COMPARISONS
+    table = _COMPARED_BY_EVIDENCE if certificate.by_evidence else _COMPARISONS
     return table[policy](certificate, noise) if policy in table else None
