@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import httpx
+from servers import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout_leaderboard.settings import Settings
 
-__all__ = ["PATIENCE_SECONDS", "Served", "free_port", "served", "served_by_processes"]
+__all__ = ["PATIENCE_SECONDS", "Served", "served", "served_by_processes"]
 
 PATIENCE_SECONDS = 60  # also of clients: of busy cores a server in this process may get none for some seconds
 
@@ -134,13 +134,6 @@ def served_by_processes(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _wait(url: str, process: subprocess.Popen[bytes]) -> None:

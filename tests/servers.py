@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PASSWORD",
+    "free_port",
     "new_database",
     "postgresql",
     "restart_postgresql",
@@ -32,6 +33,7 @@ __all__ = [
     "shared",
     "start_postgresql",
     "stop_postgresql",
+    "unanswered_port",
     "why_no_postgresql",
 ]
 
@@ -40,6 +42,7 @@ _Served = TypeVar("_Served")
 PASSWORD = "swordfish"
 _QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 _PATIENCE_SECONDS = 60
+_PORTS = range(20_000, 32_000)
 
 
 def why_no_postgresql() -> str:
@@ -132,7 +135,7 @@ def start_postgresql(*, durable: bool) -> dict[str, str]:
     It refuses to be root, so root runs it as somebody else. Tests that are killed may leave it running: its data lie in
     a folder named ``postgresql-...``.
     """
-    folder, port = tempfile.mkdtemp(prefix="postgresql-"), _free_port()
+    folder, port = tempfile.mkdtemp(prefix="postgresql-"), free_port()
     password = Path(folder) / "password"
     password.write_text(PASSWORD)
     if _owner():
@@ -184,7 +187,22 @@ def new_database(server: str) -> str:
     return f"{server.rsplit('/', 1)[0]}/{name}"
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+def free_port() -> int:
+    """A port that nobody listens on, for a server that will be started.
+
+    It is not among those that the system gives to connections: one of these would be taken by any client of any test
+    before the server has it.
+    """
+    while True:
+        port = _PORTS.start + secrets.randbelow(len(_PORTS))
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+
+
+@contextlib.contextmanager
+def unanswered_port() -> Iterator[int]:
+    """A port that nobody listens on while the ``with`` block runs."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])

@@ -8,10 +8,11 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
-from board_servers import free_port, served
+from board_servers import served
 from reusable_holdout_leaderboard import ClosedError, LimitError, RemoteHoldout, StoreError, SubmissionError
 from reusable_holdout_leaderboard.client.connection import Connection, raised_by
 from reusable_holdout_leaderboard.settings import Settings
+from servers import unanswered_port
 
 from reusable_holdout import Answer
 from reusable_holdout.attacks import boosting_attack
@@ -373,7 +374,8 @@ def test_something_that_is_no_leaderboard_is_told(remote, predictions):
 
 def test_a_server_that_stays_away_is_given_up_after_some_patience():
     with (
-        Connection(f"http://127.0.0.1:{free_port()}", patience_seconds=0.2) as connection,
+        unanswered_port() as port,
+        Connection(f"http://127.0.0.1:{port}", patience_seconds=0.2) as connection,
         pytest.raises(StoreError, match="cannot be reached"),
     ):
         connection.get("status")

@@ -11,10 +11,11 @@ import time
 
 import httpx
 import pytest
-from board_servers import PATIENCE_SECONDS, free_port
+from board_servers import PATIENCE_SECONDS
 from reusable_holdout_leaderboard import Competition
 from reusable_holdout_leaderboard.command import add_commands
 from reusable_holdout_leaderboard.competition.teams import digest_of
+from servers import free_port
 
 from reusable_holdout.errors import HoldoutError, InputError
 
@@ -277,7 +278,7 @@ def test_two_commands_make_a_board_with_a_submission(tmp_path, run):
     url = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and process.poll() is None:
             with contextlib.suppress(httpx.TransportError):
                 if httpx.get(f"{url}/api/v1/status", timeout=PATIENCE_SECONDS).is_success:
                     break

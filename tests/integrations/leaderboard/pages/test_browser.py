@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from board_servers import served
+from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard.competition.teams import digest_of
 from reusable_holdout_leaderboard.settings import Settings
 
@@ -58,7 +58,7 @@ def open_page(chromium, folder, key_file):
                 servers.append(opened.enter_context(served(settings)))
             context = chromium.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
             opened.callback(context.close)
-            context.set_default_timeout(8_000)
+            context.set_default_timeout(1_000 * PATIENCE_SECONDS)
             context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
             context.on("weberror", lambda error: wrong.append(str(error.error)))
             context.on(

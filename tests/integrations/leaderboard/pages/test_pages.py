@@ -401,7 +401,11 @@ def test_a_session_begins_with_a_token_and_ends_with_the_form(entered):
     assert "rh_" not in cookie.value  # it is no token, and holds none
     browser.page = browser.client.post("/c/demo/logout", data={"csrf": browser.csrf})
     assert "Take part" in browser.text
-    kept = httpx.get(f"{browser.client.base_url}/c/demo", headers={"Cookie": f"{cookie.name}={cookie.value}"})
+    kept = httpx.get(
+        f"{browser.client.base_url}/c/demo",
+        headers={"Cookie": f"{cookie.name}={cookie.value}"},
+        timeout=PATIENCE_SECONDS,
+    )
     assert "As Blue" not in kept.text  # who has copied the cookie is signed out as well
     assert browser.login("nobody's").status_code == 401
     assert "No team has this token" in browser.text

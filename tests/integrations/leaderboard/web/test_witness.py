@@ -1,16 +1,18 @@
 """The server as a witness of a ledger that lies elsewhere."""
 
+import functools
 import shutil
 import sqlite3
 
 import httpx
 import numpy as np
 import pytest
-from board_servers import free_port, served
+from board_servers import PATIENCE_SECONDS, served
 from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.web import witnesses
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.wire import HeadBody
+from servers import unanswered_port
 
 from reusable_holdout import LedgerError, ReusableHoldout, RolledBackError, verify
 from reusable_holdout.witness import Head
@@ -37,8 +39,14 @@ def head(query, letter="a"):
 
 def put(address, head, after="", token="one"):
     return httpx.put(
-        address, json={"head": head, "after": after}, headers={"Authorization": f"Bearer {token}"}
+        address,
+        json={"head": head, "after": after},
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=PATIENCE_SECONDS,
     )
+
+
+get = functools.partial(httpx.get, timeout=PATIENCE_SECONDS)
 
 
 def test_a_restored_ledger_is_refused(address, tmp_path):
@@ -61,18 +69,19 @@ def test_a_restored_ledger_is_refused(address, tmp_path):
 
 
 def test_a_head_gives_way_to_one_that_knew_of_it(address):
-    assert httpx.get(address).json() == {"head": ""}
+    assert get(address).json() == {"head": ""}
     assert put(address, head(1)).json() == {"head": head(1)}
     assert put(address, head(2), after=head(1)).json() == {"head": head(2)}
     assert put(address, head(2, "b"), after=head(1)).json() == {"head": head(2)}
-    assert httpx.get(address).json() == {"head": head(2)}
+    assert get(address).json() == {"head": head(2)}
 
 
 def test_a_name_belongs_to_who_came_first(address):
-    assert httpx.put(address, json={"head": head(1)}).status_code == 401
+    untold = httpx.put(address, json={"head": head(1)}, timeout=PATIENCE_SECONDS)
+    assert untold.status_code == 401
     assert put(address, head(1)).status_code == 200
     assert put(address, head(2), after=head(1), token="another").status_code == 401
-    assert httpx.get(address).json() == {"head": head(1)}
+    assert get(address).json() == {"head": head(1)}
 
 
 def test_of_two_who_come_first_at_once_one_owns_the_name(tmp_path, monkeypatch):
@@ -101,7 +110,7 @@ def test_not_even_its_owner_can_take_a_head_back(address):
 @pytest.mark.parametrize("words", ["", "nonsense", head(1)[:-2] + "z\n", head(1) * 2])
 def test_what_is_no_head_is_refused(address, words):
     assert put(address, words).status_code == 422
-    assert httpx.get(address).json() == {"head": ""}
+    assert get(address).json() == {"head": ""}
 
 
 @pytest.mark.parametrize("name", ["../x", "A", "-a", "a" * 65, "a.b"])
@@ -116,6 +125,6 @@ def test_a_name_that_is_anothers_lets_no_guard_be_made(address, tmp_path):
 
 
 def test_without_the_server_nothing_is_asked(tmp_path):
-    address = f"http://127.0.0.1:{free_port()}/api/v1/witness/my-guard"
-    with pytest.raises(LedgerError, match="a server that can be reached"):
+    with unanswered_port() as port, pytest.raises(LedgerError, match="a server that can be reached"):
+        address = f"http://127.0.0.1:{port}/api/v1/witness/my-guard"
         ReusableHoldout(None, LABELS, ledger=tmp_path / "guard.db", witness=address, **PLAN)
