@@ -300,6 +300,8 @@ def test_nothing_costs_nothing_and_a_failure_costs_its_delta() -> None:
         lambda: told(PureEvent(0.1), count=0),
         lambda: told(PureEvent(0.1)).epsilon(1.0),
         lambda: told(PureEvent(0.1)).delta(-1.0),
+        lambda: told(PureEvent(0.1)).delta(math.inf),
+        lambda: told(PureEvent(0.1)).delta(math.nan),
     ],
 )
 def test_what_cannot_have_happened_is_refused(make: Any) -> None:

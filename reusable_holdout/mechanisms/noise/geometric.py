@@ -165,9 +165,7 @@ class GeometricRow:
         np.less(words, self.prefixes, out=rows[:, : self.words])
         both = np.packbits(rows.reshape(-1), bitorder="little").view(np.dtype("<i8"))
         digits = (1 << self.digits) - 1
-        return (both & digits).astype(np.int64, copy=False), (both >> half & digits).astype(
-            np.int64, copy=False
-        )
+        return (both & digits).astype(np.int64), (both >> half & digits).astype(np.int64)
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Decode a draw in which a word tied: the same law, one coin at a time."""
@@ -191,4 +189,4 @@ def _packed(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     packed = np.packbits(bits, axis=1, bitorder="little")
     padded = np.zeros((len(bits), 8), dtype=np.uint8)
     padded[:, : packed.shape[1]] = packed
-    return padded.view(np.dtype("<i8")).ravel().astype(np.int64, copy=False)
+    return padded.view(np.dtype("<i8")).ravel().astype(np.int64)
