@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from reusable_holdout.deferred import optimize
+from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity.log_tails import log_binomial_tail
 
@@ -364,9 +364,7 @@ def _log_tail(successes: float, rows: int, probability: float) -> float:
 
 def _divergence(value: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """``kl(value, mean)`` for values in (0, 1] above means in (0, 1)."""
-    rest = 1.0 - value
-    left = rest * np.log(np.where(rest > 0.0, rest, 1.0) / (1.0 - mean))
-    return np.asarray(value * np.log(value / mean) + left, dtype=np.float64)
+    return np.asarray(special.rel_entr(value, mean) + special.rel_entr(1.0 - value, 1.0 - mean))
 
 
 def _difference_exponent(error: float, disagreement: float) -> float:
