@@ -37,6 +37,7 @@ __all__ = ["joint_exponential_top", "joint_rate"]
 _TAIL = 50.0  # nats by which all that lies beyond the cells is rarer than the likeliest
 _RISE = 1.0  # nats by which the number of sequences may grow within a cell
 _WORD_BITS = 64
+_CHUNK = 256  # reaches whose sequences are counted at a time
 _WEIGHTS_LOG2 = 61  # the weights' sum, so that it fits a uniform integer
 _SMALLEST_RATE = Fraction(1, 2**900)  # a smaller one has no exact float
 
@@ -162,10 +163,11 @@ class _Sequences:
     def logs(self, reaches: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Logs of the numbers within many reaches."""
         found = np.empty(len(reaches))
-        for first in range(0, len(reaches), 256):
-            ends = self._behind[: self._count] + np.minimum(reaches[first : first + 256], self.span)[:, None]
+        for first in range(0, len(reaches), _CHUNK):
+            some = slice(first, first + _CHUNK)
+            ends = self._behind[: self._count] + np.minimum(reaches[some], self.span)[:, None]
             left = np.searchsorted(self._behind, ends, "right") - np.arange(self._count)
-            found[first : first + 256] = np.log(left).sum(axis=1)
+            found[some] = np.log(left).sum(axis=1)
         return found
 
 

@@ -251,3 +251,15 @@ def test_the_best_are_all_found_when_they_lead_by_what_the_notes_say(size: int, 
 def test_what_is_out_of_range_is_refused(bad: dict[str, object]) -> None:
     with pytest.raises(InputError):
         joint_exponential_top(**({"scores": [1.0, 77.125, 3.0], "count": 2, "epsilon": 1.0} | bad))  # type: ignore[arg-type]
+
+
+def test_the_smallest_rate_is_drawn_with_and_a_smaller_one_refused() -> None:
+    least = Fraction(1, 2**900)
+    assert joint.joint_rate(1, epsilon=float(least), sensitivity=1, monotonic=True) == least
+    with pytest.raises(InputError, match="needs an epsilon above"):
+        joint.joint_rate(1, epsilon=float(least / 2), sensitivity=1, monotonic=True)
+    rest = {"epsilon": 1e-250, "monotonic": True}
+    chosen = {
+        tuple(joint_exponential_top([1.0, 2.0, 3.0], 2, seed=seed, **rest).tolist()) for seed in range(60)
+    }
+    assert chosen == set(itertools.permutations(range(3), 2))  # scores count for nothing
