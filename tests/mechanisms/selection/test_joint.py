@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import mpmath
 import numpy as np
 import pytest
 from cases import for_each
@@ -50,6 +51,28 @@ INSTANCES = [
 def sequences_of(scores: Sequence[int], count: int) -> _Sequences:
     behind = np.sort(max(scores) - np.array(scores, dtype=np.int64))
     return _Sequences(behind, count)
+
+
+@for_each(("scores", "count", "rate"), INSTANCES)
+@for_each("bits", [128, 256])
+def test_the_odds_of_a_cell_are_bracketed_to_more_digits_than_are_drawn(
+    scores: Sequence[int], count: int, rate: Fraction, bits: int
+) -> None:
+    sequences = sequences_of(scores, count)
+    cells = _Cells.of(sequences, rate)
+    with mpmath.workdps(300):
+        exponent = mpmath.mpf(rate.numerator) / rate.denominator
+        for cell, (start, width, end) in enumerate(zip(cells.starts, cells.widths, cells.ends, strict=True)):
+            area = mpmath.exp(-exponent * start - cells.shift) * sequences.number(end) * width
+            if cell == len(cells.starts) - 1:
+                area /= -mpmath.expm1(-exponent * width)
+            odds = area * cells.scale / (cells.weights[cell] * (1 + mpmath.mpf(cells.doubt)))
+            low, high = (
+                mpmath.mpf(end.numerator) / end.denominator
+                for end in _odds(cells, sequences, rate, cell, bits)
+            )
+            assert low < odds < high
+            assert high - low < mpmath.mpf(2) ** -bits
 
 
 def reach_law(scores: Sequence[int], count: int, rate: Fraction) -> dict[int, float]:
