@@ -276,6 +276,7 @@ def test_nothing_costs_nothing_and_a_failure_costs_its_delta() -> None:
     accountant = told(ApproximateEvent(0.5, 1e-3))
     assert accountant.epsilon(1e-4).epsilon == math.inf
     assert accountant.epsilon(1e-3) == (0.5, 1e-3, "basic composition")
+    assert told(ApproximateEvent(0.0, 1e-3)).epsilon(1e-3).epsilon == 0.0
     assert told(PureEvent(0.02), count=50).epsilon(0.0) == (1.0, 0.0, "basic composition")
 
 
