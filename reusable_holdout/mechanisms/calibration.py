@@ -160,7 +160,7 @@ class Calibration:
         >>> Calibration("numeric-sparse", 2).epsilon(each=0.25, delta=0.0)
         1.0
         """
-        if math.isinf(each) or self.mechanism == "noiseless":
+        if self.mechanism == "noiseless":
             return math.inf
         if self.mechanism == "numeric-sparse":
             return _composed(each, 2 * self.charges + told, delta)

@@ -251,7 +251,7 @@ def _standard(
     whole = standard_svt_scales(
         charges=charges, epsilon=epsilon, answers=values, monotonic=monotonic, sensitivity=1
     )
-    if answers and delta > 0:  # the values are Laplace releases of their own and may compose optimally
+    if answers:  # the values are Laplace releases of their own and compose optimally
         each = optimal_epsilon_each(epsilon=values, count=charges, delta=delta)
         whole = NoiseScales(whole.threshold, whole.query, min(whole.answer, 1 / Fraction(each)))
     yield _Way("StandardSVT", whole, "laplace", ("StandardSVT", "retraversal"))

@@ -255,10 +255,15 @@ def test_epsilons_are_the_theorems() -> None:
 
 @for_each("each", [1e-9, 1.0, 800.0, 1e300, math.inf])
 @for_each("mechanism", ["numeric-sparse", "standard-svt", "target-charging"])
-def test_epsilon_is_a_number_however_little_noise_there_is(mechanism: str, each: float) -> None:
-    epsilon = Calibration(mechanism, 5).epsilon(each=each, delta=1e-6)  # type: ignore[arg-type]
+@for_each("delta", [0.0, 1e-6])
+@for_each("told", [0, 3])
+def test_epsilon_is_a_number_however_little_noise_there_is(
+    mechanism: str, each: float, delta: float, told: int
+) -> None:
+    epsilon = Calibration(mechanism, 5).epsilon(each=each, delta=delta, told=told)  # type: ignore[arg-type]
     assert epsilon >= 0
     assert not math.isnan(epsilon)
+    assert epsilon == math.inf or each < math.inf
 
 
 @for_each("epsilon", [0.01, 0.1, 0.5, 1.0])

@@ -461,6 +461,8 @@ def test_other_input_no_bound_exists_for_is_refused():
     with pytest.raises(InputError, match="sum_of_squares must be >= 0"):
         mcdiarmid_width(sum_of_squares=-1.0, log_level=-3.0)
     with pytest.raises(InputError, match="sum_of_squares must be >= 0"):
+        mcdiarmid_width(sum_of_squares=0.1, log_level=np.array([-1.0, 0.1]))
+    with pytest.raises(InputError, match="sum_of_squares must be >= 0"):
         ConfidenceBound("bounded-difference", 10, math.nan)
     with pytest.raises(InputError, match="family must be one of"):
         ConfidenceBound("normal", 10, 0.1)

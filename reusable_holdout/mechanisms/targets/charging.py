@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -102,7 +103,7 @@ class TargetCharging(TargetInteraction):
         scale = self._grid.sensitivity / Fraction(self._epsilon_each)
         self._law, self._revisable = DiscreteLaplace(scale), DiscreteLaplace(2 * scale)
         self._noise = KeyedNoise(new_key() if seed is None else key_from_seed(seed))
-        self._drawn = 0
+        self._numbers = itertools.count()  # of draws
         self._stored: dict[str, tuple[int, float, float]] = {}  # name: noisy value, region
         self._names: set[str] = set()
 
@@ -373,8 +374,7 @@ class TargetCharging(TargetInteraction):
         return max(1, math.floor(gap / self._grid.step) - 1) / self._grid.sensitivity
 
     def _draw(self, law: DiscreteLaplace) -> int:
-        question = self._drawn.to_bytes(8, "big")
-        self._drawn += 1
+        question = next(self._numbers).to_bytes(8, "big")
         return self._noise.draw(law, label="value" if law is self._law else "revisable", question=question)
 
     def _release(self, noisy: int, region: tuple[float, float], name: str | None) -> float | None:
