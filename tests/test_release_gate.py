@@ -120,6 +120,18 @@ def test_a_gate_without_a_witness_is_made_with_a_note_in_the_words_of_the_comman
     assert (status, text.err) == (0, "")
 
 
+def test_a_copy_of_the_labels_that_cannot_be_read_names_the_way_without_it(make, gate):
+    make()
+    Path("guard.db.holdout").write_bytes(b"written by another version")
+    status, text = gate(*asked())
+    assert (status, text.out) == (BAD_INPUT, "")
+    assert (
+        "may be of another version of the library; open the guard with its data instead, a gate with --labels"
+        in text.err
+    )
+    assert gate(*asked(), "--labels", "labels.csv")[0] == ACCEPTED
+
+
 # ---- verdicts
 
 

@@ -98,7 +98,9 @@ def load_labels(path: Path) -> Labels:
     try:
         status = path.stat()
     except OSError:
-        raise LedgerKeyError(f"the labels of this competition must lie in {path}; they do not") from None
+        raise LedgerKeyError(
+            f"the labels of this competition must lie in {path}; they do not; restore the file from a backup"
+        ) from None
     if status.st_mode & 0o077 or status.st_uid != os.getuid():
         raise LedgerKeyError(
             f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it"
