@@ -130,7 +130,7 @@ def picture(found: dict[str, tuple[GuardedStudy, pd.DataFrame]], path: Path) -> 
         ax.plot(table["trial"], table["fresh"], "x", color=INK["charge"], label="fresh rows")
         ax.set(title=name, xlabel="trial", ylim=(0.8, 1.01))
     axes[0].set_ylabel("accuracy")
-    axes[0].legend(loc="upper left", frameon=False)
+    axes[0].legend(loc="lower right", frameon=False)
     figure.savefig(path, dpi=120)
     pyplot().close(figure)
 

@@ -163,6 +163,18 @@ def ratio_verdict(table: pd.DataFrame, name: str, oracle: str, limit: float) -> 
     )
 
 
+def in_use_verdict(table: pd.DataFrame) -> None:
+    """Say how far ours is from what is used for fixed questions, and that from the exact oracle."""
+    print()
+    for charges in (0, RATIO_CHARGES):
+        at = table[table["charges"] == charges]
+        ratio = at["ours"] / at["bootstrap"]
+        print(f"ratio to the bootstrap at {charges} charges: {ratio.min():.3f} to {ratio.max():.3f}")
+    for name in ("Bonferroni", "bootstrap"):
+        ratio = table[name] / table["fixed queries"]
+        print(f"{name} beside the fixed-query oracle: {ratio.min():.3f} to {ratio.max():.3f}")
+
+
 def picture(table: pd.DataFrame, path: Path) -> None:
     """Draw half-width against queries: one panel per estimate and number of rows."""
     rows, estimates = sorted(table["rows"].unique()), list(table["estimate"].unique())
@@ -209,6 +221,7 @@ def main(argv: list[str] | None = None) -> None:
     table = cells(*(quick if options.quick else (ROWS, QUERIES, CHARGES)))
     show(table)
     verdict(table)
+    in_use_verdict(table)
     options.output.mkdir(parents=True, exist_ok=True)
     table.to_csv(options.output / "which_bound.csv", index=False, float_format="%.6g")
     picture(table, options.output / "which_bound.png")

@@ -31,10 +31,11 @@ values, and no error charges anything.
 from __future__ import annotations
 
 import pickle
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -57,6 +58,7 @@ __all__ = [
     "RotatedError",
     "SecondBudgetError",
     "TamperedLedgerError",
+    "of_extra",
 ]
 
 
@@ -228,6 +230,41 @@ class Refused(BaseException):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.error,)
+
+
+@contextmanager
+def of_extra(extra: str, what: str) -> Iterator[None]:
+    """Import in its block what an extra brings.
+
+    Parameters
+    ----------
+    extra : str
+        Its name in this library's metadata.
+    what : str
+        What needs it, as the beginning of a sentence.
+
+    Raises
+    ------
+    MissingExtraError
+        Where the block raises an ImportError.
+
+    Examples
+    --------
+    >>> with of_extra("plot", "a picture"):
+    ...     import no_such_library
+    Traceback (most recent call last):
+    ...
+    reusable_holdout.errors.MissingExtraError: a picture needs no_such_library, which cannot be imported; run pip
+    install "reusable-holdout[plot]"
+    """
+    try:
+        yield
+    except ImportError as error:
+        library = (error.name or extra).partition(".")[0]
+        missing = MissingExtraError(what, library, extra)
+    else:
+        return
+    raise missing from None
 
 
 def _rebuild_halted(message: str, reason: str, history: pd.DataFrame, answers: list[Any]) -> Halted:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import InputError, of_extra
 
 if TYPE_CHECKING:
     from pathlib import Path

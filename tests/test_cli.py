@@ -1,6 +1,7 @@
 """The command line, run as users run it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -78,10 +79,19 @@ def test_an_impossible_plan_ends_with_status_1_and_says_what_would_do(capsys):
     assert text.out == ""
 
 
+_REST = ["nats", "asked", "charges_left", "asked_at"]
+
+
 def test_history_shows_what_was_released(capsys, ledger):
     status, text = run(capsys, "history", ledger)
     assert status == 0
-    assert "oracle" in text.out
+    first, second, last = text.out.splitlines()
+    assert first.split() == [
+        *["query", "metric", "name", "prior", "value", "charged", "low", "high", "threshold", "kind", "told"],
+        *_REST,
+    ]
+    assert "oracle" in second
+    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", last)
     status, text = run(capsys, "history", ledger, "--json")
     records = json.loads(text.out)
     assert [record["query"] for record in records] == [1, 2]
@@ -93,6 +103,17 @@ def test_plot_writes_a_picture(capsys, ledger, tmp_path):
     assert status == 0
     assert json.loads(text.out) == {"picture": str(tmp_path / "guard.png")}
     assert (tmp_path / "guard.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_drawn_or_written_is_named_as_its_ledger(capsys, ledger, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    search = ledger.rename(tmp_path / "search.db")
+    for command, ending in [("plot", "png"), ("report", "html")]:
+        for place, name in [(search, "search"), (f"sqlite:///{search}", "guard")]:
+            assert run(capsys, command, place) == (0, (f"wrote {name}.{ending}\n", ""))
+            assert (tmp_path / f"{name}.{ending}").exists()
+        for option in ("--out", "--output"):
+            assert run(capsys, command, search, option, f"mine.{ending}")[1].out == f"wrote mine.{ending}\n"
 
 
 def test_a_picture_that_cannot_be_written_is_an_error(capsys, ledger, tmp_path):

@@ -107,6 +107,31 @@ def test_a_gate_that_says_something_is_made_where_scores_would_be_too_wide(gate,
         assert made.guard.plan.tolerance > 0.25
 
 
+@pytest.mark.filterwarnings("default::reusable_holdout.NoWitnessWarning")
+def test_a_gate_without_a_witness_is_made_with_a_note_in_the_words_of_the_command(gate):
+    stated = ["--labels", "labels.csv", "--queries", 20, "--tolerance", 0.15]
+    status, text = gate(*stated, command="gate-init")
+    assert status == 0
+    assert re.fullmatch(
+        r"reusable-holdout: note: whoever can restore an older copy of guard.db .*--witness.*\n", text.err
+    )
+    assert "note" not in text.out
+    status, text = gate(*stated, command="gate-init")
+    assert (status, text.err) == (0, "")
+
+
+def test_a_copy_of_the_labels_that_cannot_be_read_names_the_way_without_it(make, gate):
+    make()
+    Path("guard.db.holdout").write_bytes(b"written by another version")
+    status, text = gate(*asked())
+    assert (status, text.out) == (BAD_INPUT, "")
+    assert (
+        "may be of another version of the library; open the guard with its data instead, a gate with --labels"
+        in text.err
+    )
+    assert gate(*asked(), "--labels", "labels.csv")[0] == ACCEPTED
+
+
 # ---- verdicts
 
 

@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reusable_holdout import InputError, Plan, RemoteHoldout, ReusableHoldout, verify
+from reusable_holdout import InputError, Plan, PlanError, RemoteHoldout, ReusableHoldout, verify
 from reusable_holdout.box import BoxHoldout
 from reusable_holdout.guard import released
 from reusable_holdout.slips import checked_call, closest, misfit
@@ -314,7 +314,7 @@ def test_what_is_no_data_is_named_by_its_type_alone(scene, place, came):
 UNFITTED = LogisticRegression()
 OBJECT = r"must be an object; got the class LogisticRegression; make one with LogisticRegression\(\.\.\.\)"
 FITTED = "must be fitted, or come with X_train and y_train.*got an unfitted LogisticRegression"
-PLACED = r"a prior must be named.*write prior=\.\.\."
+PLACED = r"a prior must be passed by its name.*write prior=\.\.\."
 ALONE = "must come together; got X_train alone"
 PERCENTAGE = r"a percentage\? write 0\.9"
 SHAPE = r"must have shape \(400,\); got "
@@ -351,7 +351,12 @@ SLIPS = [
     ("as many rows; got 3 and 400", lambda s: s.guard.evaluate(UNFITTED, s.X.T, s.y)),
     ("a prior must be stated", lambda s: s.guard.evaluate_predictions(s.predictions)),
     ("a prior must be stated", lambda s: s.guard.evaluate_many([s.predictions])),
-    ("a prior must be stated", lambda s: s.guard.evaluate(s.model)),
+    ("a prior must be stated.*such as a cross-validated one", lambda s: s.guard.evaluate(s.model)),
+    ("prior must be a number,.*got '0.7'", lambda s: s.guard.evaluate(s.model, prior="0.7")),
+    ("prior must be a number,.*got '0.7'", lambda s: s.guard.reveal(s.model, prior="0.7")),
+    ("prior must be a number,.*got '0.1'", lambda s: s.guard.compare(s.model, s.model, prior="0.1")),
+    ("in the catalogue; got 'acuracy'; did you", lambda s: s.make(metric="acuracy")),
+    ("must be one of accuracy, average_precision,", lambda s: s.make(metric="bananas")),
     ("a prior.*got none", lambda s: s.guard.reveal_predictions(s.predictions)),
     ("did you mean 'accuracy'", lambda s: s.make(metric="acuracy")),
     ("did you mean 'f1_macro'", lambda s: s.make(metric="f1macro")),
@@ -411,6 +416,18 @@ SLIPS = [
     ),
     ("must have an estimator", lambda s: GuardedSearchCV(s.model, s.guard).fit(s.X, s.y)),
 ]
+
+
+def test_a_plan_that_counts_other_rows_than_came_says_so(scene):
+    few = np.arange(ROWS) % 4 == 0
+    with pytest.raises(PlanError, match=r"; for roc_auc these 400 rows count as \d\d+$") as caught:
+        scene.make(metric="roc_auc", y=few.astype(int), charges=None, threshold=None, tolerance=0.01)
+    counted = int(str(caught.value).rsplit(" ", 1)[1])
+    assert str(caught.value).startswith(f"no plan keeps {counted} rows")
+    assert caught.value.nearest["rows"] > counted
+    with pytest.raises(PlanError) as caught:
+        scene.make(charges=None, threshold=None, tolerance=0.01)
+    assert "count as" not in str(caught.value)
 
 
 @for_each(("words", "act"), SLIPS, ids=[f"{place}: {words}" for place, (words, _) in enumerate(SLIPS)])

@@ -8,6 +8,7 @@ from mkdocs.structure.files import File, Files
 from public_names import api_page, public_names
 from site_links import for_the_site, outside_code
 from site_pages import ROOT, Source, anchor, sources
+from site_recorded import with_recorded
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -24,7 +25,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = sources()
     _note_places(files, made)
     for source in made:
-        files.append(File.generated(config, source.page, content=source.text))
+        text = with_recorded(source.text) if source.page.startswith("measured/") else source.text
+        files.append(File.generated(config, source.page, content=text))
     for picture in _PICTURES:
         files.append(File.generated(config, _places[picture], abs_src_path=str(ROOT / picture)))
     for package, names in public_names().items():

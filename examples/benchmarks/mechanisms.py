@@ -1,7 +1,8 @@
 """Microseconds of the processor per query of each mechanism, beside a plain NumPy Laplace draw.
 
 Noise here is exact, discrete and keyed by the question, so it costs more than a floating-point draw; the table says how
-much more. All columns are measured in one run, medians over rounds.
+much more. In each round all have their turn, and each figure is the least over rounds: what other programs do can only
+add to it.
 Run with ``python examples/benchmarks/mechanisms.py``; ``--json`` for programs, ``--quick`` for a rough look.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from hashlib import shake_256
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +32,7 @@ from reusable_holdout.mechanisms import (
     exponential_mechanism,
     exponential_top,
     key_from_seed,
+    laplace_mechanism,
     one_shot_top_k,
     permute_and_flip,
     report_noisy_max,
@@ -38,20 +41,21 @@ from reusable_holdout.mechanisms import (
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
     from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream
 
 _MANY = 10_000
 _SINGLE = 300
 
 
-class Cost(NamedTuple):
-    """Microseconds per query, asked one by one and in a batch of 10,000; None where there is no such way."""
+class Way(NamedTuple):
+    """A mechanism asked `_SINGLE` times one by one, and `_MANY` times in a batch; None where there is no such way."""
 
     mechanism: str
-    single: float | None
-    batch: float | None
+    single: Callable[[], object] | None
+    batch: Callable[[], object] | None
 
 
 def main() -> None:
@@ -60,86 +64,91 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     options = parser.parse_args()
-    rounds = 3 if options.quick else 11
-    costs = [plain(rounds), *noise(rounds), *streams(rounds), *selections(rounds)]
+    ways = [plain(), hashing(), *noise(), *streams(), *selections()]
+    costs = measured(ways, rounds=3 if options.quick else 40)
     if options.json:
-        print(json.dumps([cost._asdict() for cost in costs], indent=2))
+        print(json.dumps(costs, indent=2))
         return
     print("| mechanism | one by one, us | batch of 10,000, us per query |\n|---|---|---|")
     for cost in costs:
-        print(f"| {cost.mechanism} | {_shown(cost.single)} | {_shown(cost.batch)} |")
+        print(f"| {cost['mechanism']} | {_shown(cost['single'])} | {_shown(cost['batch'])} |")
 
 
-def plain(rounds: int) -> Cost:
+def measured(ways: list[Way], *, rounds: int) -> list[dict[str, Any]]:
+    """Microseconds of the processor per query of each way, the least over rounds in which all have their turn."""
+    least: list[dict[str, Any]] = [way._asdict() | {"single": None, "batch": None} for way in ways]
+    for _ in range(rounds):
+        for way, cost in zip(ways, least, strict=True):
+            for name, work, queries in (("single", way.single, _SINGLE), ("batch", way.batch, _MANY)):
+                if work is not None:
+                    start = time.process_time()
+                    work()
+                    taken = 1e6 * (time.process_time() - start) / queries
+                    cost[name] = taken if cost[name] is None else min(taken, cost[name])
+    return least
+
+
+def plain() -> Way:
     """NumPy's floating-point Laplace draw: the least anything could cost."""
     rng = np.random.default_rng(0)
-    return Cost(
+    return Way(
         "NumPy Laplace draw",
-        _median(lambda: [rng.laplace() for _ in range(_SINGLE)], rounds) / _SINGLE,
-        _median(lambda: rng.laplace(size=_MANY), rounds) / _MANY,
+        lambda: [rng.laplace() for _ in range(_SINGLE)],
+        lambda: rng.laplace(size=_MANY),
     )
 
 
-def noise(rounds: int) -> list[Cost]:
-    """Exact keyed noise alone."""
-    ways = (
-        ("", KeyedNoise(key_from_seed(0)), 32),  # as a guard draws: a hash for each question
-        (
-            ", numbered questions",
-            NumberedNoise(key_from_seed(0)),
-            8,
-        ),  # as a stream draws: a hash for 64 of them
+def hashing() -> Way:
+    """One call of the hash function for a question: the least that noise keyed by the question could cost."""
+    head, size = bytes(71), DiscreteLaplace(1_000_000).stream_bytes
+    questions = [number.to_bytes(32, "big") for number in range(_MANY)]
+
+    def chunk(asked: list[bytes]) -> bytes:
+        return b"".join([shake_256(head + question).digest(size) for question in asked])
+
+    return Way(
+        "SHAKE-256 of each question, no noise",
+        lambda: chunk(questions[:_SINGLE]),
+        lambda: [chunk(questions[at : at + 1024]) for at in range(0, _MANY, 1024)],
     )
-    costs = []
-    for name, keyed, size in ways:
+
+
+def noise() -> Iterator[Way]:
+    """Exact keyed noise alone: as a guard draws, a hash for each question, and as a stream does, one for 64 of them."""
+    for name, kind, size in (("", KeyedNoise, 32), (", numbered questions", NumberedNoise, 8)):
         questions = [number.to_bytes(size, "big") for number in range(_MANY)]
         for law in (DiscreteLaplace(1_000_000), DiscreteExponential(1_000_000), RoundedNormal(1_000_000)):
-            single = _median(
-                lambda law=law, keyed=keyed, asked=questions[:_SINGLE]: [
-                    keyed.draw(law, label="query", question=question) for question in asked
-                ],
-                rounds,
-            )
-            batch = _median(
-                lambda law=law, keyed=keyed, asked=questions: keyed.draw_many(
-                    law, label="query", questions=asked
-                ),
-                rounds,
-            )
-            costs.append(Cost(type(law).__name__ + name, single / _SINGLE, batch / _MANY))
-    return costs
+            keyed = kind(key_from_seed(0))
+            draw = partial(_draw, keyed, law)
+            batch = partial(keyed.draw_many, law, label="query", questions=questions)
+            yield Way(type(law).__name__ + name, _each(draw, questions[:_SINGLE]), batch)
 
 
-def streams(rounds: int) -> list[Cost]:
+def streams() -> Iterator[Way]:
     """Sparse vector mechanisms and target charging on queries far below the threshold."""
-    makers: dict[str, Callable[[], WhetherStream | NumericSparse]] = {
-        "AboveThreshold": lambda: AboveThreshold(1e6, epsilon=1.0, seed=0),
-        "Sparse": lambda: Sparse(1e6, charges=10, epsilon=1.0, seed=0),
-        "NumericSparse": lambda: NumericSparse(1e6, charges=10, epsilon=1.0, seed=0),
-        "StandardSVT": lambda: StandardSVT(1e6, charges=10, epsilon=1.0, seed=0),
-        "StandardSVT, exponential noise": lambda: StandardSVT(
-            1e6, charges=10, epsilon=1.0, noise="exponential", seed=0
-        ),
-        "GaussianSVT": lambda: GaussianSVT(1e6, queries=10**9, charges=10, epsilon=1.0, delta=1e-6, seed=0),
-        "ConditionalStream": lambda: ConditionalStream(1e6, charges=10, epsilon=1.0, delta=1e-6, seed=0),
+    alike: dict[str, Any] = {"charges": 10, "epsilon": 1.0, "seed": 0}
+    with_delta = alike | {"delta": 1e-6}
+    made: dict[str, WhetherStream | NumericSparse] = {
+        "AboveThreshold": AboveThreshold(1e6, epsilon=1.0, seed=0),
+        "Sparse": Sparse(1e6, **alike),
+        "NumericSparse": NumericSparse(1e6, **alike),
+        "StandardSVT": StandardSVT(1e6, **alike),
+        "StandardSVT, exponential noise": StandardSVT(1e6, noise="exponential", **alike),
+        "GaussianSVT": GaussianSVT(1e6, queries=10**9, **with_delta),
+        "ConditionalStream": ConditionalStream(1e6, **with_delta),
     }
-    values = np.zeros(_MANY)
-    costs = []
-    for name, make in makers.items():
-        stream = make()
-        single = _median(lambda stream=stream: [stream.ask(0.0) for _ in range(_SINGLE)], rounds)
-        batch = _median(lambda stream=stream: stream.ask_many(values), rounds)
-        costs.append(Cost(name, single / _SINGLE, batch / _MANY))
-    held = TargetCharging(charges=10, epsilon=1.0, delta=1e-6, seed=0)
-    single = _median(lambda: [held.above(0.0, 1e6) for _ in range(_SINGLE)], rounds)
-    costs.append(Cost("TargetCharging.above", single / _SINGLE, None))
-    return costs
+    values, below = np.zeros(_MANY), [0.0] * _SINGLE
+    for name, stream in made.items():
+        yield Way(name, _each(stream.ask, below), partial(stream.ask_many, values))
+    held = TargetCharging(**with_delta)
+    yield Way("TargetCharging.above", _each(lambda value: held.above(value, 1e6), below), None)
 
 
-def selections(rounds: int) -> list[Cost]:
-    """Selections from 10,000 scores, per score."""
+def selections() -> Iterator[Way]:
+    """Noise on 10,000 scores, and selections from them, per score."""
     scores = 1e6 / np.arange(1, _MANY + 1)
     makers: dict[str, Callable[[], object]] = {
+        "laplace_mechanism": lambda: laplace_mechanism(scores, epsilon=0.1, seed=0),
         "exponential_mechanism": lambda: exponential_mechanism(scores, epsilon=0.1, seed=0),
         "exponential_top, 100 selected": lambda: exponential_top(scores, 100, epsilon=0.1, seed=0),
         "report_noisy_max": lambda: report_noisy_max(scores, epsilon=0.1, seed=0),
@@ -149,17 +158,17 @@ def selections(rounds: int) -> list[Cost]:
             scores, 10_000.0, charges=100, epsilon=1.0, monotonic=True, seed=0
         ),
     }
-    return [Cost(name, None, _median(work, rounds) / _MANY) for name, work in makers.items()]
+    for name, select in makers.items():
+        yield Way(name, None, select)
 
 
-def _median(work: Callable[[], object], rounds: int) -> float:
-    """Microseconds of one call; of the processor, for other programs may run."""
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return 1e6 * statistics.median(times)
+def _draw(keyed: KeyedNoise, law: NoiseLaw, question: bytes) -> int:
+    return keyed.draw(law, label="query", question=question)
+
+
+def _each(ask: Callable[[Any], object], values: list[Any]) -> Callable[[], object]:
+    """Work of asking about each value."""
+    return lambda: [ask(value) for value in values]
 
 
 def _shown(microseconds: float | None) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout_callbacks.boosters import BoosterModel, BoosterRounds, classes_of
 from reusable_holdout_callbacks.scores import XGBOOST_SCORES, Score, prior_of
 

@@ -1,6 +1,6 @@
 """Evaluations by Inspect whose samples are a holdout: a guard's answers in the log, and no sample's score."""
 
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import of_extra
 
 with of_extra("inspect", "reusable_holdout_inspect"):
     import inspect_ai  # noqa: F401 - what follows needs it

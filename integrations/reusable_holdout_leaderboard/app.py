@@ -9,7 +9,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import of_extra
 
 with of_extra("leaderboard", "a leaderboard"):
     import fastapi  # noqa: F401 - what follows needs it

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.errors import Halted, HoldoutError, InputError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import Halted, HoldoutError, InputError, of_extra
 from reusable_holdout.version import __version__
 from reusable_holdout_mcp.words import about, about_compare, about_evaluate, halted, said
 from reusable_holdout_mcp.workspace import Workspace

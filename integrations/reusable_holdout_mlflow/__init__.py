@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import of_extra
 
 with of_extra("mlflow", "reusable_holdout_mlflow"):
     import mlflow  # noqa: F401 - what follows needs it

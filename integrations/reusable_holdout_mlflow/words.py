@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.guard.releases import failed
+from reusable_holdout.guard.history import failed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ NOTE = "mlflow.note.content"
 
 _HALTS = {"charges": "budget spent", "queries": "all queries asked", "final": "final given"}
 _WHY = {
-    "charges": "all {charges:,} charges are spent, and only a final can still be had from this holdout",
+    "charges": "no charge is left of {charges:,}, and only a final can still be had from this holdout",
     "queries": "all {queries:,} declared queries are asked, and only a final can still be had from this holdout",
     "final": "a final was given, and nothing new will be learnt from this holdout",
 }

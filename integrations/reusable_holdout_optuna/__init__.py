@@ -1,6 +1,6 @@
 """An Optuna study whose best values are confirmed by a guarded holdout."""
 
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import of_extra
 
 with of_extra("optuna", "reusable_holdout_optuna"):
     import optuna  # noqa: F401 - what follows needs it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
@@ -15,14 +16,18 @@ from reusable_holdout.guard import ForWorkers, check_is_guard, predictions_of
 from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import called, check_guard
-from reusable_holdout_sklearn.callers import is_permuting, is_score_method
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
 from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from reusable_holdout import ReusableHoldout
 
 __all__ = ["GuardedScorer", "guarded_scorer"]
+
+
+_BETWEEN = ("reusable_holdout_sklearn", "reusable_holdout", "sklearn.metrics")  # they hand a call on
 
 
 class _RefusedError(InputError, AttributeError):
@@ -161,7 +166,7 @@ class GuardedScorer:
         raise refused
 
     def _asked(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
-        if is_permuting():
+        if _is_permuting():
             raise InputError(
                 "permutation importance scores one model on many sets of shuffled rows, which a guard would answer as "
                 "if they were new models; nothing was asked; use a plain scorer, as in permutation_importance(model, "
@@ -171,7 +176,7 @@ class GuardedScorer:
         predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
         plain = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
         sign = 1.0 if metric.greater_is_better else -1.0
-        if is_score_method():  # plain also where the guard is not, but what stands for it
+        if _is_score_method():  # plain also where the guard is not, but what stands for it
             return sign * plain
         check_is_guard(self.guard)
         if self._is_asked_about(estimator, X):
@@ -273,3 +278,30 @@ class GuardedScorer:
 
     def __repr__(self) -> str:
         return f"guarded_scorer({self.guard!r})"
+
+
+# ---- who calls: scikit-learn passes a scorer on without saying what its call is for
+
+
+def _is_score_method() -> bool:
+    """Whether it is the `score` of a fitted search or selector: a plain score of rows that its caller names."""
+    frame = _caller()
+    return frame is not None and frame.f_code.co_name == "score" and _is_of(frame, "sklearn")
+
+
+def _is_permuting() -> bool:
+    """Whether it is permutation importance, which scores one model on rows with a column shuffled."""
+    frame = _caller()
+    return frame is not None and _is_of(frame, "sklearn.inspection")
+
+
+def _caller() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as `inspect.currentframe`, which costs more
+    while frame is not None and any(_is_of(frame, package) for package in _BETWEEN):
+        frame = frame.f_back
+    return frame
+
+
+def _is_of(frame: FrameType, package: str) -> bool:
+    name = frame.f_globals.get("__name__") or ""
+    return name == package or name.startswith(f"{package}.")

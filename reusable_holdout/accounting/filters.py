@@ -244,8 +244,8 @@ class PrivacyOdometer:
         after = self._spent.with_event(event)
         if after.failure > self._failures:
             raise BudgetError(
-                f"deltas of events add up to at most {self._failures}; {event} has {event.failure()} beside "
-                f"{self._spent.failure}; nothing was noted"
+                f"deltas of events add up to at most {self._failures}; {self._spent.failure} is spent, and {event} "
+                f"would add {event.failure()}; nothing was noted"
             )
         self._spent = after
 

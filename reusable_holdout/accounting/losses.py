@@ -91,13 +91,13 @@ def composed_epsilon(parts: Sequence[tuple[Profile, int]], delta: float) -> floa
     Infinite where the releases have more delta than that at every epsilon.
     """
     losses, step = _discretised(parts, delta * 1e-3)
+    if _infinite(losses) * _ROUND_UP > delta:
+        return math.inf
     if _delta(losses, step, 0.0) <= delta:
         return 0.0
     low, high = 0.0, step * 16
-    while (found := _delta(losses, step, high)) > delta:
+    while _delta(losses, step, high) > delta:
         low, high = high, 2 * high
-        if high > 1e6 or found <= _infinite(losses) * (1 + 1e-12):
-            return math.inf
     for _ in range(_STEPS):
         if high - low <= _CLOSE * high:
             break

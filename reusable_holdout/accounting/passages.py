@@ -114,11 +114,11 @@ def _first(reached: Callable[[int], bool], guess: int) -> int:
     """Smallest whole number that has been reached, for numbers above which all have."""
     low, high, stride = -1, guess, max(1, guess // 16)
     while not reached(high):
-        low, high, stride = high, high + stride, 2 * stride
-        if high > _FARTHEST:
+        if high >= _FARTHEST:
             raise InputError(
                 f"an epsilon beyond {_FARTHEST} times that of one call is needed; use a smaller one"
             )
+        low, high, stride = high, min(high + stride, _FARTHEST), 2 * stride
     stride = max(1, guess // 16)
     while low < high - stride and low < 0:
         if reached(high - stride):

@@ -66,7 +66,9 @@ class Repetitions:
 
     def __post_init__(self) -> None:
         if not self.shape > -1 or 0 < abs(self.shape) < _NEAREST:
-            raise InputError(f"shape is above -1, and 0 or not that close to it; got {self.shape}")
+            raise InputError(
+                f"shape is 0, or above -1 and at least {_NEAREST:g} away from 0; got {self.shape}"
+            )
         if self.poisson and not 0 < self.mean < math.inf:
             raise InputError(f"the mean of a Poisson law is finite and above 0; got {self.mean}")
         if not self.poisson and not (

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from reusable_holdout.errors import InputError
 
 __all__ = ["epsilon_of_the_sample", "subsampled_epsilon"]
 
 _ROUND_UP = 1 + 2.0**-49  # pays for a few floating-point operations
+_FAR_ROUND_UP = 1 + 1e-12  # the same where a small number is left of the difference of two large ones
 _LARGEST_EXPONENT = 700.0  # exp overflows beyond
 
 
@@ -61,8 +64,8 @@ def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
         return epsilon * rate
     if epsilon < _LARGEST_EXPONENT:
         return min(epsilon, math.log1p(rate * math.expm1(epsilon)) * _ROUND_UP)
-    # ln(p exp(e) + 1 - p), without overflow
-    return min(epsilon, (epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))) * _ROUND_UP)
+    # Without overflow; there exp(e) - 1 is exp(e).
+    return min(epsilon, float(np.logaddexp(0.0, epsilon + math.log(rate))) * _FAR_ROUND_UP)
 
 
 def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:

@@ -12,6 +12,8 @@ from reusable_holdout.errors import InputError
 if TYPE_CHECKING:
     import argparse
 
+    import pandas as pd
+
 __all__ = ["add_history", "add_plot", "add_report", "add_verify", "add_witness"]
 
 
@@ -38,13 +40,17 @@ def _history(options: argparse.Namespace) -> int:
     history = released(options.ledger, epoch=options.epoch).history
     if options.json:
         tell(json.loads(history.to_json(orient="records", date_format="iso")), as_json=True)
+    elif len(history):
+        print(_told_briefly(history).to_string(index=False, float_format="{:.4f}".format))
     else:
-        print(
-            history.to_string(index=False, float_format="{:.4f}".format)
-            if len(history)
-            else "nothing was asked yet"
-        )
+        print("nothing was asked yet")
     return 0
+
+
+def _told_briefly(history: pd.DataFrame) -> pd.DataFrame:
+    """Leave out columns in which nothing stands, and parts of a second."""
+    idle = [name for name in ("view", "name", "series", "paired") if not history[name].any()]
+    return history.drop(columns=idle).assign(asked_at=history["asked_at"].dt.strftime("%Y-%m-%d %H:%M:%S"))
 
 
 def add_plot(commands: Any) -> None:
@@ -59,7 +65,11 @@ def add_plot(commands: Any) -> None:
     parser.add_argument("ledger", help="SQLite file or URL")
     _add_epoch(parser)
     parser.add_argument(
-        "--out", type=Path, default=Path("guard.png"), help="picture to write (default guard.png)"
+        "--out",
+        "--output",
+        dest="out",
+        type=Path,
+        help="picture to write (default: named as the ledger, such as guard.png)",
     )
 
 
@@ -69,8 +79,9 @@ def _plot(options: argparse.Namespace) -> int:
 
     found = released(options.ledger, epoch=options.epoch)
     axes = plot_history(found.history, charges=found.charges, metric=found.metric)
-    save_picture(axes, options.out)
-    tell({"picture": str(options.out)} if options.json else f"wrote {options.out}", as_json=options.json)
+    out = options.out or _named_as(options.ledger, ".png")
+    save_picture(axes, out)
+    tell({"picture": str(out)} if options.json else f"wrote {out}", as_json=options.json)
     return 0
 
 
@@ -86,23 +97,33 @@ def add_report(commands: Any) -> None:
         "report guard.db",
     )
     parser.add_argument("ledger", help="SQLite file or URL")
-    parser.add_argument("--output", type=Path, default=Path("guard.html"), help="default guard.html")
+    parser.add_argument(
+        "--out",
+        "--output",  # what it was called until 0.2
+        dest="out",
+        type=Path,
+        help="page to write (default: named as the ledger, such as guard.html)",
+    )
+
+
+def _named_as(ledger: str, ending: str) -> Path:
+    """File in this folder that is named as a ledger is; of one on a server, ``guard``."""
+    return Path(("guard" if "://" in ledger else Path(ledger).stem) + ending)
 
 
 def _report(options: argparse.Namespace) -> int:
     from reusable_holdout.report import report_page
 
+    out = options.out or _named_as(options.ledger, ".html")
     page, verified = report_page(options.ledger)
     try:
-        options.output.write_text(page, encoding="utf-8")
+        out.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"a report must be writable at {options.output}; it is not ({error.strerror}); name another file"
+            f"a report must be writable at {out}; it is not ({error.strerror}); name another file"
         ) from None
     tell(
-        {"report": str(options.output), "sound": verified.sound}
-        if options.json
-        else f"wrote {options.output}",
+        {"report": str(out), "sound": verified.sound} if options.json else f"wrote {out}",
         as_json=options.json,
     )
     return 0 if verified.sound else 1

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.copies import CopiedRowsWarning
     from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
     from reusable_holdout.guard.guard import ReusableHoldout
-    from reusable_holdout.guard.kinds import ParameterFreeLadderWarning
+    from reusable_holdout.guard.history import Released, released
+    from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning
     from reusable_holdout.guard.models import predictions_of
-    from reusable_holdout.guard.record import Price
-    from reusable_holdout.guard.releases import Released, released
+    from reusable_holdout.guard.overview import Price
     from reusable_holdout.guard.rotation import Rotation
     from reusable_holdout.guard.stores import begin_witness
     from reusable_holdout.guard.verification import Verification, verify
@@ -33,10 +33,10 @@ else:
             ".copies": ["CopiedRowsWarning"],
             ".frozen": ["FrozenAnswer", "FrozenCertificate"],
             ".guard": ["ReusableHoldout"],
-            ".kinds": ["ParameterFreeLadderWarning"],
+            ".kinds.ladder": ["ParameterFreeLadderWarning"],
             ".models": ["predictions_of"],
-            ".record": ["Price"],
-            ".releases": ["Released", "released"],
+            ".overview": ["Price"],
+            ".history": ["Released", "released"],
             ".rotation": ["Rotation"],
             ".stores": ["begin_witness"],
             ".verification": ["Verification", "verify"],

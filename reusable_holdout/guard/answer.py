@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from reusable_holdout.guard.kinds import APART
-from reusable_holdout.markup import facts_table
+from reusable_holdout.guard.kinds.kind import APART
+from reusable_holdout.markup import charges_in_words, facts_table
 
 __all__ = ["Answer", "Choice", "Guardrail"]
 
@@ -102,7 +102,7 @@ class Answer(NamedTuple):
         again += ", of rows with another budget" if self.another_budget else ""
         return (
             f"{self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({how}{again}; "
-            f"query {self.query}, {self.charges_left} charges left)"
+            f"query {self.query}, {charges_in_words(self.charges_left)} left)"
         )
 
     def _repr_html_(self) -> str:
@@ -144,7 +144,7 @@ def _facts(answer: Answer) -> list[tuple[str, str]]:
         ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
         ("prior", f"{answer.prior:.4f}"),
         ("told", f"{answer.told}{', charged' * answer.charged} ({answer.kind}{marks})"),
-        ("query", f"{answer.query:,}, {answer.charges_left:,} charges left"),
+        ("query", f"{answer.query:,}, {charges_in_words(answer.charges_left)} left"),
     ]
     return facts + [
         (f"guardrail {rail.metric}", f"[{rail.low:.4f}, {rail.high:.4f}], named {rail.prior:.4f}")

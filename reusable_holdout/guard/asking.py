@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, InputError, ModelError
-from reusable_holdout.guard import kinds
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.claiming import Claimed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.models import check_model, training_estimate
-from reusable_holdout.guard.pairs import Pairs
+from reusable_holdout.guard.kinds.table import rail_of
+from reusable_holdout.guard.models import check_model, check_prior_method, training_estimate
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -25,20 +24,15 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import (
-        Check,
-        Gate,
-        HaltReason,
-        Kind,
-        Measured,
-        MeasuredBoth,
-        Outcome,
-        Sample,
-        State,
-        Terms,
-        Ways,
-    )
+    from reusable_holdout.guard.kinds import samples
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.claims import Claims
+    from reusable_holdout.guard.kinds.gate import Gate
+    from reusable_holdout.guard.kinds.kind import HaltReason, Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.pairs import Pairs
     from reusable_holdout.guard.rows import Query
     from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
@@ -49,8 +43,12 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
+else:  # of those whose rows decide alone
+    (samples,) = modules_on_first_use("reusable_holdout.guard.kinds", "samples")
 
-__all__ = ["Asking", "has_most_rows"]
+__all__ = ["Asking", "found_by", "has_most_rows"]
+
+_R = TypeVar("_R")
 
 
 class Asking:
@@ -70,9 +68,11 @@ class Asking:
     _listeners: list[Listener]
 
     def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
+        check_prior_method(method)
         if X_train is None or y_train is None:
             raise InputError(
-                "a prior must be stated, or come from X_train and y_train; got neither; pass prior="
+                "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
+                "of the score, such as a cross-validated one; nothing was asked"
             )
         return training_estimate(
             self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
@@ -109,12 +109,7 @@ class Asking:
         tolerances: NDArray[np.float64] | None,
     ) -> NDArray[np.int64] | None:
         """What a kind decides on, for each question; None if model or metric fails on the holdout."""
-        try:
-            return (
-                None if prepared is None else kind.scored(self._holdout.bound, prepared, priors, tolerances)
-            )
-        except ModelError:
-            return None
+        return found_by(kind.scored, self._holdout.bound, prepared, priors, tolerances)
 
     def _measured(
         self, kind: Check, prepared: NDArray[Any] | None, prior: float, tolerance: float | None = None
@@ -126,21 +121,19 @@ class Asking:
 
     def _sampled(self, kind: Kind, prepared: NDArray[Any] | None) -> Sample | int | None:
         """Score of one model or prediction, or the sample that a kind needs; None if it failed."""
-        if prepared is None:
-            return None
-        bound = self._holdout.bound
-        return _sample_on(bound, prepared) if kind.by_sample else _score_on(bound, prepared)
+        measure: Callable[..., Sample | int] = samples.sample_of if kind.by_sample else _score
+        return found_by(measure, self._holdout.bound, prepared)
 
     def _sampled_at_last(self, prepared: NDArray[Any] | None) -> MeasuredBoth | Sample | int | None:
         """What a final needs: with an exam of all rows and of the exam's; None if one failed."""
         rows, final = self._holdout.rows, self._ways.final
-        if not self.plan.exam_rows or prepared is None:
+        if not self.plan.exam_rows:
             return self._sampled(final, prepared)
-        measure = _sample_on if final.by_sample else _measured_on
-        every = measure(rows.every, prepared)
+        measure: Callable[..., Measured | Sample] = samples.sample_of if final.by_sample else _measured
+        every = found_by(measure, rows.every, prepared)
         own = rows.exam_of_the_same(by_sample=final.by_sample)
-        exam = None if own is None else measure(own, prepared)
-        return None if every is None else kinds.MeasuredBoth(every, exam)
+        exam = None if own is None else found_by(measure, own, prepared)
+        return None if every is None else samples.MeasuredBoth(every, exam)
 
     def _check_differences(self) -> None:
         """Refuse to compare two models where their difference is no mean over rows."""
@@ -153,7 +146,7 @@ class Asking:
 
     def _rail(self, *, paired: bool) -> Gate:
         """Guardrail that this metric is for a gate of another one."""
-        return kinds.rail_of(self._view.kept, self._noise, paired=paired)
+        return rail_of(self._view.kept, self._noise, paired=paired)
 
     def _answer(
         self,
@@ -193,11 +186,10 @@ class Asking:
         anew: bool = False,
     ) -> Answer:
         """Ask about one score, which is measured if it comes to that: compare it with a prior, or put it on a board."""
-        if isinstance(kind, kinds.Claims):
+        if kind.on_board:
             own = self._content.claim(query.digest, query.series, kind.grid_unit(prior))
-            claimed = Claimed(query, own, anew)
-            needed = self._transcript.claim_needs_rows(kind, claimed)
-            return self._told(self._transcript.claim(kind, measure() if needed else None, prior, claimed))
+            boards, claims = self._transcript.boards, cast("Claims", kind)
+            return self._told(boards.claim(claims, query, own, prior, measure, anew=anew))
         if anew:
             raise InputError(
                 "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
@@ -210,7 +202,7 @@ class Asking:
 
     def _claim_each(
         self,
-        kind: kinds.Claims,
+        kind: Check,
         prepared: NDArray[Any],
         priors: NDArray[np.float64],
         queries: Sequence[Query],
@@ -276,12 +268,12 @@ class Asking:
         """
         kind, bound = self._ways.policy, self._holdout.bound
         plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
-        if not isinstance(kind, kinds.Claims) or not plain or bound.relative_weights is not None:
+        if not kind.on_board or not plain or bound.relative_weights is not None:
             raise InputError(
                 'pairs are for policy="claims" and means over rows that all count the same; got '
                 f"{self.policy} of {self.metric.name}; compare intervals instead"
             )
-        return Pairs(kind.certificate, beta, partial(self._transcript.reached, kind))
+        return self._transcript.boards.pairs(cast("Claims", kind), beta)
 
     @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -316,22 +308,19 @@ def has_most_rows(table: Any, guard: Asking) -> bool:
     return guard._trained_on.is_in(table)
 
 
-def _score_on(bound: BoundMetric, prepared: NDArray[Any]) -> int | None:
-    """Score on the grid; None if a metric of the user's own fails on the rows."""
+def found_by(
+    measure: Callable[..., _R], bound: BoundMetric, prepared: NDArray[Any] | None, *stated: Any
+) -> _R | None:
+    """What is measured of predictions; None if there are none, or a metric of the user's own fails on the rows."""
     try:
-        return int(bound.score(prepared[None])[0])
+        return None if prepared is None else measure(bound, prepared, *stated)
     except ModelError:
         return None
 
 
-def _sample_on(bound: BoundMetric, prepared: NDArray[Any]) -> Sample | None:
-    """Sample; None if a metric of the user's own fails on the rows."""
-    try:
-        return kinds.sample_of(bound, prepared)
-    except ModelError:
-        return None
+def _score(bound: BoundMetric, prepared: NDArray[Any]) -> int:
+    return int(bound.score(prepared[None])[0])
 
 
-def _measured_on(bound: BoundMetric, prepared: NDArray[Any]) -> Measured | None:
-    score = _score_on(bound, prepared)
-    return None if score is None else kinds.Measured.of(score, bound)
+def _measured(bound: BoundMetric, prepared: NDArray[Any]) -> Measured:
+    return samples.Measured.of(_score(bound, prepared), bound)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.errors import Halted
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Check
+    from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.queries.bound import BoundMetric
 
 __all__ = [

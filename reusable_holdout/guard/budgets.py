@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.registry import Budget, Registry, Sketch, Sketcher
 
-__all__ = ["claimed", "sketch_of"]
+__all__ = ["budgeted", "sketch_of"]
 
 
 @contextmanager
-def claimed(
+def budgeted(
     holdout: PrivateData, ledger: Ledger, *, another_budget: bool, next_epoch: bool = False
 ) -> Iterator[bool]:
     """Give rows a budget in a ledger that is new, or goes on to them; whether they have another one.
+
+    It is taken back if no guard comes of it.
 
     Raises
     ------
@@ -44,12 +46,16 @@ def claimed(
         if registry is None or (before and not next_epoch):  # another process has made it meanwhile
             yield False
             return
-        claim = _Claim(registry, holdout, ledger, another_budget=another_budget, next_epoch=next_epoch)
+        sketch = sketch_of(registry.sketcher(), holdout)
+        found = registry.claim(sketch, ledger.place, insist=another_budget)
+        kept = [budget for budget in found if not budget.forgotten]
+        if kept and not another_budget:
+            raise SecondBudgetError(_words(kept[0], ledger.place, next_epoch=next_epoch))
         try:
-            yield claim.another
+            yield bool(found)
         except BaseException:
             if not _has_more(ledger, before):
-                claim.release()
+                registry.release(sketch, ledger.place)
             raise
 
 
@@ -59,47 +65,6 @@ def _has_more(ledger: Ledger, before: int) -> bool:
         return len(ledger.configurations()) > before
     except LedgerError:
         return False
-
-
-class _Claim:
-    """Budget that rows are given in a ledger, and that can be taken back while nothing was asked.
-
-    Parameters
-    ----------
-    registry : Registry
-    holdout : PrivateData
-    ledger : Ledger
-    another_budget : bool
-        Whether the owner insists, should they have one.
-    next_epoch : bool
-        Whether the ledger has an epoch before.
-
-    Attributes
-    ----------
-    another : bool
-        Whether they have another one.
-    """
-
-    def __init__(
-        self,
-        registry: Registry,
-        holdout: PrivateData,
-        ledger: Ledger,
-        *,
-        another_budget: bool,
-        next_epoch: bool,
-    ) -> None:
-        self._registry, self._place = registry, ledger.place
-        self._sketch = sketch_of(registry.sketcher(), holdout)
-        found = registry.claim(self._sketch, self._place, insist=another_budget)
-        kept = [budget for budget in found if not budget.forgotten]
-        if kept and not another_budget:
-            raise SecondBudgetError(_words(kept[0], self._place, next_epoch=next_epoch))
-        self.another = bool(found)
-
-    def release(self) -> None:
-        """Take it back: no guard was made."""
-        self._registry.release(self._sketch, self._place)
 
 
 def _registry() -> Registry | None:

@@ -3,48 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
-from reusable_holdout.guard.kinds import NOT_CERTIFIED, Board, Claims, Terms
-from reusable_holdout.guard.pairs import Reached
-from reusable_holdout.guard.recorded import Recorded
-from reusable_holdout.guard.rows import Query, row_of
+from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Board, Claims
+from reusable_holdout.guard.kinds.kind import Terms
+from reusable_holdout.guard.pairs import Pairs, Reached
+from reusable_holdout.guard.rows import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Kind
-    from reusable_holdout.guard.releases import Allowance
+    from reusable_holdout.guard.answered import Answered
+    from reusable_holdout.guard.kinds.kind import Kind
+    from reusable_holdout.guard.rows import Query
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
-__all__ = ["Claimed", "Claiming"]
-
-
-class Claimed(NamedTuple):
-    """A claim as it is asked.
-
-    Attributes
-    ----------
-    question : Query
-        About the predictions, whoever claims what of them.
-    own : bytes
-        Digest of this series' own claim about them.
-    anew : bool
-        Whether to ask though the question was answered to somebody.
-    """
-
-    question: Query
-    own: bytes
-    anew: bool = False
-
-    def found_in(self, known: dict[bytes, Row]) -> Row | None:
-        """Answer that it has, if it has one."""
-        shared = None if self.anew else known.get(self.question.digest)
-        return shared or known.get(self.own)
+__all__ = ["Boards"]
 
 
 @dataclass(slots=True)
@@ -59,33 +38,45 @@ class _Told:
     last: int = 0
 
 
-class Claiming(Recorded):
-    """The claims about a set of rows, each looked up, decided, certified and committed in one transaction."""
+class Boards:
+    """The boards of one ledger, one for each metric whose policy is claims.
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        *,
-        allowance: Allowance,
-        queries: int,
-        metric: str,
-        another_budget: bool = False,
-    ) -> None:
-        super().__init__(
-            ledger, allowance=allowance, queries=queries, metric=metric, another_budget=another_budget
-        )
+    Parameters
+    ----------
+    answered : Answered
+        What was told of the rows.
+    ledger : Ledger
+        Where it is kept.
+    """
+
+    def __init__(self, answered: Answered, ledger: Ledger) -> None:
+        self._answered, self._ledger = answered, ledger
         self._boards: dict[int, _Seen] = {}
-        self._told_of: dict[int, _Told] = {}
+        self._told: dict[int, _Told] = {}
 
     def claim(
-        self, kind: Claims, score: int | NDArray[np.int64] | None, prior: float, claimed: Claimed
+        self,
+        kind: Claims,
+        question: Query,
+        own: bytes,
+        prior: float,
+        measure: Callable[[], NDArray[np.int64] | None],
+        *,
+        anew: bool = False,
     ) -> Answer:
-        """Answer one claim, durably.
+        """Answer one claim, durably: look it up, decide, certify and commit it in one transaction.
 
         Parameters
         ----------
-        score : int, numpy.ndarray of int64 or None
-            On the grid; None if the analyst's code failed on the holdout.
+        question : Query
+            About the predictions, whoever claims what of them.
+        own : bytes
+            Digest of this series' own claim about them.
+        measure : callable
+            Score on the grid; None if the analyst's code failed on the holdout. Not called for what was answered or
+            will not be certified, nor after a halt.
+        anew : bool
+            Whether to ask though the question was answered to somebody.
 
         Raises
         ------
@@ -94,10 +85,11 @@ class Claiming(Recorded):
         ModelError
             If it failed, now or when it was first asked.
         """
-        question = claimed.question
+        digests = [own] if anew else [question.digest, own]
+        score = measure() if self._needs_rows(kind, digests, question.series) else None
         with self._ledger.transaction() as transaction:
-            row = claimed.found_in(transaction.find([question.digest, claimed.own]))
-            state = self._state(transaction, kind)
+            row = _first(transaction.find(digests), digests)
+            state = self._answered.state_in(transaction, kind)
             replayed = row is not None
             reason = None if replayed else kind.halt_reason(state)
             board = self._board(transaction, kind)
@@ -109,52 +101,41 @@ class Claiming(Recorded):
                     if score is None
                     else kind.decide(score, terms, question.digest, state)
                 )
-                certified = outcome.told != NOT_CERTIFIED
-                digest = question.digest if certified and not claimed.anew else claimed.own
+                named = own if outcome.told == NOT_CERTIFIED else digests[0]
                 interval = kind.interval(outcome, terms, kind.length(state))
-                row = row_of(
-                    kind,
-                    state,
-                    question._replace(digest=digest),
-                    terms,
-                    outcome,
-                    interval,
-                    takes=kind.takes(outcome.told),
-                )
+                asked, takes = question._replace(digest=named), kind.takes(outcome.told)
+                row = row_of(kind, state, asked, terms, outcome, interval, takes=takes)
                 transaction.append([row])
                 left -= row.charged
         if row is None:
-            raise self.halt(reason or "queries", [])
-        return self._answer_with(row, left, replayed=replayed)
+            raise self._answered.halt(reason or "queries", [])
+        return self._answered.answer_with(row, left, replayed=replayed)
 
-    def claim_needs_rows(self, kind: Claims, claimed: Claimed) -> bool:
-        """Whether the answer needs the rows: not one that was given before, none after a halt, and none uncertified."""
+    def _needs_rows(self, kind: Claims, digests: Sequence[bytes], series: str) -> bool:
         with self._ledger.transaction() as transaction:
-            known = transaction.find([claimed.question.digest, claimed.own])
-            if claimed.found_in(known) is not None or kind.halt_reason(self._state(transaction, kind)):
+            state = self._answered.state_in(transaction, kind)
+            if transaction.find(digests) or kind.halt_reason(state):
                 return False
-            return self._board(transaction, kind).charges_left(claimed.question.series) > 0
+            return self._board(transaction, kind).charges_left(series) > 0
 
-    def charges_left_of(self, kind: Kind, series: str) -> int:
+    def charges_left(self, kind: Kind, series: str) -> int:
         """Charges that a series has left among the claims of a kind's view."""
         with self._ledger.transaction() as transaction:
             return self._board(transaction, kind).charges_left(series)
 
-    def charges_left_now(self, kind: Kind, row: Row, charges: int) -> int:
-        """Charges that are left after so many: all that there are, or of claims those of who asked for a row."""
-        return (
-            self.charges_left_of(kind, row.series) if self._allowance.of_each else self.charges_left(charges)
-        )
+    def pairs(self, kind: Claims, beta: float) -> Pairs:
+        """Pairs of answered claims; see :class:`Pairs`."""
+        return Pairs(kind.certificate, beta, partial(self._reached, kind))
 
-    def reached(self, kind: Claims, queries: Sequence[int]) -> list[Reached | None]:
+    def _reached(self, kind: Claims, queries: Sequence[int]) -> list[Reached | None]:
         """Where the holdout's own value lies by each of some answers, without waiting for writers.
 
         Only rows that came since the last call are read; two threads that read the same ones note the same.
         """
         view, end = kind.certificate.view, self._ledger.tail().query
-        told = self._told_of.get(view)
+        told = self._told.get(view)
         if told is None or told.last > end:  # the ledger was replaced by one that has less
-            told = self._told_of[view] = _Told()
+            told = self._told[view] = _Told()
         rows = self._ledger.rows(after=told.last) if told.last < end else []
         for row in rows:
             if (row.view, row.kind) == (view, Claims.name):
@@ -179,3 +160,7 @@ class Claiming(Recorded):
                     seen.board.follow(row)
             seen.last = end
         return seen.board
+
+
+def _first(known: dict[bytes, Row], digests: Sequence[bytes]) -> Row | None:
+    return next((known[digest] for digest in digests if digest in known), None)

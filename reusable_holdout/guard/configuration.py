@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.kinds import Rules
-from reusable_holdout.guard.views import Counts, Facts, View
+from reusable_holdout.guard.kinds.table import Rules
+from reusable_holdout.guard.views import VIEW, Counts, Facts, View
 from reusable_holdout.ledger import key_commitment
 from reusable_holdout.plan import same_wish
 from reusable_holdout.queries import described_metric
 from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.ledger import Ledger, Row
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
 
@@ -132,6 +132,10 @@ class Configuration(Facts):
         return View(
             number=0, metric=self.metric, plan=self.plan, rules=self.rules, counts=self.counts, told_by=0
         )
+
+    def views(self, rows: Iterable[Row]) -> list[View]:
+        """All that are asked about, by the rows of its epoch, in the order of their numbers."""
+        return [self.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
 
     def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
         """Refuse to go on with a ledger that belongs to something else.

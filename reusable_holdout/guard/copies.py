@@ -13,17 +13,16 @@ import numpy as np
 
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.chunks import ChunkedRows
-from reusable_holdout.guard.digests import canonical_type, named_columns
-from reusable_holdout.queries.pieces import CodedLabels, in_blocks
+from reusable_holdout.guard.digests import named_columns
+from reusable_holdout.guard.row_sets import hashes_of
+from reusable_holdout.queries.pieces import CodedLabels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.inputs import PrivateData
 
-__all__ = ["CopiedRowsWarning", "Copies", "copies_among", "warn_of_copies"]
+__all__ = ["CopiedRows", "CopiedRowsWarning", "copies_among", "warn_of_copies"]
 
 _LEAST_DISTINCT, _DISTINCT = (
     30,
@@ -32,7 +31,6 @@ _LEAST_DISTINCT, _DISTINCT = (
 _COLUMNS = 2  # one alone may be coarse, and the label follow from it
 _NOTICED = 1.02  # rows to one independent draw: then an interval is too narrow by a hundredth
 _LOOKED_AT = 1_000_000  # rows
-_GOLDEN = 0x9E3779B97F4A7C15
 
 
 class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
@@ -42,7 +40,7 @@ class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
     """
 
 
-class Copies(NamedTuple):
+class CopiedRows(NamedTuple):
     """Exact copies among rows.
 
     Attributes
@@ -81,7 +79,7 @@ def warn_of_copies(data: PrivateData) -> None:
         )
 
 
-def copies_among(X: Any, y: Any) -> Copies | None:
+def copies_among(X: Any, y: Any) -> CopiedRows | None:
     """Copies that chance does not explain and that matter; None if there are none.
 
     Parameters
@@ -91,7 +89,7 @@ def copies_among(X: Any, y: Any) -> Copies | None:
 
     Notes
     -----
-    Rows are the same if the canonical forms of their features and labels are, to 64 bits. Of more than a million a part
+    Rows are the same if the values of their features and labels are, to 64 bits. Of more than a million a part
     is looked at that has all or none of equal rows.
 
     Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2`` independent
@@ -105,14 +103,14 @@ def copies_among(X: Any, y: Any) -> Copies | None:
     if sum(part[:1].size for part in telling) < _COLUMNS:
         return None
     parts, rows = features + targets, len(targets[0])
-    hashes = _row_hashes(parts, rows)
+    hashes = hashes_of(parts, rows)
     looked_at = _some(hashes)
     _, first, counts = np.unique(hashes[looked_at], return_index=True, return_counts=True)
     kept, draws = len(looked_at), float(np.square(counts, dtype=np.float64).sum())
     copies = kept - len(first)
     if draws <= _NOTICED * kept or not _beyond_chance(copies, parts, looked_at[first]):
         return None
-    return Copies(rows, round(copies * rows / kept), round(rows * kept / draws))
+    return CopiedRows(rows, round(copies * rows / kept), round(rows * kept / draws))
 
 
 def _some(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -135,44 +133,3 @@ def _array(part: Any) -> NDArray[Any]:
 
 def _is_float(array: NDArray[Any]) -> bool:
     return array.dtype.kind == "f"
-
-
-def _row_hashes(parts: list[NDArray[Any]], rows: int) -> NDArray[np.uint64]:
-    hashes = np.zeros(rows, dtype=np.uint64)
-    place = 0
-    for part in parts:
-        width = 0
-        for block, words in _words(part, rows):
-            width = words.shape[1]
-            keys = (np.arange(place, place + width, dtype=np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN)
-            hashes[block] += _scrambled(words + keys).sum(axis=1, dtype=np.uint64)
-        place += width
-    return hashes
-
-
-def _words(part: NDArray[Any], rows: int) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
-    """Canonical form of blocks of rows, in words of 64 bits; shape (rows of the block, words)."""
-    kind = canonical_type(part.dtype) if part.dtype.kind not in "OUST" else None
-    codes: dict[object, int] = {}
-    for block in in_blocks(rows, width=max(1, part.size // max(1, rows))):
-        piece = part[block].reshape(block.stop - block.start, -1)
-        if kind is None:
-            numbers = [codes.setdefault(_key(value), len(codes)) for value in piece.ravel().tolist()]
-            yield block, np.array(numbers, dtype=np.uint64).reshape(piece.shape)
-        else:
-            words = np.ascontiguousarray(piece, dtype=kind)
-            yield block, (words + 0.0 if kind.kind == "f" else words).view(np.uint64)  # one zero
-
-
-def _key(value: object) -> object:
-    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
-
-
-def _scrambled(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Splitmix64's finalizer: each bit depends on all."""
-    words ^= words >> np.uint64(30)
-    words *= np.uint64(0xBF58476D1CE4E5B9)
-    words ^= words >> np.uint64(27)
-    words *= np.uint64(0x94D049BB133111EB)
-    words ^= words >> np.uint64(31)
-    return words

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.releases import failed
+from reusable_holdout.guard.history import failed
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import genesis
 from reusable_holdout.version import __version__
@@ -18,7 +18,7 @@ from reusable_holdout.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reusable_holdout.guard.releases import Epoch
+    from reusable_holdout.guard.history import Epoch
     from reusable_holdout.ledger import Ledger, Row
 
 __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]
@@ -218,13 +218,9 @@ def freeze(ledger: Ledger, epoch: int, view: int, queries: Sequence[int] | None)
         head=(seals[-1][1] if seals else genesis(text)).hex(),
         library=__version__,
         machine=_machine(ledger),
-        **_facts(configuration, _views(configuration, rows)[view]),
+        **_facts(configuration, configuration.views(rows)[view]),
     )
     return frozen if queries is None else frozen.of(queries)
-
-
-def _views(configuration: Configuration, rows: Sequence[Row]) -> list[View]:
-    return [configuration.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
 
 
 def _machine(ledger: Ledger) -> str:
@@ -269,7 +265,7 @@ def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:
     """Whether what it says of the guard is what the ledger says."""
     try:
         configuration = Configuration.parse(epoch.text)
-        view = dict(enumerate(_views(configuration, epoch.rows)))[certificate.view]
+        view = dict(enumerate(configuration.views(epoch.rows)))[certificate.view]
         found = _facts(configuration, view)
     except (HoldoutError, LookupError, TypeError):  # anything may stand in a ledger that was changed
         return False

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.budgets import claimed
+from reusable_holdout.guard.budgets import budgeted
 from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.measuring import Measuring
 from reusable_holdout.guard.overlap import looked_through
-from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
+from reusable_holdout.guard.pricing import decided_as_ratio, priced, saying_what_counts
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
 from reusable_holdout.guard.standing import check_may_stand
@@ -233,28 +233,29 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             final_noise=final_noise,
         )
         counts = priced(data.bound, prevalence, by_ratio=by_ratio)
-        plan = Plan(
-            **plan_numbers(data.rows, counts=counts, estimate=estimate, spread=spread),
-            queries=queries,
-            tolerance=tolerance,
-            charges=charges,
-            threshold=threshold,
-            noise_scale=noise_scale,
-            confidence=confidence,
-            estimate=estimate,
-            prior_error=prior_error,
-            reveals=reveals,
-            choices=choices,
-            final_noise=final_noise,
-            delta=delta,
-            mechanism=mechanism,
-            policy=policy,
-            comparison_tolerance=comparison_tolerance,
-            shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
-        )
-        check_may_stand(data, plan, ledger, vacuous=vacuous)
+        with saying_what_counts(data.rows, counts=counts, estimate=estimate, spread=spread) as numbers:
+            plan = Plan(
+                **numbers,
+                queries=queries,
+                tolerance=tolerance,
+                charges=charges,
+                threshold=threshold,
+                noise_scale=noise_scale,
+                confidence=confidence,
+                estimate=estimate,
+                prior_error=prior_error,
+                reveals=reveals,
+                choices=choices,
+                final_noise=final_noise,
+                delta=delta,
+                mechanism=mechanism,
+                policy=policy,
+                comparison_tolerance=comparison_tolerance,
+                shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
+            )
+            check_may_stand(data, plan, ledger, vacuous=vacuous)
         rows = looked_through(data, ids, training, overlap)
-        with new_or_kept(ledger) as store, claimed(data, store, another_budget=another_budget) as another:
+        with new_or_kept(ledger) as store, budgeted(data, store, another_budget=another_budget) as another:
             found = find_key(store, key=key, seed=seed)
             seen = watched(store, witness, found[0])
             self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=seen)

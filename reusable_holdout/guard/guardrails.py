@@ -16,25 +16,25 @@ from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.rows import Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Gate, GuardedGate
+    from reusable_holdout.guard.kinds.gate import Gate, GuardedGate
     from reusable_holdout.guard.kinds.stated import Statement
 
 __all__ = ["Guarding"]
 
 
-class Stated(NamedTuple):
+class Rail(NamedTuple):
     """One guardrail as it was stated.
 
     Attributes
     ----------
     guard : Asking
         Of its metric.
-    rail : Gate
+    gate : Gate
     prior : float
         What it must reach.
     predictions : list
@@ -42,14 +42,14 @@ class Stated(NamedTuple):
     """
 
     guard: Asking
-    rail: Gate
+    gate: Gate
     prior: float
     predictions: list[Any]
 
     @property
     def unit(self) -> int:
         """What it must reach, on the integer grid."""
-        return self.rail.grid_unit(self.prior)
+        return self.gate.grid_unit(self.prior)
 
 
 class Guarding(Asking):
@@ -89,13 +89,7 @@ class Guarding(Asking):
         return self._gated(kind, asked, parts, [partial(np.asarray, own) for own in prepared], rails, name)
 
     def _guarded(self, prior: float | None, *, paired: bool) -> tuple[GuardedGate, Statement]:
-        """Kind of the question, and what it states.
-
-        Raises
-        ------
-        InputError
-            If the guard is no gate, or differences are asked for where there are none.
-        """
+        """Kind of the question, and what it states; refused where there is no gate, or there are no differences."""
         kind = self._ways.guarded_comparison if paired else self._ways.guarded
         if kind is None:
             raise InputError(
@@ -106,25 +100,14 @@ class Guarding(Asking):
             self._check_differences()
         return kind, kind.asked(prior, None, self.metric.name)
 
-    def _stated(self, guardrails: Any, *, paired: bool, predictions: int) -> list[Stated]:
-        """Check what is stated of the guardrails.
-
-        Parameters
-        ----------
-        guardrails : mapping of guard to float, or to a tuple of predictions and a float
-        paired : bool
-            Whether differences are named.
-        predictions : int
-            How many predictions a tuple must hold before the number.
-        """
+    def _stated(self, guardrails: Any, *, paired: bool, predictions: int) -> list[Rail]:
+        """Check what is stated of each guardrail: a number, or so many predictions of its own and a number."""
         if not isinstance(guardrails, Mapping) or not guardrails:
             raise InputError(
                 "guardrails must be a dict from guards that on() gave to what each must reach; got "
                 f"{type(guardrails).__name__}; nothing was asked"
             )
-        return list(self._each(guardrails, paired=paired, predictions=predictions))
-
-    def _each(self, guardrails: Mapping[Any, Any], *, paired: bool, predictions: int) -> Iterator[Stated]:
+        stated = []
         seen = {self.view}
         for other, named in guardrails.items():
             same = isinstance(other, Asking) and other._transcript is self._transcript
@@ -142,8 +125,10 @@ class Guarding(Asking):
                 )
             if paired:
                 other._check_differences()
-            rail = other._rail(paired=paired)
-            yield Stated(other, rail, rail.asked(given[-1], None, other.metric.name).prior, given[:-1])
+            gate = other._rail(paired=paired)
+            least = gate.asked(given[-1], None, other.metric.name).prior
+            stated.append(Rail(other, gate, least, given[:-1]))
+        return stated
 
     def _gated(
         self,
@@ -151,13 +136,13 @@ class Guarding(Asking):
         asked: Statement,
         parts: Sequence[bytes],
         predicted: Sequence[Callable[[], NDArray[Any] | None]],
-        rails: Sequence[Stated],
+        rails: Sequence[Rail],
         name: str,
     ) -> Answer:
         (label,) = checked_names([name], 1)
         question = Query(self._content.several(b"guarded", parts), label)
-        gates = [(self, kind.gate, asked.prior), *((one.guard, one.rail, one.prior) for one in rails)]
-        named = [(one.guard.view, one.rail, one.prior) for one in rails]
+        gates = [(self, kind.gate, asked.prior), *((one.guard, one.gate, one.prior) for one in rails)]
+        named = [(one.guard.view, one.gate, one.prior) for one in rails]
 
         def measure() -> list[NDArray[np.int64] | None]:
             return [
@@ -174,7 +159,7 @@ class Guarding(Asking):
             takes=len(parts),
         )
         length = self._transcript.length_of(kind, answer.query)
-        bounds = kind.bounds(answer.told, [one.rail for one in rails], length)
+        bounds = kind.bounds(answer.told, [one.gate for one in rails], length)
         each = (
             Guardrail(one.guard.metric.name, one.prior, float(low), float(high))
             for one, (low, high) in zip(rails, bounds, strict=True)

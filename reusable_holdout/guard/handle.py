@@ -237,7 +237,8 @@ def read_private(path: Path) -> dict[str, Any]:
     except Exception:  # unpickling raises whatever it likes, and its words may quote the file
         raise HandleError(
             f"{path} must hold the holdout that a guard wrote, and the module of a metric of your own must be "
-            "importable here; it cannot be read; open the guard with its data instead"
+            "importable here; it cannot be read, and may be of another version of the library; open the guard with its "
+            "data instead, a gate with --labels"
         ) from None
     return {name: pickle.loads(part) if type(part) is bytes else part for name, part in contents.items()}  # noqa: S301 - a private file of this user
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import BudgetError, Halted, ModelError
-from reusable_holdout.guard import kinds
+from reusable_holdout.guard.asking import found_by
 from reusable_holdout.guard.batches import (
     Asked,
     MeasuredModel,
@@ -36,24 +37,18 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.answer import Answer, Choice
     from reusable_holdout.guard.batches import Found
-    from reusable_holdout.guard.kinds import Sample
+    from reusable_holdout.guard.kinds import choose as choosing
+    from reusable_holdout.guard.kinds import samples
+    from reusable_holdout.guard.kinds.samples import Sample
+    from reusable_holdout.guard.kinds.stated import Statement
+else:
+    choosing, samples = modules_on_first_use("reusable_holdout.guard.kinds", "choose", "samples")
 
 __all__ = ["Measuring"]
 
 
 class Measuring(Voluntary):
     """Queries in two steps, measured here and asked there: what integrations with searches are made of."""
-
-    @property
-    def has_features(self) -> bool:
-        """Whether the guard has features: without, it is asked about predictions, and not about models."""
-        return self._holdout.X is not None
-
-    @property
-    def features(self) -> int | None:
-        """How many columns the holdout has; None if they are not counted."""
-        shape = np.shape(self._holdout.X)
-        return int(shape[1]) if len(shape) == 2 else None
 
     @property
     def takes_priors(self) -> bool:
@@ -216,7 +211,7 @@ class Measuring(Voluntary):
         stated = self._stated_priors(priors, count_of(priors, "priors"))
         units = kind.grid_units(stated).tolist()
         for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
-            winner = kinds.Winner.parse(told)
+            winner = choosing.Winner.parse(told)
             if winner is not None and winner.candidates == len(units) and units[winner.candidate] == unit:
                 return True
         return False
@@ -259,7 +254,7 @@ class Measuring(Voluntary):
         def measure() -> list[Sample | int | None]:
             bound, found = self._holdout.bound, self._measured_of(models, "choose", X_train)
             return [
-                None if one is None else kinds.unpacked(bound, one) if kind.by_sample else int(one[0])
+                None if one is None else samples.unpacked(bound, one) if kind.by_sample else int(one[0])
                 for one in found
             ]
 
@@ -270,9 +265,11 @@ class Measuring(Voluntary):
     def _needs_rows(self, content: bytes, prior: float) -> bool:
         return self._transcript.needs_rows(self._ways.policy, self._digest(content, prior))
 
+    def _asked(self, prior: float) -> Statement:
+        return self._ways.policy.asked(prior if self.takes_priors else None, None, self.metric.name)
+
     def _digest(self, content: bytes, prior: float) -> bytes:
-        asked = self._ways.policy.asked(prior if self.takes_priors else None, None, self.metric.name)
-        return self._content.model_question(content, asked.unit)
+        return self._content.model_question(content, self._asked(prior).unit)
 
     def _concealed(self, model: Any, content: bytes, kind: str) -> bytes:
         """Measure, and conceal what was found in as many bytes as anything else that could have been."""
@@ -292,11 +289,9 @@ class Measuring(Voluntary):
             if sampled is None:
                 return None
             return np.array([sampled], dtype=np.int64) if isinstance(sampled, int) else sampled.packed()
-        try:
-            found = None if prepared is None else self._ways.policy.measured(holdout.bound, prepared[None])[0]
-        except ModelError:
-            return None
-        return None if found is None else np.atleast_1d(found)
+        one = None if prepared is None else prepared[None]
+        found = found_by(self._ways.policy.measured, holdout.bound, one)
+        return None if found is None else np.atleast_1d(found[0])
 
     @sealed
     def _measured_of(
@@ -347,7 +342,7 @@ class Measuring(Voluntary):
         answers: list[Answer | None],
     ) -> None:
         """Ask about models that all predicted, or about one that failed; add what was answered."""
-        if found[0] is not None and not isinstance(self._ways.policy, kinds.Claims):
+        if found[0] is not None and not self._ways.policy.on_board:
             try:
                 answers += self._ask_together(models, found, priors, names)
             except BudgetError:  # fewer queries are left: ask one by one, up to the halt
@@ -373,25 +368,20 @@ class Measuring(Voluntary):
     ) -> list[Answer]:
         policy = self._ways.policy
         stated = np.array(priors, dtype=np.float64) if self.takes_priors else None
-        checked, limits, units = policy.asked_many(stated, None, len(models), self.metric.name)
+        checked, _, units = policy.asked_many(stated, None, len(models), self.metric.name)
         digests = [
             self._content.model_question(one.content, unit) for one, unit in zip(models, units, strict=True)
         ]
         measured = weighed(found, checked, policy, self._holdout.bound)
         return self._told_batch(
-            lambda: self._transcript.ask_many(
-                policy, measured, checked, digests, list(names), tolerances=limits
-            )
+            lambda: self._transcript.ask_many(policy, measured, checked, digests, list(names))
         )
 
     @sealed
     def _ask_one(self, model: MeasuredModel, found: Found, prior: float, name: str) -> Answer:
         policy = self._ways.policy
-        asked = policy.asked(prior if self.takes_priors else None, None, self.metric.name)
-        digest = self._content.model_question(model.content, asked.unit)
-        every = (
-            None if found is None else weighed([found], np.array([asked.prior]), policy, self._holdout.bound)
-        )
+        asked = self._asked(prior)
+        every = weighed([found], np.array([asked.prior]), policy, self._holdout.bound)
         measured = None if every is None else every[0]
-        query = Query(digest, name, tolerance=asked.tolerance)
+        query = Query(self._content.model_question(model.content, asked.unit), name)
         return self._compared(policy, query, asked.prior, lambda: measured)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ __all__ = [
     "PriorMethod",
     "check_data",
     "check_model",
+    "check_prior_method",
     "fitted",
     "predictions_of",
     "training_estimate",
@@ -160,8 +161,8 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     """
     if isinstance(X_train, Real | str) and y_train is None:
         raise InputError(
-            "a prior must be named, or it stands where X_train does; got it by position; write prior=...; nothing was "
-            "asked"
+            "a prior must be passed by its name, for X_train is what comes second; got it by position; write "
+            "prior=...; nothing was asked"
         )
     both = {"X_train": X_train, "y_train": y_train}
     came = [name for name, data in both.items() if data is not None]
@@ -222,6 +223,21 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
     return model
 
 
+def check_prior_method(method: object) -> None:
+    """Refuse what is neither a number nor a way to come to one.
+
+    Raises
+    ------
+    InputError
+        Saying what came.
+    """
+    if method not in get_args(PriorMethod):
+        raise InputError(
+            f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '
+            "pass the training estimate you have"
+        )
+
+
 def training_estimate(
     metric: Metric,
     model: Any,
@@ -253,14 +269,10 @@ def training_estimate(
     InputError
         If the method is unknown or the data do not fit the metric.
     """
+    check_prior_method(method)
     if method == "in-sample":
         predictions = predictions_of(model, X_train, response=metric.response, classes=classes)
         return metric.measure(y_train, predictions, classes=classes)
-    if method != "cross-validation":
-        raise InputError(
-            f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '
-            "pass the training estimate you have"
-        )
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.exam import BoundRows
-    from reusable_holdout.guard.kinds import Rules, Ways
+    from reusable_holdout.guard.kinds.table import Rules, Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row
@@ -134,14 +134,7 @@ class Opening(NamedTuple):
     def _row(
         self, rows: BoundRows, first: View, transcript: Transcript, digest: bytes, telling: bytes, ways: Ways
     ) -> Row:
-        """Row that opened it, now or before.
-
-        Raises
-        ------
-        PlanError
-            If no plan keeps the wish. Where that follows from class counts that had to be told, they were told under
-            the digest `telling`, and paid for.
-        """
+        """Row that opened it, now or before; class counts that leave no plan are told, and paid for, as `telling`."""
         row = transcript.opened(digest)
         if row is not None:
             return row

@@ -101,7 +101,7 @@ def looked_through(
     Raises
     ------
     OverlapError, InputError
-        As :func:`_check_training`, and if ids are no names, one for each row.
+        If some are, beyond chance; if they cannot be compared, or ids are no names, one for each row.
     """
     if overlap not in get_args(Overlap):
         raise InputError(f'overlap must be "refuse" or "allow"; got {overlap!r}; {nothing}')
@@ -112,24 +112,7 @@ def looked_through(
 
 
 def _check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
-    """Refuse a holdout with rows that were trained on.
-
-    Parameters
-    ----------
-    known : KnownRows
-        Of the holdout.
-    training : array-like
-        Ids, or a table with the holdout's columns.
-    nothing : str
-        What an error says did not happen.
-
-    Raises
-    ------
-    OverlapError
-        If it has some, beyond chance.
-    InputError
-        If they cannot be compared.
-    """
+    """Refuse a holdout with rows that were trained on, beyond chance: by ids, or by a table with its columns."""
     if isinstance(training, str | Path):
         raise InputError(
             f"training= must be data, not where they lie; got a path; {nothing}; read the file first"

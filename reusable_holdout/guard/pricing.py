@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.queries import (
     PublicNumbers,
@@ -17,12 +18,14 @@ from reusable_holdout.queries import (
 from reusable_holdout.validity import BY_DISTANCE, THEORY, edition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reusable_holdout.guard.exam import BoundRows
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Policy
 
-__all__ = ["decided_as_ratio", "plan_numbers", "priced"]
+__all__ = ["decided_as_ratio", "plan_numbers", "priced", "saying_what_counts"]
 
 _LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
 _EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
@@ -136,6 +139,24 @@ def plan_numbers(
         "variation": bound.sum_of_squares * bound.effective_rows,
         "spread": bound.likely_spread if spread is None else spread,
     }
+
+
+@contextmanager
+def saying_what_counts(rows: BoundRows, **stated: Any) -> Iterator[dict[str, Any]]:
+    """Give :func:`plan_numbers`; an error of their plan says how many rows there are, if it counts other ones.
+
+    The owner of 8,000 rows reads else of 2,426, those that a metric rests on. Both are public: the error names the
+    one, and the owner knows the other.
+    """
+    numbers = plan_numbers(rows, **stated)
+    try:
+        yield numbers
+    except PlanError as error:
+        every, counts = rows.every, numbers["rows"]
+        if every.groups is not None or every.counted_rows == counts:
+            raise
+        told = f"{error}; for {every.metric.name} these {every.counted_rows:,} rows count as {counts:,}"
+        raise PlanError(told, error.nearest) from None
 
 
 def _numbers_of_ratio(

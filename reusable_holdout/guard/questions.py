@@ -10,7 +10,6 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds import Claims
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import Check
+    from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.models import PriorMethod
 
@@ -216,7 +215,7 @@ class Questions(Guarding):
         )
         labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
         questions = self._content.questions(prepared, [unit + own for unit in units])
-        if isinstance(self._ways.policy, Claims):
+        if self._ways.policy.on_board:
             queries = [Query(one, label, series) for one, label in zip(questions, labels, strict=True)]
             return self._claim_each(self._ways.policy, prepared, stated, queries)
         needed = self._transcript.needs_rows_of_batch(self._ways.policy, questions, stated, limits)

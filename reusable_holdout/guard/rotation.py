@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.budgets import claimed
+from reusable_holdout.guard.budgets import budgeted
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.overlap import kept_of_fresh, looked_through
+from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.pricing import plan_numbers, priced
-from reusable_holdout.guard.record import Record
 from reusable_holdout.guard.standing import Standing, check_may_stand
 from reusable_holdout.plan import renewed
 
@@ -44,13 +44,7 @@ class Rotation(NamedTuple, Generic[_GuardT]):
 
 
 def _check_may_rotate(guard: Rotating, *, early: bool, grouped: bool) -> None:
-    """Refuse to release a holdout that still answers.
-
-    Raises
-    ------
-    InputError
-        If the guard has not halted or did not make the budget, or groups are missing.
-    """
+    """Refuse to release a holdout that still answers, or is another guard's; or rows without the groups these had."""
     if not early and not guard.halted:
         raise InputError(
             f"a guard is rotated when it has halted; this one has {guard.charges_left} charges and "
@@ -69,15 +63,7 @@ def _check_may_rotate(guard: Rotating, *, early: bool, grouped: bool) -> None:
 
 
 def _begin_epoch(ledger: Ledger, configuration: Configuration, known_rows: bytes) -> None:
-    """End the epoch a ledger stands at, and begin the next, all or nothing.
-
-    Raises
-    ------
-    InputError
-        If its holdout is that of an epoch before.
-    RotatedError
-        If the epoch has ended already.
-    """
+    """End the epoch a ledger stands at, and begin the next, of rows that no epoch had; all or nothing."""
     for number, text in enumerate(ledger.configurations(), start=1):
         if Configuration.parse(text).holdout == configuration.holdout:
             raise InputError(
@@ -89,7 +75,7 @@ def _begin_epoch(ledger: Ledger, configuration: Configuration, known_rows: bytes
         transaction.rotate(follows.text(), known_rows)
 
 
-class Rotating(Standing, Record):
+class Rotating(Standing, Overview):
     """A guard that goes on with the next holdout."""
 
     @sealed
@@ -194,7 +180,7 @@ class Rotating(Standing, Record):
         check_may_stand(holdout, plan, self._ledger.url, vacuous=vacuous)
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
         kept = kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
-        with claimed(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
+        with budgeted(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
             configuration = Configuration.of(
                 plan,
                 holdout,

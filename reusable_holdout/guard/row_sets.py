@@ -16,7 +16,7 @@ from reusable_holdout.queries.pieces import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,6 +28,7 @@ __all__ = [
     "Rule",
     "by_chance",
     "column_names",
+    "hashes_of",
     "names_in",
     "ordered_rows",
     "row_hashes",
@@ -261,9 +262,18 @@ def _sums(X: Any, words: Words, order: Sequence[int] | None) -> NDArray[np.uint6
     """Sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are the same."""
     if hasattr(X, "tocsr"):
         return _sparse_sums(X if order is None else X[:, order].tocsr(), words)
-    sums = np.zeros(_length(X), dtype=np.uint64)
+    return _sums_of(_columns(X, order), _length(X), words)
+
+
+def hashes_of(parts: Iterable[NDArray[Any]], rows: int) -> NDArray[np.uint64]:
+    """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits."""
+    return mixed(_sums_of(parts, rows, Words()))
+
+
+def _sums_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
+    sums = np.zeros(rows, dtype=np.uint64)
     place = 0
-    for part in _columns(X, order):
+    for part in parts:
         table = part.reshape(len(part), -1)
         for block in in_blocks(len(table), width=max(1, table.shape[1])):
             found = words.of(table[block])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.guard.kinds import AGREED, Outcome, State, Terms
+from reusable_holdout.guard.kinds.kind import AGREED, Outcome, State, Terms
 from reusable_holdout.ledger import Row
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Check, Kind
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.kind import Kind
     from reusable_holdout.validity import Interval
 
 __all__ = ["Query", "agreed_rows", "first_occurrences", "row_of", "rows_of_batch"]

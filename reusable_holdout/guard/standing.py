@@ -11,10 +11,10 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, past_epochs
 from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.kinds import POLICIES, Ways
+from reusable_holdout.guard.history import Allowance
+from reusable_holdout.guard.kinds.table import POLICIES, Ways
 from reusable_holdout.guard.known_rows import KeptRows
 from reusable_holdout.guard.pricing import priced
-from reusable_holdout.guard.releases import Allowance
 from reusable_holdout.guard.trained import TrainedOn
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise

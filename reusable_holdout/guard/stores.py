@@ -129,8 +129,8 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: by
         if text is None and witness is None:
             warnings.warn(
                 f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
-                "see it; witness= names a file of another owner, a git note or a server that remembers how far it "
-                "had come; witness=False says that you know",
+                "see it; pass as witness= a file of another owner, a git note or a server, which remembers how far "
+                "it had come, or witness=False to accept it",
                 NoWitnessWarning,
                 stacklevel=4,
             )

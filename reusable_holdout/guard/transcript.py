@@ -7,11 +7,12 @@ Which kind of question it is, only the kind knows.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reusable_holdout.guard.claiming import Claiming
-from reusable_holdout.guard.recorded import answer_of
-from reusable_holdout.guard.releases import failed
+from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.guard.answered import Answered
+from reusable_holdout.guard.history import failed
 from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
 
@@ -21,25 +22,34 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard import claiming
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.kinds import (
-        Check,
-        Final,
-        Kind,
-        MeasuredBoth,
-        Outcome,
-        Sample,
-        State,
-        Terms,
-        Ways,
-    )
+    from reusable_holdout.guard.claiming import Boards
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.final import Final
+    from reusable_holdout.guard.kinds.kind import Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.ledger import Row
+else:  # of one policy alone
+    (claiming,) = modules_on_first_use(__package__, "claiming")
 
 __all__ = ["Transcript"]
 
 
-class Transcript(Claiming):
+class Transcript(Answered):
     """Questions of a set of rows, each looked up, decided, certified and committed in one transaction."""
+
+    @cached_property
+    def boards(self) -> Boards:
+        """Boards of claims about these rows."""
+        return claiming.Boards(self, self._ledger)
+
+    def charges_left_of(self, kind: Kind, series: str, charges: int) -> int:
+        """Charges that a series has left after so many: of all that there are, or of claims its own."""
+        return (
+            self.boards.charges_left(kind, series) if self._allowance.of_each else self.charges_left(charges)
+        )
 
     # ---- views
 
@@ -68,7 +78,7 @@ class Transcript(Claiming):
         """
         with self._ledger.transaction() as transaction:
             row = transaction.find([digest]).get(digest)
-            state = self._state(transaction, kinds.final)
+            state = self.state_in(transaction, kinds.final)
             reason = kinds.final.halt_reason(state) if row is None else None
             fits = int(transaction.last_value(VIEW, 0, "") or 0) + 1 == view.number
             if row is None and reason is None and fits:
@@ -113,7 +123,7 @@ class Transcript(Claiming):
         """
         with self._ledger.transaction() as transaction:
             row = transaction.find([question.digest]).get(question.digest)
-            state = self._state(transaction, kind, question.series)
+            state = self.state_in(transaction, kind, question.series)
             replayed = row is not None
             reason = None if replayed else kind.halt_reason(state)
             if row is None and reason is None:
@@ -124,8 +134,8 @@ class Transcript(Claiming):
                 transaction.append([row])
         if row is None:
             raise self.halt(reason or "charges", [])
-        left = self.charges_left_now(kind, row, state.charges if replayed else row.charges)
-        return self._answer_with(row, left, replayed=replayed)
+        left = self.charges_left_of(kind, row.series, state.charges if replayed else row.charges)
+        return self.answer_with(row, left, replayed=replayed)
 
     # ---- the final
 
@@ -145,7 +155,7 @@ class Transcript(Claiming):
         digests = [question.digest for question in questions]
         with self._ledger.transaction() as transaction:
             known = transaction.find(digests)
-            state = self._state(transaction, kinds[0])
+            state = self.state_in(transaction, kinds[0])
             reason = None if len(known) == len(set(digests)) else kinds[0].halt_reason(state)
             rows: list[Row] = []
             if reason is None and not known:
@@ -166,10 +176,11 @@ class Transcript(Claiming):
         known |= {row.digest: row for row in rows}
         told = [known[digest] for digest in digests]
         left = [
-            self.charges_left_now(kind, row, state.charges) for kind, row in zip(kinds, told, strict=True)
+            self.charges_left_of(kind, row.series, state.charges)
+            for kind, row in zip(kinds, told, strict=True)
         ]
         return [
-            None if failed(row) else self._answer_with(row, after, replayed=not rows)
+            None if failed(row) else self.answer_with(row, after, replayed=not rows)
             for row, after in zip(told, left, strict=True)
         ]
 
@@ -208,7 +219,7 @@ class Transcript(Claiming):
         """
         with self._ledger.transaction() as transaction:
             known = transaction.find(questions)
-            state = self._state(transaction, kind, series)
+            state = self.state_in(transaction, kind, series)
             new = first_occurrences(questions, known)
             reason = kind.halt_reason(state) if new else None
             rows: list[Row] = []
@@ -241,21 +252,12 @@ class Transcript(Claiming):
                 transaction.append(rows)
         if broken is not None:
             return [self._answer(broken, broken.charges, replayed=False)]
-        if len(new) == len(questions) and rows:
-            answers = self._fresh_answers(rows)
-        else:
-            answers = self._mixed_answers(questions, known, rows, state)
+        answers = self._answers(questions, known, rows, state)
         if len(answers) < len(questions):
             raise self.halt(reason or "charges", answers)
         return answers
 
-    def _fresh_answers(self, rows: list[Row]) -> list[Answer]:
-        """Answers of a batch in which nothing is repeated and nothing failed."""
-        left = {charges: self.charges_left(charges) for charges in {row.charges for row in rows}}
-        mark = self.another_budget
-        return [answer_of(row, left[row.charges], replayed=False, another_budget=mark) for row in rows]
-
-    def _mixed_answers(
+    def _answers(
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
     ) -> list[Answer]:
         """Answers to a batch in which questions are repeated, up to the first that was not answered."""

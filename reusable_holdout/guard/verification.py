@@ -11,10 +11,11 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import AGREED, Check, Outcome, State, Terms
+from reusable_holdout.guard.history import read_epochs
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.kind import AGREED, FINAL, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.guard.known_rows import KeptRows
-from reusable_holdout.guard.releases import read_epochs
 from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import chain_problems
 from reusable_holdout.slips import checked_call
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard import frozen
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.kinds import Kind, Ladder
-    from reusable_holdout.guard.releases import Epoch
+    from reusable_holdout.guard.history import Epoch
+    from reusable_holdout.guard.kinds.kind import Kind
+    from reusable_holdout.guard.kinds.ladder import Ladder
     from reusable_holdout.ledger import Row
 else:  # of what was deployed alone
     (frozen,) = modules_on_first_use(__package__, "frozen")
 
 __all__ = ["Verification", "verify"]
 
-_FINAL = "final"
 _SAME = 1e-9  # floats recomputed on another machine
 _MOST_PROBLEMS = 20
 _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
@@ -208,8 +209,7 @@ class _States(NamedTuple):
         own, last = [State(last_charge=0)], 0
         for row in rows:
             last = row.asked if row.charged else last
-            closed = row.kind == _FINAL
-            own.append(State(row.query, row.asked, row.charges, row.spent_nats, closed, None, last))
+            own.append(State.after(row, last))
         return cls(own[:-1], [own[row.batch - 1] for row in rows])
 
 
@@ -265,7 +265,7 @@ def _content_problems(
         return _different(what, expected, np.array([getattr(row, name) for row in mine]), places)
 
     own = [states.own[place] for place in places.tolist()]
-    finals = sum(row.kind == _FINAL for row in rows)
+    finals = sum(row.kind == FINAL for row in rows)
     yield from different("threshold", _thresholds(kind, mine, own, finals), "threshold")
     outcomes, terms = [], kind.recalled(mine)
     for row, one in zip(mine, terms, strict=True):

@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError
-from reusable_holdout.guard.kinds import Rules, Ways
+from reusable_holdout.guard.kinds.table import Rules, Ways
 from reusable_holdout.ledger import Row
 from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reusable_holdout.guard.kinds import Kind, State
+    from reusable_holdout.guard.kinds.kind import Kind, State
     from reusable_holdout.plan import Plan
 
 __all__ = ["VIEW", "Counts", "Facts", "View", "Views"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.guard import kinds
 from reusable_holdout.guard.answer import Answer, Choice
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.inputs import checked_names, checked_priors, listed
-from reusable_holdout.guard.kinds import Terms
+from reusable_holdout.guard.kinds.kind import Terms
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Outcome, Sample, State
+    from reusable_holdout.guard.kinds import choose as choosing
+    from reusable_holdout.guard.kinds.kind import Outcome, State
+    from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.guard.models import PriorMethod
+else:  # of a choice alone
+    (choosing,) = modules_on_first_use("reusable_holdout.guard.kinds", "choose")
 
 __all__ = ["Voluntary"]
 
@@ -248,7 +252,7 @@ class Voluntary(Asking):
             return kind.choose(measured, priors, own, state)
 
         answer = self._told(self._answer(kind, question, refuse, measure, decide, takes=count))
-        winner = kinds.Winner.parse(answer.told)
+        winner = choosing.Winner.parse(answer.told)
         if winner is None:
             raise LedgerError(f"query {answer.query} is no choice; verify the ledger; nothing was asked")
         return Choice(winner.candidate, answer, self._others(answer))

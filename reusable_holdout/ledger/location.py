@@ -10,8 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from reusable_holdout.errors import LedgerError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import LedgerError, of_extra
 
 __all__ = ["check_file", "driver_of", "engine_of", "file_identity", "keep_durable", "resolved", "shown"]
 
@@ -84,7 +83,7 @@ def check_file(path: Path, *, must_exist: bool) -> None:
         raise LedgerError(f"a ledger's folder must exist; {path.parent} does not; make it first")
     if must_exist and not path.exists():
         raise LedgerError(
-            f"there is no ledger at {path}; make a guard with ReusableHoldout(X, y, ledger=...)"
+            f"there is no ledger at {path}; name another file, or make a guard with ReusableHoldout(X, y, ledger=...)"
         )
 
 

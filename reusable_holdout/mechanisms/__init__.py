@@ -12,10 +12,10 @@ from reusable_holdout.deferred import names_on_first_use
 if TYPE_CHECKING:
     from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
     from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism
-    from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism
+    from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism, optimal_ratio
     from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms, tightest_stream
+    from reusable_holdout.mechanisms.cores.charged import NoiseScales
     from reusable_holdout.mechanisms.cores.conditional_release import ConditionalRelease
-    from reusable_holdout.mechanisms.cores.scales import NoiseScales, optimal_ratio
     from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
     from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
@@ -72,9 +72,9 @@ else:  # a guard needs few of them
         {
             "reusable_holdout.accounting.one_shot": ["one_shot_top_k_epsilon_each"],
             ".answers": ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"],
-            ".calibration": ["Calibration", "GuardCore", "GuardMechanism"],
+            ".calibration": ["Calibration", "GuardCore", "GuardMechanism", "optimal_ratio"],
             ".comparison": ["MechanismNoise", "compare_mechanisms", "tightest_stream"],
-            ".cores.scales": ["NoiseScales", "optimal_ratio"],
+            ".cores.charged": ["NoiseScales"],
             ".cores.sparse_vector": ["SparseVector"],
             ".noise.discrete_laplace": ["DiscreteLaplace"],
             ".noise.keyed": ["KeyedNoise", "key_from_seed", "new_key"],

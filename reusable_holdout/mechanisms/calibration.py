@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.scales import NoiseScales, optimal_ratio
+from reusable_holdout.mechanisms.cores.charged import NoiseScales
 from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ else:  # what a guard without noise, or with the usual one, need not read
     (accounting,) = modules_on_first_use("reusable_holdout", "accounting")
     (conditional_release,) = modules_on_first_use(__package__, "cores.conditional_release")
 
-__all__ = ["Calibration", "GuardCore", "GuardMechanism"]
+__all__ = ["Calibration", "GuardCore", "GuardMechanism", "optimal_ratio"]
 
 GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
 
@@ -160,7 +160,7 @@ class Calibration:
         >>> Calibration("numeric-sparse", 2).epsilon(each=0.25, delta=0.0)
         1.0
         """
-        if math.isinf(each) or self.mechanism == "noiseless":
+        if self.mechanism == "noiseless":
             return math.inf
         if self.mechanism == "numeric-sparse":
             return _composed(each, 2 * self.charges + told, delta)
@@ -238,3 +238,32 @@ def _composed(each: float, parts: int, delta: float) -> float:
         return each * parts
     whole = accounting.basic_composition([each] * parts) if parts <= 1_000 else each * parts
     return min(whole, accounting.optimal_composition(epsilon=each, count=parts, delta=delta))
+
+
+def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
+    """Ratio ``e2 / e1`` of the queries' part of the budget to the threshold's with the least noise.
+
+    It minimises the variance of the comparison; any other ratio is as private.
+
+    Parameters
+    ----------
+    charges : int
+        Budget ``c``.
+    monotonic : bool
+        Whether a change of the data moves all queries in the same direction.
+
+    Notes
+    -----
+    ``(2c)^(2/3)``, or ``c^(2/3)`` for monotonic queries.
+
+    References
+    ----------
+    .. [1] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB 10(6),
+       section 4.2.
+
+    Examples
+    --------
+    >>> optimal_ratio(charges=4), round(optimal_ratio(charges=8, monotonic=True), 12)
+    (4.0, 4.0)
+    """
+    return math.cbrt(charges if monotonic else 2 * charges) ** 2

@@ -15,7 +15,8 @@ from reusable_holdout.accounting import (
 )
 from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.scales import NoiseScales, check_privacy
+from reusable_holdout.mechanisms.cores.charged import NoiseScales
+from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
 from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
 from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT
 from reusable_holdout.mechanisms.sparse_vector.numeric_sparse import numeric_sparse_scales
@@ -58,7 +59,7 @@ class MechanismNoise:
         Distance that the noise of no comparison exceeds, in all queries together, except with probability beta; NaN if
         the number of queries was not given.
     runs : tuple of str
-        What in this library draws this noise.
+        What in this library draws this noise; `TargetCharging` where it is told ``mean=not_prior_mean``.
     """
 
     mechanism: str
@@ -250,7 +251,7 @@ def _standard(
     whole = standard_svt_scales(
         charges=charges, epsilon=epsilon, answers=values, monotonic=monotonic, sensitivity=1
     )
-    if answers and delta > 0:  # the values are Laplace releases of their own and may compose optimally
+    if answers:  # the values are Laplace releases of their own and compose optimally
         each = optimal_epsilon_each(epsilon=values, count=charges, delta=delta)
         whole = NoiseScales(whole.threshold, whole.query, min(whole.answer, 1 / Fraction(each)))
     yield _Way("StandardSVT", whole, "laplace", ("StandardSVT", "retraversal"))

@@ -23,7 +23,6 @@ _REACH = 40.0  # threshold noise beyond 40 of its scales has probability exp(-40
 _BINS = 4096  # of the time axis in `expected_charges_of_stages`; each charge is late by half of one at most
 _HELD_BINS = 512  # the same where there is one time axis for each value of a threshold noise that is held
 _NEVER = 1e-9  # a charge less likely to come in time, and all that follow, count for nothing
-_BENDS = np.array([0.0, 2.0, 4.0, 8.0])  # deviations in whose neighbourhood the chance of a charge bends
 _PANELS = np.array([4.0, 10.0, 20.0, 40.0])  # scales of the threshold noise, on both sides of 0
 _NODES = 20  # Gauss-Legendre nodes per panel; doubling them changes no result by more than 1e-8 of it
 
@@ -85,7 +84,7 @@ def expected_null_charges(
         )
     if noise_scale == 0:
         return queries * math.erfc(threshold / (deviation_sd * math.sqrt(2.0)))
-    nodes, weights = _laplace_quadrature(threshold, deviation_sd, 2 * noise_scale)
+    nodes, weights = _laplace_quadrature(threshold, 2 * noise_scale)
     charged = _charge_probability(threshold + nodes, deviation_sd, 4 * noise_scale)
     # One query on the row vector (distribution of the threshold noise, expected charges so far).
     size = len(nodes)
@@ -151,13 +150,13 @@ def expected_charges_of_stages(
     times = np.linspace(0.0, queries, bins + 1)
     size = 1 << (2 * bins + 1).bit_length()
     if held:
-        values, weights = _laplace_quadrature(thresholds[0], deviation_sd, threshold_scale)
+        values, weights = _laplace_quadrature(thresholds[0], threshold_scale)
     arrival = np.zeros((len(values) if held else 1, bins + 1))
     arrival[:, 0] = 1.0
     expected = 0.0
     for threshold in thresholds:
         if calibration.mechanism == "numeric-sparse":
-            values, weights = _laplace_quadrature(threshold, deviation_sd, threshold_scale)
+            values, weights = _laplace_quadrature(threshold, threshold_scale)
         charged = _stage_probability(
             threshold + values, deviation_sd, query_scale, inside=calibration.releases_the_comparison
         )
@@ -197,11 +196,10 @@ def _noisy_deviation_probability(
 
 
 def _laplace_quadrature(
-    threshold: float, deviation_sd: float, scale: float
+    threshold: float, scale: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Nodes and probabilities for Laplace noise; panels end where the charge probability bends."""
-    bends = (_BENDS * deviation_sd - threshold) / scale
-    ends = np.unique(np.clip(np.concatenate([bends, -_PANELS, [0.0], _PANELS]), -_REACH, _REACH))
+    """Nodes and probabilities for Laplace noise; one panel ends where the noisy threshold passes 0."""
+    ends = np.unique(np.clip([-threshold / scale, *-_PANELS, 0.0, *_PANELS], -_REACH, _REACH))
     points, masses = np.polynomial.legendre.leggauss(_NODES)
     half = np.diff(ends)[:, None] / 2
     units = (ends[:-1, None] + half * (points + 1)).ravel()

@@ -48,11 +48,13 @@ class Privacy(Stated):
     @cached_property
     def epsilons(self) -> dict[GuardMechanism, float]:
         """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
+        open_scale = self._wish if "noise_scale" in self.stated else replace(self._wish, noise_scale=None)
         epsilons: dict[GuardMechanism, float] = {}
         for mechanism in get_args(GuardMechanism):
             if mechanism == "noiseless" or (mechanism == "target-charging" and self._wish.by_evidence):
                 continue
-            scale = replace(self._wish, mechanism=mechanism).scale(
+            own = mechanism == self._wish.mechanism  # a kept plan has its scale, stated or not
+            scale = replace(self._wish if own else open_scale, mechanism=mechanism).scale(
                 rows=self.rows,
                 tolerance=self.tolerance / self.span,
                 queries=self.queries,

@@ -63,7 +63,7 @@ def _promises_of_claims(plan: Vacuity) -> list[tuple[str, str]]:
         ),
         (
             "claims that stand",
-            f"are within about {plan.tolerance:g} at the last, up to estimate {plan.estimate:g}, if all are honest "
+            f"are within about {plan.tolerance:g} at the last, at scores near {plan.estimate:g}, if all are honest "
             f"(off by {plan.prior_error:.2g}); what is told of others widens all intervals",
         ),
         ("each series has", f"{many}; then its claims are not certified, and nobody else is halted"),
@@ -78,7 +78,7 @@ def _promises(plan: Vacuity) -> list[tuple[str, str]]:
         ),
         (
             "answers are within",
-            f"{plan.tolerance:g} of the population value, up to estimate {plan.estimate:g}",
+            f"{plan.tolerance:g} of the population value, at scores near {plan.estimate:g}",
         ),
         (
             "the guard halts after",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from reusable_holdout import validity  # of which a plan of counted rows reads no evidence
 from reusable_holdout.plan.honest_search import charges_of_a_search, honest_nats
 from reusable_holdout.plan.manner import BY_ROWS, Family
 from reusable_holdout.plan.numbers import bisected, exam_count, largest
@@ -17,7 +18,6 @@ from reusable_holdout.validity import (
     THEORY,
     Certificate,
     ConfidenceBound,
-    Evidence,
     NoiseTails,
     Policy,
     PolicyCode,
@@ -201,7 +201,7 @@ class Wish:
             theory=self.theory,
         )
         if self.by_evidence:
-            evidence = Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
+            evidence = validity.Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
             return (
                 _NOISE_NATS
                 / max(evidence.sensitivity, 1.0)

@@ -7,7 +7,6 @@ checks predictions and scores them in integers.
 from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import names_on_first_use
-from reusable_holdout.queries.negated import negated
 
 if TYPE_CHECKING:
     from reusable_holdout.queries.bound import BoundMetric
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from reusable_holdout.queries.confusion_metrics import f1, fbeta, jaccard, matthews_corrcoef, precision
     from reusable_holdout.queries.definition import Definition, Family, Response, is_finite
     from reusable_holdout.queries.following_a_judge import JudgePower, judge_power
-    from reusable_holdout.queries.grid import GRID, GRID_BITS
     from reusable_holdout.queries.judged_metrics import pass_at, pass_hat, score, score_with_judge
     from reusable_holdout.queries.label_metrics import (
         accuracy,
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     )
     from reusable_holdout.queries.label_sets import hamming_loss, score_of_sets
     from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.negation import negated
     from reusable_holdout.queries.probability_metrics import (
         average_precision,
         brier,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     )
     from reusable_holdout.queries.samples import Counted, Explained, Likely, Ranked, Ratio
     from reusable_holdout.queries.score_table import ScoreTable
-    from reusable_holdout.queries.scoring import PublicNumbers
+    from reusable_holdout.queries.scoring import GRID, GRID_BITS, PublicNumbers
     from reusable_holdout.queries.undefined import bound_or_undefined
     from reusable_holdout.queries.value_metrics import mae, mse, quantile_loss, r2, rmse
 else:  # whoever asks for one metric reads no other family
@@ -58,16 +57,16 @@ else:  # whoever asks for one metric reads no other family
             ],
             ".confusion_metrics": ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"],
             ".following_a_judge": ["JudgePower", "judge_power"],
-            ".grid": ["GRID", "GRID_BITS"],
             ".judged_metrics": ["pass_at", "pass_hat", "score", "score_with_judge"],
             ".label_metrics": ["accuracy", "balanced_accuracy", "recall", "specificity", "zero_one_loss"],
             ".label_sets": ["hamming_loss", "score_of_sets"],
             ".definition": ["Definition", "Family", "Response", "is_finite"],
             ".metric": ["Metric"],
+            ".negation": ["negated"],
             ".probability_metrics": ["average_precision", "brier", "log_loss", "roc_auc", "roc_auc_ovr"],
             ".samples": ["Counted", "Explained", "Likely", "Ranked", "Ratio"],
             ".score_table": ["ScoreTable"],
-            ".scoring": ["PublicNumbers"],
+            ".scoring": ["GRID", "GRID_BITS", "PublicNumbers"],
             ".undefined": ["bound_or_undefined"],
             ".value_metrics": ["mae", "mse", "quantile_loss", "r2", "rmse"],
         },

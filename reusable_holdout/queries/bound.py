@@ -8,9 +8,8 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.grid import GRID
-from reusable_holdout.queries.predictions import Predictions
-from reusable_holdout.queries.scoring import Mean, PublicNumbers
+from reusable_holdout.queries.predictions import Form, Predictions
+from reusable_holdout.queries.scoring import GRID, Mean, PublicNumbers
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels, RealTargets
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import weights as of_weights
     from reusable_holdout.queries.classes import ClassCoder
     from reusable_holdout.queries.definition import Definition
-    from reusable_holdout.queries.form import Form
     from reusable_holdout.queries.judged import Judge
     from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.metric import Metric
-from reusable_holdout.queries.negated import negated
 from reusable_holdout.slips import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reusable_holdout.queries import judged_metrics, sklearn_names
+    from reusable_holdout.queries import judged_metrics, negation, sklearn_names
 else:
-    judged_metrics, sklearn_names = modules_on_first_use(__package__, "judged_metrics", "sklearn_names")
+    judged_metrics, negation, sklearn_names = modules_on_first_use(
+        __package__, "judged_metrics", "negation", "sklearn_names"
+    )
 
 __all__ = ["described_metric", "resolve_metric"]
 
@@ -33,7 +34,7 @@ def _of(home: str, factory: str, *values: Any, **parameters: Any) -> Callable[..
 
 
 def _negative_of(home: str, factory: str) -> Callable[..., Metric]:
-    return lambda **parameters: negated(_made(home, factory, **parameters))
+    return lambda **parameters: negation.negated(_made(home, factory, **parameters))
 
 
 _CONFUSION, _SETS, _LABELS = "confusion_metrics", "label_sets", "label_metrics"
@@ -152,7 +153,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
     if metric not in _CATALOGUE:
         raise InputError(
             sklearn_names.refusal_of_name(metric)
-            or f"a metric's name must be one of {', '.join(names)}; got {metric!r}; "
+            or f"a metric's name must be {_all_or_known(metric, names)}; got {metric!r}; "
             f"{sklearn_names.place_of_function(metric) or _hint(metric, names)}"
         )
     return _CATALOGUE[metric]()
@@ -171,6 +172,11 @@ def _of_repeats(name: str) -> Metric:
 def _which_score(name: str) -> str | None:
     """What the brackets of "score[politeness]" hold; None if it is another name."""
     return name[6:-1] if name.startswith("score[") and name.endswith("]") else None
+
+
+def _all_or_known(name: str, names: list[str]) -> str:
+    """All names, unless one of them must be meant, which would be lost among them."""
+    return "in the catalogue" if closest(name, names) else f"one of {', '.join(names)}"
 
 
 def _hint(name: str, names: list[str]) -> str:

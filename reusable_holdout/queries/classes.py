@@ -58,7 +58,7 @@ class ClassCoder:
         ):
             raise InputError(
                 "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
-                "drop missing rows, or use a metric with response 'values'"
+                "drop missing rows, or take a metric of numbers, such as mae"
             )
         if classes.dtype.kind in "uf" and classes.size and float(classes.max()) >= 2.0**63:
             raise InputError("class labels must fit 64-bit integers; got larger numbers; use text")

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID_BITS
 from reusable_holdout.queries.samples import Counted, Likely, Ratio, ratio
-from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, Statistic
+from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, GRID_BITS, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

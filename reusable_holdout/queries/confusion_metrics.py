@@ -10,13 +10,27 @@ after it is normalised to [0, 1]. Class counts are public.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries import kernels
 from reusable_holdout.queries.definition import is_finite
-from reusable_holdout.queries.label_metrics import Average, averaged_name
+from reusable_holdout.queries.label_metrics import Average, agreement, averaged_name
 from reusable_holdout.queries.metric import Metric
 
+if TYPE_CHECKING:
+    from reusable_holdout.queries import confusion, matthews
+    from reusable_holdout.queries.definition import Definition
+    from reusable_holdout.queries.targets import ClassTargets
+else:  # a metric is one or the other
+    confusion, matthews = modules_on_first_use(__package__, "confusion", "matthews")
+
 __all__ = ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"]
+
+_Score = Literal["f", "jaccard", "precision"]
 
 
 def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
@@ -210,7 +224,7 @@ def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
         greater_is_better=True,
         family="bounded-difference",
         parameters={"floor": _checked_floor(floor)},
-        kernel=kernels.correlation,
+        kernel=_correlation,
     )
 
 
@@ -223,7 +237,7 @@ def _checked_floor(floor: float) -> float:
     return float(floor)
 
 
-def _averaged(name: str, score: kernels.Score, average: Average, parameters: dict[str, float]) -> Metric:
+def _averaged(name: str, score: _Score, average: Average, parameters: dict[str, float]) -> Metric:
     return Metric(
         name=name,
         response="labels",
@@ -232,5 +246,58 @@ def _averaged(name: str, score: kernels.Score, average: Average, parameters: dic
         greater_is_better=True,
         family="binomial" if average == "micro" else "bounded-difference",
         parameters=parameters,
-        kernel=kernels.agreement if average == "micro" else kernels.AveragedScores(score, average),
+        kernel=agreement if average == "micro" else _AveragedScores(score, average),
     )
+
+
+# ---- how they are computed, once the labels are known
+
+
+@dataclass(frozen=True)
+class _AveragedScores:
+    """F, precision or Jaccard's index of the positive class, or averaged over the classes that have rows.
+
+    Attributes
+    ----------
+    score : {"f", "jaccard", "precision"}
+        With the metric's parameter "beta" (by default 1) or "floor".
+    average : {"binary", "macro", "weighted"}
+        Of the last class alone; every class alike; by rows.
+    """
+
+    score: _Score
+    average: Literal["binary", "macro", "weighted"]
+
+    def __call__(self, metric: Definition, targets: ClassTargets) -> confusion.ClassAverage:
+        """Bind to labels that hold at least two classes."""
+        if self.average == "binary":
+            targets.check_two(metric.name)
+        else:
+            targets.check_several(metric.name)
+        counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
+        scores = {code: self._score(metric, rows, targets.rows - rows) for code, rows in counts.items()}
+        if self.average == "binary":
+            return confusion.ClassAverage(targets, scores, {0: 0, 1: 1})
+        return confusion.ClassAverage(
+            targets, scores, counts if self.average == "weighted" else dict.fromkeys(counts, 1)
+        )
+
+    def _score(self, metric: Definition, own: int, rest: int) -> confusion.ClassScore:
+        if self.score == "f":
+            return confusion.FScore(own=own, rest=rest, b=_decimal(metric.parameters.get("beta", 1.0)) ** 2)
+        if self.score == "jaccard":
+            return confusion.JaccardScore(own=own, rest=rest)
+        return confusion.PrecisionScore(own=own, rest=rest, floor=_decimal(metric.parameters["floor"]))
+
+
+def _correlation(metric: Definition, targets: ClassTargets) -> matthews.Matthews:
+    """Matthews's correlation above the parameter `floor`; there must be two classes, both present."""
+    targets.check_two(metric.name)
+    return matthews.Matthews(
+        targets, math.ceil(_decimal(metric.parameters["floor"]) * int(targets.counts.min()))
+    )
+
+
+def _decimal(number: float) -> Fraction:
+    """The number as it is written: a tenth of 50 rows is 5, though the float 0.1 is a little more."""
+    return Fraction(repr(number))

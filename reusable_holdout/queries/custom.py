@@ -13,8 +13,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.queries.containers import as_floats
-from reusable_holdout.queries.grid import GRID
-from reusable_holdout.queries.scoring import MeanLoss, Statistic
+from reusable_holdout.queries.scoring import GRID, Statistic
 from reusable_holdout.queries.targets import ClassTargets, HoldsLabels
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.definition import Definition
+    from reusable_holdout.queries.scoring import MeanLoss
     from reusable_holdout.queries.targets import RealTargets
 
 __all__ = ["BoundedDifferences", "mean_of_own_losses"]
@@ -67,14 +67,7 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
             f"the loss of metric {metric.name!r} must give for each row a number within "
             f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
         )
-    return MeanLoss(
-        targets.rows,
-        losses,
-        lower=metric.lower,
-        upper=metric.upper,
-        greater_is_better=metric.greater_is_better,
-        binary=metric.family == "binomial",
-    )
+    return metric.mean_of(losses, targets.rows, binary=metric.family == "binomial")
 
 
 class BoundedDifferences(Statistic):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_floats
-from reusable_holdout.queries.scoring import Family, Statistic
+from reusable_holdout.queries.scoring import Family, MeanLoss, Statistic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +82,19 @@ class Definition:
             "family": self.family,
             "parameters": dict(sorted(self.parameters.items())),
         }
+
+    def mean_of(
+        self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int, *, binary: bool = False
+    ) -> MeanLoss:
+        """Mean over so many rows of losses within the metric's bounds."""
+        return MeanLoss(
+            rows,
+            losses,
+            lower=self.lower,
+            upper=self.upper,
+            greater_is_better=self.greater_is_better,
+            binary=binary,
+        )
 
     def check_over_outputs(self, outputs: int) -> None:
         """Refuse rows with several outputs, unless it is a mean over these, too.

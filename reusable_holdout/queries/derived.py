@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID, GRID_BITS
-from reusable_holdout.queries.scoring import Mean, Statistic
+from reusable_holdout.queries.scoring import GRID, GRID_BITS, Mean, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

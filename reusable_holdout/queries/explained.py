@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID
 from reusable_holdout.queries.samples import Explained, Likely
-from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.scoring import GRID, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

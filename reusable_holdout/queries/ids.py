@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Ids", "doubled", "few", "places_in", "unmatched"]
+__all__ = ["Ids", "doubled", "few", "places_in", "shown", "unmatched"]
 
 _SHOWN = 5
+_LONGEST = 60  # of an id, in a message
 
 
 class Ids:
@@ -90,12 +92,18 @@ def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> lis
         Whose the wanted ones are, for the words.
     """
     expected, came = set(wanted), set(found)
-    problems = {
-        "are missing": [name for name in wanted if name not in came],
-        f"are not among {owner}": [name for name in dict.fromkeys(found) if name not in expected],
-        "come more than once": doubled(found),
-    }
-    return [f"{len(names):,} ids {what}: {few(names)}" for what, names in problems.items() if names]
+    lost = [name for name in wanted if name not in came]
+    strange = [name for name in dict.fromkeys(found) if name not in expected]
+    problems = {"are missing": lost, f"are not among {owner}": strange, "come more than once": doubled(found)}
+    words = [f"{len(names):,} ids {what}: {shown(names)}" for what, names in problems.items() if names]
+    alike = _folded(lost) & _folded(strange)
+    if alike:
+        words.append(f"{len(alike):,} of them differ in case, spaces or ways to write a letter alone")
+    return words
+
+
+def _folded(names: Iterable[Any]) -> set[str]:
+    return {unicodedata.normalize("NFKC", name).casefold().strip() for name in names if isinstance(name, str)}
 
 
 def places_in(found: Sequence[Any], wanted: Iterable[Any]) -> NDArray[np.int64]:
@@ -126,6 +134,23 @@ def few(items: Iterable[Any]) -> str:
     listed = [str(item) for item in items]
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more
+
+
+def shown(names: Iterable[Any]) -> str:
+    r"""First few ids for a message: those that look like others, or would end a line, are written with escapes.
+
+    Examples
+    --------
+    >>> print(shown(["q1", "caf\u00e9", "two lines\n"]))
+    q1, 'caf\xe9', 'two lines\n'
+    """
+    return few(_plain(name) for name in names)
+
+
+def _plain(name: Any) -> str:
+    text = str(name)
+    text = text if text.isascii() and text.isprintable() else ascii(text)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:

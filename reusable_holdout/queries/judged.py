@@ -16,8 +16,8 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_array, real_array
-from reusable_holdout.queries.form import Form
 from reusable_holdout.queries.pieces import is_dask
+from reusable_holdout.queries.predictions import Form
 from reusable_holdout.queries.score_table import ScoreTable
 from reusable_holdout.queries.scoring import MeanLoss
 from reusable_holdout.queries.tables import table_of

@@ -6,18 +6,28 @@ replacing row r can change the statistic after it is normalised to [0, 1].
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
+
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries import kernels
 from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.scoring import Agreement
 
 if TYPE_CHECKING:
-    from reusable_holdout.queries.definition import Kernel
+    from reusable_holdout.queries import derived, recalls
+    from reusable_holdout.queries.definition import Definition, Kernel
     from reusable_holdout.queries.scoring import Family
+    from reusable_holdout.queries.targets import ClassTargets
+else:  # the accuracy needs neither
+    derived, recalls = modules_on_first_use(__package__, "derived", "recalls")
+
 __all__ = [
     "Average",
     "accuracy",
+    "agreement",
     "averaged_name",
     "balanced_accuracy",
     "recall",
@@ -43,15 +53,7 @@ def accuracy() -> Metric:
     >>> accuracy().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.75
     """
-    return Metric(
-        name="accuracy",
-        response="labels",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        family="binomial",
-        kernel=kernels.agreement,
-    )
+    return _share("accuracy", agreement, "binomial")
 
 
 def zero_one_loss() -> Metric:
@@ -68,15 +70,7 @@ def zero_one_loss() -> Metric:
     >>> zero_one_loss().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.25
     """
-    return Metric(
-        name="zero_one_loss",
-        response="labels",
-        lower=0,
-        upper=1,
-        greater_is_better=False,
-        family="binomial",
-        kernel=kernels.disagreement,
-    )
+    return _share("zero_one_loss", _disagreement, "binomial", greater_is_better=False)
 
 
 def balanced_accuracy() -> Metric:
@@ -99,15 +93,7 @@ def balanced_accuracy() -> Metric:
     >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
     0.875
     """
-    return Metric(
-        name="balanced_accuracy",
-        response="labels",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        family="bounded",
-        kernel=kernels.class_balanced,
-    )
+    return _share("balanced_accuracy", _class_balanced, "bounded")
 
 
 def recall(*, average: Average = "binary") -> Metric:
@@ -144,10 +130,10 @@ def recall(*, average: Average = "binary") -> Metric:
     """
     name = averaged_name("recall", average)
     if average == "binary":
-        return _share(name, kernels.recall_of_last, "bounded-difference")
+        return _share(name, _RecallOf(1), "bounded-difference")
     if average == "macro":
-        return _share(name, kernels.class_balanced, "bounded")
-    return _share(name, kernels.agreement, "binomial")
+        return _share(name, _class_balanced, "bounded")
+    return _share(name, agreement, "binomial")
 
 
 def specificity() -> Metric:
@@ -166,7 +152,7 @@ def specificity() -> Metric:
     >>> specificity().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.5
     """
-    return _share("specificity", kernels.recall_of_first, "bounded-difference")
+    return _share("specificity", _RecallOf(0), "bounded-difference")
 
 
 def averaged_name(name: str, average: Average) -> str:
@@ -187,13 +173,44 @@ def averaged_name(name: str, average: Average) -> str:
     return name if average == "binary" else f"{name}_{average}"
 
 
-def _share(name: str, kernel: Kernel, family: Family) -> Metric:
+def _share(name: str, kernel: Kernel, family: Family, *, greater_is_better: bool = True) -> Metric:
     return Metric(
         name=name,
         response="labels",
         lower=0,
         upper=1,
-        greater_is_better=True,
+        greater_is_better=greater_is_better,
         family=family,
         kernel=kernel,
     )
+
+
+# ---- how they are computed, once the labels are known
+
+
+def agreement(_: Definition, targets: ClassTargets) -> Agreement:
+    """Share of rows predicted right."""
+    return Agreement(targets)
+
+
+def _disagreement(_: Definition, targets: ClassTargets) -> Agreement:
+    """Share of rows predicted wrong."""
+    return Agreement(targets, errors=True)
+
+
+def _class_balanced(metric: Definition, targets: ClassTargets) -> recalls.BalancedAgreement:
+    """Mean of the classes' recalls; two classes must be present."""
+    targets.check_several(metric.name)
+    return recalls.BalancedAgreement(targets)
+
+
+@dataclass(frozen=True)
+class _RecallOf:
+    """Share of a class's rows that are predicted right: of the first of two, or the last."""
+
+    code: int
+
+    def __call__(self, metric: Definition, targets: ClassTargets) -> derived.OfRows:
+        targets.check_two(metric.name)
+        rows = np.flatnonzero(targets.codes == self.code)
+        return derived.OfRows(targets.rows, rows, Agreement(targets.part(rows)), family="binomial")

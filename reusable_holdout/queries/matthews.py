@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID
-from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.scoring import GRID, Statistic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

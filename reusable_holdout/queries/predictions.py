@@ -7,6 +7,7 @@ may quote predictions.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +15,6 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
-from reusable_holdout.queries.form import Form
 from reusable_holdout.queries.pieces import in_blocks, is_dask, pieces_of
 
 if TYPE_CHECKING:
@@ -24,10 +24,46 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries.classes import ClassCoder
 
-__all__ = ["Predictions"]
+__all__ = ["Form", "Predictions"]
 
 _WHAT = "predictions"
 _SLACK = 1e-6  # how far a probability, or a row's sum, may stray; float32 models do
+
+
+class Form(ABC):
+    """How predictions are checked and brought into one canonical form.
+
+    Attributes
+    ----------
+    rows : int
+        Number of holdout rows.
+    """
+
+    rows: int
+
+    @abstractmethod
+    def prepare(self, predictions: object) -> NDArray[Any]:
+        """One query in canonical form; see :meth:`BoundMetric.prepare`."""
+
+    @abstractmethod
+    def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
+        """Something to take the queries from one by one; an array that cannot be meant so is refused here."""
+
+    def prepare_many(self, predictions: object) -> NDArray[Any]:
+        """Several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
+        queries = self._queries(predictions)
+        prepared = None
+        for index, query in enumerate(queries):
+            try:
+                one = self.prepare(query)
+            except InputError as error:
+                raise InputError(f"query {index}: {error}") from None
+            if prepared is None:  # stacking in the end would need the memory twice
+                prepared = np.empty((len(queries), *one.shape), one.dtype)
+            prepared[index] = one
+        if prepared is None:
+            raise InputError("predictions must hold at least one query; got none; pass one array per query")
+        return prepared
 
 
 class Predictions(Form):
@@ -65,25 +101,7 @@ class Predictions(Form):
             self._convert = _probabilities
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """One query in canonical form.
-
-        Class codes in the smallest unsigned dtype, or C-contiguous float64 without negative zeros; always a
-        copy.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (rows,), (rows, classes) or (rows, outputs)
-            Labels, probabilities, scores or values.
-
-        Returns
-        -------
-        numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes), or (rows, outputs)
-
-        Raises
-        ------
-        InputError
-            If the predictions do not fit.
-        """
+        """One query in canonical form; see :meth:`BoundMetric.prepare`."""
         pieces = pieces_of(predictions)
         if pieces is not None:
             return self.joined(self._of(pieces))

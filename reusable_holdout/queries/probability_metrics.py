@@ -7,11 +7,25 @@ replacing row r can change the statistic after it is normalised to [0, 1].
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries import kernels
 from reusable_holdout.queries.definition import is_finite
 from reusable_holdout.queries.metric import Metric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import ranks
+    from reusable_holdout.queries.definition import Definition
+    from reusable_holdout.queries.scoring import MeanLoss
+    from reusable_holdout.queries.targets import ClassTargets
+else:  # what Brier's score and the log loss need not read
+    (ranks,) = modules_on_first_use(__package__, "ranks")
 
 __all__ = ["average_precision", "brier", "log_loss", "roc_auc", "roc_auc_ovr"]
 
@@ -42,7 +56,7 @@ def brier() -> Metric:
         lower=0,
         upper=1,
         greater_is_better=False,
-        kernel=kernels.squared_distance,
+        kernel=_squared_distance,
     )
 
 
@@ -81,7 +95,7 @@ def log_loss(*, clip: float = 0.01) -> Metric:
         upper=-math.log(clip),
         greater_is_better=False,
         parameters={"clip": float(clip)},
-        kernel=kernels.clipped_logarithm,
+        kernel=_clipped_logarithm,
     )
 
 
@@ -115,7 +129,7 @@ def roc_auc() -> Metric:
         upper=1,
         greater_is_better=True,
         family="bounded",
-        kernel=kernels.pair_order,
+        kernel=_pair_order,
     )
 
 
@@ -161,7 +175,7 @@ def roc_auc_ovr(*, weighted: bool = False) -> Metric:
         upper=1,
         greater_is_better=True,
         family="bounded-difference",
-        kernel=kernels.weighted_one_versus_rest if weighted else kernels.one_versus_rest,
+        kernel=_OneVersusRest(weighted),
     )
 
 
@@ -198,5 +212,58 @@ def average_precision() -> Metric:
         upper=1,
         greater_is_better=True,
         family="bounded-difference",
-        kernel=kernels.average_precision,
+        kernel=_average_precision,
     )
+
+
+# ---- how they are computed, once the labels are known
+
+
+def _pair_order(metric: Definition, targets: ClassTargets) -> ranks.PairOrder:
+    """Area under the ROC curve; there must be two classes, both present."""
+    targets.check_two(metric.name)
+    return ranks.PairOrder(targets)
+
+
+def _average_precision(metric: Definition, targets: ClassTargets) -> ranks.AveragePrecision:
+    """Area under the precision-recall curve, as steps; there must be two classes, both present."""
+    targets.check_two(metric.name)
+    return ranks.AveragePrecision(targets)
+
+
+@dataclass(frozen=True)
+class _OneVersusRest:
+    """Mean of the classes' areas, or that by rows; of two classes it is the area itself."""
+
+    weighted: bool
+
+    def __call__(self, metric: Definition, targets: ClassTargets) -> ranks.OneVersusRest | ranks.PairOrder:
+        targets.check_several(metric.name)
+        if len(targets.counts) == 2:
+            return ranks.PairOrder(targets)
+        counts = {code: rows for code, rows in enumerate(targets.counts.tolist()) if rows}
+        return ranks.OneVersusRest(targets, counts if self.weighted else dict.fromkeys(counts, 1))
+
+
+def _squared_distance(metric: Definition, targets: ClassTargets) -> MeanLoss:
+    """Brier score; of several classes half the squared distance of the probabilities from 1 for the true class."""
+    if len(targets.counts) == 2:
+        truth = targets.codes.astype(np.float64)
+        return metric.mean_of(lambda p: np.square(p - truth), targets.rows)
+    return metric.mean_of(
+        lambda p: 0.5 * np.square(p).sum(axis=1) - _of_truth(p, targets) + 0.5, targets.rows
+    )
+
+
+def _clipped_logarithm(metric: Definition, targets: ClassTargets) -> MeanLoss:
+    """Negative logarithm of the true class's probability, raised to the parameter `clip`."""
+    clip = metric.parameters["clip"]
+    return metric.mean_of(lambda p: -np.log(np.maximum(_of_truth(p, targets), clip)), targets.rows)
+
+
+def _of_truth(p: NDArray[Any], targets: ClassTargets) -> NDArray[Any]:
+    """Probability given to the true class; `p` is the last of two classes' or (rows, classes)."""
+    if p.ndim == 1:
+        return np.where(targets.codes == 1, p, 1 - p)
+    truth: NDArray[Any] = p[np.arange(targets.rows), targets.codes]
+    return truth

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.samples import Likely, Ranked
-from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, Statistic
+from reusable_holdout.queries.scoring import FINE_BITS, FINE_SLACK, GRID, GRID_BITS, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID_BITS
 from reusable_holdout.queries.samples import Counted, Likely, ratio
-from reusable_holdout.queries.scoring import Statistic
+from reusable_holdout.queries.scoring import GRID_BITS, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.ids import doubled, few, places_in
+from reusable_holdout.queries.ids import doubled, places_in, shown, unmatched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.ids import Ids
 
-__all__ = ["ScoreTable", "shown"]
-
-_LONGEST = 60  # of an id, in a message
+__all__ = ["ScoreTable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,50 +114,13 @@ class ScoreTable:
         )
         if list(self.ids) == wanted:
             return self.scores
-        if len(wanted) != self.rows or set(wanted) != set(self.ids):
+        problems = unmatched(wanted, self.ids, owner="the guard's")
+        if problems:
             raise InputError(
-                f"the scores must come with the guard's ids, each once; {_difference(wanted, self.ids)}; nothing was "
-                "asked"
+                f"the scores must come with the guard's ids, each once; {'; '.join(problems)}; nothing was asked"
             )
         return self.scores[places_in(self.ids, wanted)]
 
 
-def shown(names: Iterable[Any]) -> str:
-    r"""First few ids for a message: those that look like others, or would end a line, are written with escapes.
-
-    Examples
-    --------
-    >>> print(shown(["q1", "caf\u00e9", "two lines\n"]))
-    q1, 'caf\xe9', 'two lines\n'
-    """
-    return few(_plain(name) for name in names)
-
-
-def _plain(name: Any) -> str:
-    text = str(name)
-    text = text if text.isascii() and text.isprintable() else ascii(text)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-
-
 def _listed(names: Sequence[Any]) -> str:
     return f": {shown(names)}" if names else ""
-
-
-def _difference(wanted: Sequence[str], found: Sequence[str]) -> str:
-    """What keeps these from being the wanted names, in words; both are distinct."""
-    expected, came = set(wanted), set(found)
-    lost = [name for name in wanted if name not in came]
-    strange = [name for name in found if name not in expected]
-    words = [
-        f"{len(names):,} ids {what}: {shown(names)}"
-        for what, names in (("are missing", lost), ("are not among the guard's", strange))
-        if names
-    ]
-    alike = {_folded(one) for one in lost} & {_folded(one) for one in strange}
-    if alike:
-        words.append(f"{len(alike):,} of them differ in case, spaces or ways to write a letter alone")
-    return "; ".join(words)
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold().strip()

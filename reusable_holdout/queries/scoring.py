@@ -1,4 +1,7 @@
-"""Statistics of private labels and prepared predictions, as integers on the grid.
+"""Statistics of private labels and prepared predictions, as integers on a grid of 2**-32.
+
+A statistic is normalised to [0, 1] by its bounds and then counted in these units, so that noise can be integers and no
+floating-point rounding reaches an answer.
 
 Each score is floor(normalised statistic * 2**32). Where the statistic is a count it is exact; where it is a
 mean of real losses, each row's loss is first rounded to the grid and the rest is exact. So the score moves by
@@ -10,11 +13,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.queries.grid import GRID, GRID_BITS
 from reusable_holdout.queries.pieces import in_blocks
 from reusable_holdout.queries.targets import HoldsLabels
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "FINE_BITS",
     "FINE_SLACK",
+    "GRID",
+    "GRID_BITS",
     "Agreement",
     "Family",
     "Mean",
@@ -38,6 +42,9 @@ __all__ = [
 ]
 
 Family = Literal["binomial", "bounded", "bounded-difference"]
+
+GRID_BITS: Final = 32
+GRID: Final = 1 << GRID_BITS
 
 FINE_BITS = 96  # of each class's score, where several are averaged
 FINE_SLACK = Fraction(1, 1 << 90)  # far above what that rounding can add to a change

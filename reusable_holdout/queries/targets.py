@@ -114,6 +114,22 @@ class ClassTargets(HoldsLabels):
         part.counts = _counted(part.codes, len(self.counts))
         return part
 
+    def check_several(self, metric: str) -> None:
+        """Refuse labels of one class alone, for a metric of this name."""
+        if np.count_nonzero(self.counts) < 2:
+            raise InputError(
+                f"for {metric} the labels must hold at least two classes; got 1; use accuracy or a mean loss"
+            )
+
+    def check_two(self, metric: str) -> None:
+        """Refuse all but two classes, both of them present."""
+        if len(self.counts) != 2:
+            raise InputError(
+                f"for {metric} there must be exactly two classes; got {len(self.counts)}; "
+                "choose the positive class, or a metric averaged over classes"
+            )
+        self.check_several(metric)
+
     def shown(self) -> NDArray[Any]:
         """Labels as a user's own metric sees them: read-only, in their own dtype."""
         labels: NDArray[Any] = self.coder.classes[self.codes]

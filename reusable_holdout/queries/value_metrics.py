@@ -6,15 +6,26 @@ replacing row r can change the statistic after it is normalised to [0, 1].
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries import kernels
 from reusable_holdout.queries.definition import is_finite
 from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.scoring import MeanLoss
 
 if TYPE_CHECKING:
-    from reusable_holdout.queries.definition import Kernel
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import derived, explained
+    from reusable_holdout.queries.definition import Definition, Kernel
+    from reusable_holdout.queries.targets import RealTargets
+else:  # a mean of losses needs neither
+    derived, explained = modules_on_first_use(__package__, "derived", "explained")
 
 __all__ = ["mae", "mse", "quantile_loss", "r2", "rmse"]
 
@@ -46,7 +57,7 @@ def mae(*, lower: float, upper: float) -> Metric:
     0.5
     """
     lowest, highest = _bounds(lower, upper)
-    return _error("mae", lowest, highest, highest - lowest, kernels.absolute_error)
+    return _error("mae", lowest, highest, highest - lowest, _absolute_error)
 
 
 def mse(*, lower: float, upper: float) -> Metric:
@@ -76,7 +87,7 @@ def mse(*, lower: float, upper: float) -> Metric:
     2.0
     """
     lowest, highest = _bounds(lower, upper)
-    return _error("mse", lowest, highest, (highest - lowest) ** 2, kernels.squared_error)
+    return _error("mse", lowest, highest, (highest - lowest) ** 2, _squared_error)
 
 
 def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
@@ -117,7 +128,7 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
         raise InputError(
             f"floor must be an error in [0, upper - lower); got {floor!r}; state what no model can fall below"
         )
-    return _error("rmse", lowest, highest, highest - lowest, kernels.root_squared_error, floor=floor)
+    return _error("rmse", lowest, highest, highest - lowest, _root_squared_error, floor=floor)
 
 
 def r2(
@@ -191,7 +202,7 @@ def r2(
         upper=1,
         greater_is_better=True,
         parameters={"lower": lowest, "upper": highest, "variance": variance},
-        kernel=kernels.explained_share,
+        kernel=_explained_share,
     )
 
 
@@ -210,7 +221,7 @@ def _about_center(lower: float, upper: float, center: float | None, least: float
         greater_is_better=True,
         family="bounded-difference",
         parameters={"lower": lower, "upper": upper, "center": cast("float", center), "least": least},
-        kernel=kernels.explained_about,
+        kernel=_explained_about,
     )
 
 
@@ -246,7 +257,7 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
     if not (is_finite(quantile) and 0 < quantile < 1):
         raise InputError(f"quantile must lie in (0, 1); got {quantile!r}; 0.5 is the median")
     largest = max(quantile, 1 - quantile) * (highest - lowest)
-    return _error("quantile_loss", lowest, highest, largest, kernels.pinball, quantile=quantile)
+    return _error("quantile_loss", lowest, highest, largest, _pinball, quantile=quantile)
 
 
 def _bounds(lower: float, upper: float) -> tuple[float, float]:
@@ -267,7 +278,71 @@ def _error(
         lower=0,
         upper=largest,
         greater_is_better=False,
-        family="bounded-difference" if kernel is kernels.root_squared_error else "bounded",
+        family="bounded-difference" if kernel is _root_squared_error else "bounded",
         parameters={"lower": lower, "upper": upper, **parameters},
         kernel=kernel,
     )
+
+
+# ---- how they are computed, once the labels are known
+
+
+def _absolute_error(metric: Definition, targets: RealTargets) -> MeanLoss:
+    """Absolute error of predictions clipped to the targets' bounds."""
+    return _mean_of_excess(metric, targets, np.abs)
+
+
+def _squared_error(metric: Definition, targets: RealTargets) -> MeanLoss:
+    """Squared error of predictions clipped to the targets' bounds."""
+    return _mean_of_excess(metric, targets, np.square)
+
+
+def _root_squared_error(metric: Definition, targets: RealTargets) -> derived.RootMean:
+    """Root of the mean squared error, the parameter `floor` at least."""
+    span = metric.upper - metric.lower
+    losses = _of_excess(metric, targets, np.square)
+    mean = MeanLoss(targets.rows, losses, lower=0.0, upper=span**2, greater_is_better=False)
+    return derived.RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
+
+
+def _explained_share(metric: Definition, targets: RealTargets) -> MeanLoss:
+    """One minus the squared error in units of the parameter `variance`."""
+    variance = metric.parameters["variance"]
+    return _mean_of_excess(metric, targets, lambda excess: 1 - np.square(excess) / variance)
+
+
+def _explained_about(metric: Definition, targets: RealTargets) -> explained.ExplainedAbout:
+    """One minus the squared errors over those of the parameter `center`."""
+    errors = _of_excess(metric, targets, np.square)
+    return explained.ExplainedAbout(targets.values, errors, **metric.parameters)
+
+
+def _pinball(metric: Definition, targets: RealTargets) -> MeanLoss:
+    """Shortfall times the parameter `quantile`, excess times the rest."""
+    quantile = metric.parameters["quantile"]
+    return _mean_of_excess(
+        metric, targets, lambda excess: np.maximum(-quantile * excess, (1 - quantile) * excess)
+    )
+
+
+def _mean_of_excess(
+    metric: Definition, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]
+) -> MeanLoss:
+    """Mean over the rows of such losses; where a row has several, of their mean."""
+    losses = _of_excess(metric, targets, size)
+    return metric.mean_of(
+        losses if targets.outputs == 1 else lambda query: losses(query).mean(axis=1), targets.rows
+    )
+
+
+def _of_excess(
+    metric: Definition, targets: RealTargets, size: Callable[[NDArray[Any]], NDArray[Any]]
+) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Losses that depend on the prediction, clipped to the targets' bounds, less the target."""
+    lower, upper = metric.parameters["lower"], metric.parameters["upper"]
+    if targets.values.min() < lower or targets.values.max() > upper:
+        raise InputError(
+            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; "
+            "state bounds that hold for every target, or clip the targets"
+        )
+    return lambda p: size(np.clip(p, lower, upper) - targets.values)

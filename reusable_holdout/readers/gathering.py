@@ -14,8 +14,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries import ScoreTable
-from reusable_holdout.queries.ids import few
-from reusable_holdout.queries.score_table import shown
+from reusable_holdout.queries.ids import few, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

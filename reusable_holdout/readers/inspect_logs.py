@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.score_table import shown
+from reusable_holdout.queries.ids import shown
 from reusable_holdout.readers.archives import Archive
 from reusable_holdout.readers.gathering import (
     Gathering,

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.score_table import shown
+from reusable_holdout.queries.ids import shown
 from reusable_holdout.readers.gathering import (
     Gathering,
     Missing,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError, MissingExtraError
 from reusable_holdout.queries.containers import from_arrow
-from reusable_holdout.queries.score_table import shown
+from reusable_holdout.queries.ids import shown
 from reusable_holdout.readers.gathering import Gathering, Missing, Repeats, Table, group_name, score_of
 from reusable_holdout.slips import checked_call
 

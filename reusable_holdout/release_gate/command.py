@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from reusable_holdout.errors import Halted, HoldoutError, InputError
+from reusable_holdout.errors import Halted, HoldoutError, InputError, NoWitnessWarning
 from reusable_holdout.release_gate.asking import NoWorse, ask_gate, ask_gate_of_scores
 from reusable_holdout.release_gate.evaluations import Evaluations
 from reusable_holdout.release_gate.files import read_ids
@@ -32,6 +33,10 @@ _STATUS = {"accepted": 0, "rejected": 1, "halted": 2}
 BAD_INPUT = 3
 """Status of whatever has no verdict."""
 
+_NO_WITNESS = (
+    "note: whoever can restore an older copy of {ledger} gets budget back that was spent, and nobody can see it; name "
+    "with --witness what remembers how far it had come, if others can write there"
+)
 _NUMBER = r"-?\d+\.?\d*|-?\.\d+"
 _NO_WORSE = re.compile(
     rf"(?P<score>.+?):(?P<amount>\d+\.?\d*|\.\d+)(:(?P<lower>{_NUMBER}):(?P<upper>{_NUMBER}))?", re.ASCII
@@ -49,7 +54,7 @@ class Outcome(NamedTuple):
     text : str
         For the output.
     problem : str
-        For the error output.
+        For the error output: what went wrong, or a note.
     """
 
     status: int
@@ -68,13 +73,25 @@ def run_gate_init(options: argparse.Namespace) -> Outcome:
             "witness": options.witness,
             **{name: value for name, value in stated.items() if value is not None},
         }
-        with _made(options, common) as gate:
+        with warnings.catch_warnings(record=True) as warned, _made(options, common) as gate:
             plan = cast("Plan", gate.plan)
         possible = what_is_possible(plan)
         record = plan.record() | {"possible": possible.record()}
-        return Outcome(0, json.dumps(record, indent=2) if options.json else f"{possible}\n\n{plan}")
+        text = json.dumps(record, indent=2) if options.json else f"{possible}\n\n{plan}"
+        return Outcome(0, text, _noted(warned, options.ledger))
 
     return _ended(make)
+
+
+def _noted(warned: list[warnings.WarningMessage], ledger: str) -> str:
+    """What a command line has to say of a ledger without a witness; other warnings go where they went."""
+    alone = False
+    for one in warned:
+        if issubclass(one.category, NoWitnessWarning):
+            alone = True
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return _NO_WITNESS.format(ledger=ledger) * alone
 
 
 def _made(options: argparse.Namespace, common: dict[str, Any]) -> Gate:

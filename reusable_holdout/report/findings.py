@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import State, Ways
-from reusable_holdout.guard.releases import Allowance, failed, history_frame, read_epochs
-from reusable_holdout.guard.views import VIEW, View
+from reusable_holdout.guard.history import Allowance, failed, history_frame, read_epochs
+from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds.table import Ways
+from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import Plan
 from reusable_holdout.scales import decimals_of
 
@@ -98,7 +99,7 @@ def findings_of(ledger: str, verified: Verification) -> list[Findings]:
 
 
 def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Findings:
-    views = [configuration.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
+    views = configuration.views(rows)
     plan = Plan.kept(configuration.plan)
     budget = _budget(plan, Ways(configuration.view.kept), rows)
     metric = configuration.metric["name"]
@@ -120,10 +121,7 @@ def _epoch(number: int, configuration: Configuration, rows: Sequence[Row]) -> Fi
 
 
 def _budget(plan: Plan, ways: Ways, rows: Sequence[Row]) -> Budget:
-    state = State()
-    if rows:
-        last = rows[-1]
-        state = State(last.query, last.asked, last.charges, last.spent_nats, last.kind == "final")
+    state = State.after(rows[-1]) if rows else State()
     return Budget(
         max(0, min(plan.charges, plan.queries) - state.charges),
         plan.charges,

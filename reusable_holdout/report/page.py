@@ -135,8 +135,8 @@ def _promise(found: Findings) -> list[str]:
         f"<p>A guard holds back {plan.rows:,} {found.units} of a holdout and answers how good models are by "
         f"<strong>{escape(found.metrics[0])}</strong>. {_POLICIES[plan.policy]}</p>",
         f"<p>With probability {plan.confidence:.4g}, the intervals of <em>all</em> its answers together contain the "
-        f"population values, however the questions were chosen. Up to an estimate of {plan.estimate:g}, an agreed "
-        f"answer is within {plan.tolerance:g} of the population value.</p>",
+        f"population values, however the questions were chosen. At scores near {plan.estimate:g}, which the plan was "
+        f"made for, an agreed answer is within {plan.tolerance:g} of the population value.</p>",
     ]
 
 
@@ -170,7 +170,7 @@ def _left(budget: Budget) -> list[str]:
         (
             "queries left",
             f"{budget.queries - budget.asked:,} of {budget.queries:,}",
-            f"{budget.asked:,} were asked",
+            f"{budget.asked:,} were asked: a choice is as many as it has candidates, a final none",
         ),
         ("told so far", f"{budget.nats:.2f} nats", more),
         ("state", _STATES[budget.halted][0], _STATES[budget.halted][1]),
@@ -214,4 +214,8 @@ def _meaning(found: Findings) -> list[str]:
         "interval says how far it can be from the truth. It says nothing of a population that has changed since the "
         "rows were drawn. An interval of a ladder's submission that is no new best is open to the worse side, one of "
         "what a gate accepted to the better side. Intervals of comparisons are of differences between two models.</p>",
+        "<p>In the table of answers, <em>told</em> is what a question ended with: <em>agreed</em>, or one of the "
+        "ranges of values (<em>cell</em>, <em>span</em>) that were listed before any row was read, or of a choice its "
+        "winner. <em>Nats</em> measure how surprising that was. What is told widens the intervals of later "
+        "answers.</p>",
     ]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         sample_splitting_half_width,
     )
     from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_gain
-    from reusable_holdout.validity.bound import ConfidenceBound
+    from reusable_holdout.validity.bound import ConfidenceBound, Interval
     from reusable_holdout.validity.certificate import Certificate
     from reusable_holdout.validity.evidence import (
         Evidence,
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         worst_rows,
     )
     from reusable_holdout.validity.evidence_set import EvidenceSet
-    from reusable_holdout.validity.intervals import Interval, Shares
     from reusable_holdout.validity.noise_tails import NoiseTails
     from reusable_holdout.validity.outcome_code import (
         Cell,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
         policy_code,
     )
     from reusable_holdout.validity.precision_bands import average_precision_interval
-    from reusable_holdout.validity.theory import EDITIONS, THEORY, ClaimCode, Theory, edition
+    from reusable_holdout.validity.theory import EDITIONS, THEORY, ClaimCode, Shares, Theory, edition
     from reusable_holdout.validity.threshold_table import ThresholdTable
     from reusable_holdout.validity.transcript_code import TranscriptCode
 else:  # what a plan does not rest on is not read
@@ -52,11 +51,10 @@ else:  # what a plan does not rest on is not read
             ".adaptive_code": ["AdaptiveCode", "Estimator", "Priced"],
             ".alternatives.fixed_queries": ["fixed_queries_half_width", "sample_splitting_half_width"],
             ".alternatives.naive_reuse": ["majority_attack_gain"],
-            ".bound": ["ConfidenceBound"],
+            ".bound": ["ConfidenceBound", "Interval"],
             ".certificate": ["Certificate"],
             ".evidence": ["Evidence", "EvidenceRows", "gains_of_rows", "likely_rows", "worst_rows"],
             ".evidence_set": ["EvidenceSet"],
-            ".intervals": ["Interval", "Shares"],
             ".noise_tails": ["NoiseTails"],
             ".outcome_code": [
                 "Cell",
@@ -77,7 +75,7 @@ else:  # what a plan does not rest on is not read
                 "policy_code",
             ],
             ".precision_bands": ["average_precision_interval"],
-            ".theory": ["EDITIONS", "THEORY", "ClaimCode", "Theory", "edition"],
+            ".theory": ["EDITIONS", "THEORY", "ClaimCode", "Shares", "Theory", "edition"],
             ".threshold_table": ["ThresholdTable"],
             ".transcript_code": ["TranscriptCode"],
         },

@@ -1,10 +1,13 @@
-"""The confidence bound of one query: one of three families, for a statistic normalised to [0, 1]."""
+"""The confidence bound of one query, one of three families, for a statistic normalised to [0, 1]; and intervals."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity.confidence import (
@@ -22,9 +25,18 @@ from reusable_holdout.validity.log_tails import check_rows
 if TYPE_CHECKING:
     from reusable_holdout.validity.floats_and_arrays import Number, Real
 
-__all__ = ["ConfidenceBound"]
+__all__ = ["ConfidenceBound", "Interval", "Numbers"]
+
+Numbers: TypeAlias = float | NDArray[np.float64]
 
 _Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference"]
+
+
+class Interval(NamedTuple):
+    """Lower and upper end, in the metric's unit."""
+
+    low: Numbers
+    high: Numbers
 
 
 @dataclass(frozen=True, slots=True)

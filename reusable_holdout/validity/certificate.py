@@ -15,9 +15,9 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.mechanisms.calibration import Calibration
-from reusable_holdout.validity.intervals import Interval, Numbers, Shares
+from reusable_holdout.validity.bound import ConfidenceBound, Interval, Numbers
 from reusable_holdout.validity.noise_tails import NoiseTails
-from reusable_holdout.validity.theory import THEORY, Theory
+from reusable_holdout.validity.theory import THEORY, Shares, Theory
 from reusable_holdout.validity.transcript_code import TranscriptCode
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import adaptive_code
     from reusable_holdout.validity import evidence as _evidence
     from reusable_holdout.validity import evidence_set as _evidence_set
-    from reusable_holdout.validity.bound import ConfidenceBound
 else:  # most plans have one code, and count their rows
     adaptive_code, _evidence, _evidence_set = modules_on_first_use(
         __package__, "adaptive_code", "evidence", "evidence_set"

@@ -1,9 +1,9 @@
 """One-sided confidence bounds whose levels are logarithms: ``exp(-2000)`` is as good a level as 0.05.
 
 Three families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
-for means of losses in [0, 1], McDiarmid for bounded differences. ``*_lower`` and ``*_upper`` bound the
-population value from an observed one; ``*_reach_low`` and ``*_reach_high`` go back, from a bound to the
-observation it needs.
+for means of losses in [0, 1], McDiarmid for bounded differences. ``*_lower`` bounds the population value from an
+observed one, and ``*_reach_low`` goes back, from a bound to the observation it needs; the other side is the mirror
+image, in :class:`~reusable_holdout.validity.bound.ConfidenceBound`.
 
 :mod:`~reusable_holdout.validity.log_tails` has the equations, :mod:`~reusable_holdout.validity.inversion` solves them.
 The same lines serve floats and arrays.
@@ -23,13 +23,12 @@ from reusable_holdout.validity.inversion import (
     inflated,
     margin,
     mirrored,
-    mirrored_target,
     solve_binomial,
     solve_binomial_reach,
     solve_chernoff,
     solve_chernoff_reach,
 )
-from reusable_holdout.validity.log_tails import check_rows, log_binomial_tail
+from reusable_holdout.validity.log_tails import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,15 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "binomial_lower",
-    "binomial_reach_high",
     "binomial_reach_low",
     "binomial_upper",
     "checked",
     "chernoff_lower",
-    "chernoff_reach_high",
     "chernoff_reach_low",
-    "chernoff_upper",
-    "log_binomial_tail",
     "mcdiarmid_width",
 ]
 
@@ -152,20 +147,6 @@ def binomial_reach_low(target: Real | float, *, rows: int, log_level: Real | flo
     return cast("Real", _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack))
 
 
-def binomial_reach_high(target: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Observed mean of 0/1 losses up to which :func:`binomial_upper` stays within a target.
-
-    The mirror image of :func:`binomial_reach_low`: +inf where every value will do (target >= 1), -inf where
-    none will.
-
-    Examples
-    --------
-    >>> round(binomial_reach_high(0.950995, rows=100, log_level=math.log(0.025)), 6)
-    0.9
-    """
-    return cast("Real", 1.0 - binomial_reach_low(mirrored_target(target), rows=rows, log_level=log_level))
-
-
 def chernoff_lower(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
     """Lower confidence bound for a mean of independent losses in [0, 1], whatever their distribution.
 
@@ -207,19 +188,6 @@ def chernoff_lower(value: Real | float, *, rows: int, log_level: Real | float) -
     )
 
 
-def chernoff_upper(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Upper confidence bound for a mean of losses in [0, 1], the mirror image of :func:`chernoff_lower`.
-
-    The population mean lies above it with probability at most ``exp(log_level)``; rounding only raises it.
-
-    Examples
-    --------
-    >>> round(chernoff_upper(0.9, rows=100, log_level=math.log(0.025)), 6)
-    0.962052
-    """
-    return cast("Real", mirrored(chernoff_lower(1.0 - value, rows=rows, log_level=log_level)))
-
-
 def chernoff_reach_low(target: Real | float, *, rows: int, log_level: Real | float) -> Real:
     """Smallest observed mean whose :func:`chernoff_lower` reaches a target.
 
@@ -233,19 +201,6 @@ def chernoff_reach_low(target: Real | float, *, rows: int, log_level: Real | flo
     return cast(
         "Real", _reach_low(solve_chernoff_reach, target, rows, log_level, accuracy=0.0, slack=4.0 * EPS)
     )
-
-
-def chernoff_reach_high(target: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Largest observed mean whose :func:`chernoff_upper` stays within a target.
-
-    Rounded downwards; infinite as in :func:`binomial_reach_high`.
-
-    Examples
-    --------
-    >>> round(chernoff_reach_high(0.962052, rows=100, log_level=math.log(0.025)), 6)
-    0.9
-    """
-    return cast("Real", 1.0 - chernoff_reach_low(mirrored_target(target), rows=rows, log_level=log_level))
 
 
 def mcdiarmid_width(*, sum_of_squares: Real | float, log_level: Real | float) -> Real:

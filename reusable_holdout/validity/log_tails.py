@@ -3,24 +3,27 @@
 The tail is ``P(X = x) x (1 - p) / s`` with a continued fraction ``s`` that is also the derivative of the log tail in
 the log-odds: one fraction pays for value, slope and curvature. Seen in the log-odds of ``p``, or in the number of
 failures, every function here is increasing and **concave**.
+
+References
+----------
+.. [1] Didonato and Morris (1992), Algorithm 708, the continued fraction.
+.. [2] Loader (2000), Fast and accurate computation of binomial probabilities, the prefactor.
 """
 
 from __future__ import annotations
 
 import math
-from typing import cast
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity.floats_and_arrays import EPS, Number, Real, functions, pair, solve_where
+from reusable_holdout.validity.floats_and_arrays import EPS, Number, functions
 
 __all__ = [
     "check_rows",
     "chernoff_in_failures",
     "chernoff_in_odds",
     "excess",
-    "log_binomial_tail",
     "tail_in_failures",
     "tail_in_odds",
 ]
@@ -28,46 +31,6 @@ __all__ = [
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _STIRLING_FROM = 16.0  # from there on five terms of the series have all digits that a float has
 _LONGEST_FRACTION = 10**6  # the worst case, the median of 10**8 rows, takes 2,100 terms
-
-
-def log_binomial_tail(successes: Real | float, *, rows: int, probability: Real | float) -> Real:
-    """Natural log of ``P(Binomial(rows, probability) >= successes)``.
-
-    Relative error below 1e-9 wherever the log is below -1e-3, also where the tail itself underflows.
-
-    Parameters
-    ----------
-    successes : float or array
-        Any real number; between whole numbers the regularised incomplete beta ``I_p(x, rows - x + 1)``.
-    rows : int
-        Number of trials, >= 1.
-    probability : float or array
-        Chance of one success, in [0, 1].
-
-    Raises
-    ------
-    InputError
-        If rows is below 1, a number is NaN, or a probability lies outside [0, 1].
-
-    References
-    ----------
-    .. [1] Didonato and Morris (1992), Algorithm 708, the continued fraction.
-    .. [2] Loader (2000), Fast and accurate computation of binomial probabilities, the prefactor.
-
-    Examples
-    --------
-    >>> round(log_binomial_tail(990, rows=1000, probability=0.1), 6)
-    -2226.683728
-    """
-    check_rows(rows)
-    x, p = pair(successes, probability)
-    f = functions(p)
-    if not (f.every((p >= 0.0) & (p <= 1.0)) and f.every(x == x)):  # noqa: PLR0124 - false for NaN
-        msg = "successes must be numbers and probabilities must lie in [0, 1]; correct them"
-        raise InputError(msg)
-    inside = (x > 0.0) & (x <= rows) & (p > 0.0) & (p < 1.0)
-    outside = f.where((x <= 0.0) | ((p >= 1.0) & (x <= rows)), 0.0, -math.inf)
-    return cast("Real", solve_where(inside, _either_tail, outside, x, rows - x, p))
 
 
 def check_rows(rows: int) -> None:
@@ -120,18 +83,6 @@ def _log_tail(x: Number, y: Number, p: Number, q: Number, constant: Number) -> t
     """Log of ``I_p(x, y + 1)`` and its derivative in the log-odds, from the median of the tail outwards."""
     slope = _fraction(x, y + 1.0, p, q)
     return constant - _divergence(x, y, p, q) + functions(p).log(x * q / slope), slope
-
-
-def _either_tail(x: Number, y: Number, p: Number) -> Number:
-    """Log of the tail from whichever of the two tails is the smaller."""
-    f = functions(p)
-    q, held = 1.0 - p, f.most(p, 1e-250)  # below, the tail is a power of p to more digits than a float has
-    upper = x * q >= (y + 1.0) * p
-    a, b = f.where(upper, x, y + 1.0), f.where(upper, y + 1.0, x)
-    fraction = _fraction(a, b, f.where(upper, held, q), f.where(upper, q, held))
-    log_density = excess(x + y) - excess(x) - excess(y) - _divergence(x, y, held, q)
-    tail = log_density + f.log(x * q / fraction) + x * (f.log(p) - f.log(held))
-    return f.where(upper, tail, f.log1p(-f.exp(f.least(tail, -1e-300))))
 
 
 def _probabilities(log_odds: Number) -> tuple[Number, Number, Number]:

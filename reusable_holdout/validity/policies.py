@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
-from reusable_holdout.validity.intervals import Shares
 from reusable_holdout.validity.outcome_code import StepCode
-from reusable_holdout.validity.theory import THEORY, ClaimCode, Theory
+from reusable_holdout.validity.theory import THEORY, ClaimCode, Shares, Theory
 
 __all__ = ["BY_DISTANCE", "LADDERS", "Policy", "PolicyCode", "parameter_free_step", "policy_code"]
 

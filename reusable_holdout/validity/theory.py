@@ -11,10 +11,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reusable_holdout.errors import LedgerMismatchError
-from reusable_holdout.validity.intervals import Shares
 from reusable_holdout.validity.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 
-__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "ClaimCode", "Theory", "edition"]
+__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "ClaimCode", "Shares", "Theory", "edition"]
+
+
+class Shares(NamedTuple):
+    """Share of a question's failure probability that each side of an interval may spend; see `Certificate`.
+
+    Attributes
+    ----------
+    agreed, charged : float
+        Of the interval of a question that was not charged, and of one that was.
+    """
+
+    agreed: float
+    charged: float
 
 
 class BetSizes(NamedTuple):

@@ -276,6 +276,7 @@ def test_nothing_costs_nothing_and_a_failure_costs_its_delta() -> None:
     accountant = told(ApproximateEvent(0.5, 1e-3))
     assert accountant.epsilon(1e-4).epsilon == math.inf
     assert accountant.epsilon(1e-3) == (0.5, 1e-3, "basic composition")
+    assert told(ApproximateEvent(0.0, 1e-3)).epsilon(1e-3).epsilon == 0.0
     assert told(PureEvent(0.02), count=50).epsilon(0.0) == (1.0, 0.0, "basic composition")
 
 
@@ -300,6 +301,8 @@ def test_nothing_costs_nothing_and_a_failure_costs_its_delta() -> None:
         lambda: told(PureEvent(0.1), count=0),
         lambda: told(PureEvent(0.1)).epsilon(1.0),
         lambda: told(PureEvent(0.1)).delta(-1.0),
+        lambda: told(PureEvent(0.1)).delta(math.inf),
+        lambda: told(PureEvent(0.1)).delta(math.nan),
     ],
 )
 def test_what_cannot_have_happened_is_refused(make: Any) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 from cases import for_each
 from long_tests import ACCOUNTING
+from scipy import optimize, special
 
 from reusable_holdout.accounting import (
     ApproximateEvent,
@@ -17,6 +18,7 @@ from reusable_holdout.accounting import (
     PrivacyOdometer,
     PureEvent,
     TargetChargingEvent,
+    filters,
     optimal_composition,
 )
 from reusable_holdout.errors import BudgetError, InputError
@@ -145,6 +147,55 @@ def test_a_reading_never_falls_and_starts_as_a_sum() -> None:
     assert readings[:5] == pytest.approx([0.0, 0.05, 0.1, 0.15, 0.2])
     assert readings == sorted(readings)
     assert "epsilon=" in repr(odometer)
+
+
+def log_loss_factor(order: float) -> float:
+    """Log of ``c_a``, the least for which ``max(0, 1 - exp(-x)) <= c_a exp((a-1) x)``: the ratio's largest value."""
+    found = optimize.minimize_scalar(
+        lambda x: -math.log(-math.expm1(-x)) + (order - 1) * x,
+        bounds=(1e-9, 60.0),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return float(-found.fun)
+
+
+GRID = [1 + 0.05 * 40_000 ** (place / 39) for place in range(40)]  # from 1.05 to 2001
+
+
+@for_each("rho", [1e-5, 0.01, 1.0, 1e3, 1e5])
+def test_a_reading_is_the_loss_at_which_the_mixture_would_exceed_its_bound(rho: float) -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(ConcentratedEvent(rho))
+    mixture = [(order - 1) * (odometer.epsilon - order * rho) for order in GRID]
+    assert special.logsumexp(mixture) - math.log(40) == pytest.approx(-math.log(1e-6), rel=1e-6)
+
+
+@for_each(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (4.0, 0.01), (30.0, 1e-9)])
+def test_a_filter_affords_what_its_mixture_does(epsilon: float, delta: float) -> None:
+    """Nine tenths on the order at which the largest concentrated event is affordable, the rest on a grid."""
+
+    def affordable(order: float) -> float:
+        return (epsilon - (log_loss_factor(order) - math.log(0.9 * delta)) / (order - 1)) / order
+
+    found = optimize.minimize_scalar(
+        lambda log: -affordable(1 + math.exp(log)), bounds=(-3.0, 12.0), method="bounded"
+    )
+    main = 1 + math.exp(found.x)
+    assert filters._main_order(epsilon, delta) == pytest.approx(main, rel=3e-3)
+    orders, weights = [*GRID, main], [0.1 / 40] * 40 + [0.9]
+    costs = [math.log(weight) - log_loss_factor(order) for order, weight in zip(orders, weights, strict=True)]
+
+    def excess(rho: float) -> float:
+        terms = [
+            cost + (order - 1) * (epsilon - order * rho) for cost, order in zip(costs, orders, strict=True)
+        ]
+        return float(special.logsumexp(terms)) + math.log(delta)
+
+    most = optimize.brentq(excess, 0.0, epsilon, xtol=1e-12)
+    budget = PrivacyFilter(epsilon=epsilon, delta=delta)
+    assert budget.affords(ConcentratedEvent(most * (1 - 1e-4)))
+    assert not budget.affords(ConcentratedEvent(most * (1 + 1e-4)))
 
 
 @for_each(

@@ -8,7 +8,7 @@ from cases import for_each
 from long_tests import GUARD
 
 from reusable_holdout import ReusableHoldout
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.guard.rows import Query, row_of
 from reusable_holdout.validity import Interval
 

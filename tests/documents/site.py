@@ -22,6 +22,7 @@ ROOMS = (
     "SECURITY.md",
     "docs",
     "examples/README.md",
+    "examples/recorded",
     "integrations",
     "mkdocs.yml",
     "reusable_holdout",

@@ -12,6 +12,8 @@ from documents.site import ROOMS, build
 from public_names import public_names
 from site_links import for_the_site, outside_code
 from site_pages import sources
+from terminal import Said
+from terminal import drawn as drawn_session
 
 from reusable_holdout import __version__
 
@@ -153,3 +155,13 @@ def test_who_cites_it_names_this_version():
 
 def test_the_picture_of_the_ways_to_ask_is_what_its_script_draws():
     assert (DOCS / "images" / "choose.svg").read_text() == drawn()
+
+
+def test_a_picture_of_a_session_has_every_line_as_it_was_and_users_in_their_colours():
+    picture = drawn_session([Said("a", "ls > x"), Said("", "  <no>"), Said("b", "ls")], title="two")
+    found = re.findall(r"<text[^>]*>(.*)</text>", picture)
+    texts = [re.sub(r"<[^>]*>", "", one) for one in found]
+    assert texts == ["a$ ls &gt; x", "  &lt;no&gt;", "b$ ls"]
+    colours = [re.findall(r'fill="(#\w+)"', one) for one in found]
+    assert [len(one) for one in colours] == [1, 0, 1]
+    assert colours[0] != colours[2]

@@ -3,11 +3,18 @@
 import sqlite3
 
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds import Check, State, Terms
+from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 
-__all__ = ["all_rows", "recompute", "rewrite", "seal_again", "sql", "state_after"]
+__all__ = ["all_rows", "every_way", "recompute", "rewrite", "seal_again", "sql", "state_after"]
+
+
+def every_way(guard):
+    """Ways to ask that a guard has."""
+    names = ("policy", "comparison", "reveal", "choose", "final", "guarded", "guarded_comparison")
+    return [way for name in names if (way := getattr(guard._ways, name)) is not None]
 
 
 def sql(ledger, *statements):

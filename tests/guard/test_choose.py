@@ -8,7 +8,7 @@ from cases import for_each
 from guard.test_reveal import ASKING, Crashing, fragile, level_of_a_first_question
 
 from reusable_holdout import BudgetError, Halted, InputError, ModelError, verify
-from reusable_holdout.guard.kinds import Choose, Winner
+from reusable_holdout.guard.kinds.choose import Choose, Winner
 from reusable_holdout.queries import mae
 from reusable_holdout.validity import (
     THEORY,

@@ -12,7 +12,7 @@ from sklearn import datasets
 
 from reusable_holdout import CopiedRowsWarning, HoldoutError, ParquetRows, ReusableHoldout
 from reusable_holdout.datasets import load_adult
-from reusable_holdout.guard.copies import Copies, copies_among
+from reusable_holdout.guard.copies import CopiedRows, copies_among
 
 ROWS = 2_000
 PLAN = {"queries": 20, "charges": 1, "seed": 1}
@@ -34,7 +34,7 @@ def frame_of(X):
 def test_copies_are_counted_and_what_they_are_worth(places):
     X, y = FEATURES[places], LABELS[places]
     counts = np.unique(places, return_counts=True)[1]
-    assert copies_among(X, y) == Copies(
+    assert copies_among(X, y) == CopiedRows(
         rows=ROWS, copies=ROWS - len(counts), worth=round(ROWS**2 / (counts**2).sum())
     )
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from children import Child
-from guard.forging import recompute, seal_again, sql
+from guard.forging import every_way, recompute, seal_again, sql
 from guard.test_reveal import ASKING, Crashing, fragile
 from joblib import Parallel, delayed
 
@@ -489,7 +489,7 @@ def test_an_answer_after_the_final_is_found(make_guard, ledger, scoring, monkeyp
     """By a guard that forgets that it has ended, each of whose rows is certified and sealed as it should be."""
     guard = make_guard(ledger, **ASKING, choices=[2])
     guard.final_predictions(scoring(0.7))
-    for way in filter(None, guard._ways):
+    for way in every_way(guard):
         monkeypatch.setattr(way, "halt_reason", lambda _: None)
     fresh = scoring(0.6)
     {

@@ -18,13 +18,22 @@ def test_the_guard_halts_when_the_charges_are_spent(make_guard, spend, place, sc
     assert [answer.charges_left for answer in answers] == [2, 1, 0]
     assert guard.halted
     assert guard.halt_reason == "charges"
-    with pytest.raises(Halted, match="all 3 charges are spent") as halt:
+    with pytest.raises(Halted, match=r"all 3 charges are spent \(on queries 1, 2, 3\)") as halt:
         guard.evaluate_predictions(scoring(0.61), prior=0.61)
     assert halt.value.reason == "charges"
     assert halt.value.answers == []
     assert halt.value.history["value"].tolist() == [answer.value for answer in answers]
     pd.testing.assert_frame_equal(halt.value.history, guard.history())
     assert guard.queries_asked == 3
+
+
+def test_a_halt_says_which_queries_were_charged_whatever_ended_it(make_guard, spend, scoring):
+    for count, charged, left in [(1, "query 1", "2 charges"), (2, "queries 1, 2", "1 charge")]:
+        guard = make_guard()
+        assert str(spend(guard, count)[-1]).endswith(f"(charged; query {count}, {left} left)")
+        guard.final_predictions(scoring(0.7))
+        with pytest.raises(Halted, match=rf"a final was given, .* \(charges were paid on {charged}\);"):
+            guard.evaluate_predictions(scoring(0.61), prior=0.61)
 
 
 @BOTH

@@ -15,6 +15,7 @@ import warnings
 
 import numpy as np
 import pytest
+from guard.forging import every_way
 
 from reusable_holdout import (
     Answer,
@@ -28,7 +29,7 @@ from reusable_holdout import (
     ReusableHoldout,
     verify,
 )
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.report import report_page
 
 ROWS = 1_999  # a prime: exact scores have digits that nothing else has
@@ -279,7 +280,7 @@ def test_nothing_private_is_logged(guard, secrets, labels, asked, caplog):
 
 def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
     outcomes = exercise(guard, labels, asked)
-    inside = [guard, *vars(guard).values(), *guard._ways, *vars(guard._ways.policy).values()]
+    inside = [guard, *vars(guard).values(), *every_way(guard), *vars(guard._ways.policy).values()]
     inside += vars(guard._transcript).values()
     inside += [guard._holdout.bound, guard._holdout.bound.statistic, *vars(guard._ledger).values()]
     inside += [part for part in vars(guard._holdout.bound).values() if part is not guard._holdout.y]

@@ -341,7 +341,7 @@ def test_it_halts_when_the_charges_are_spent(make_guard, scoring, policy):
     guard = make_guard(policy=policy, **{"charges": 1, **own(policy)})
     guard.evaluate_predictions(scoring(0.9), **stated(policy))
     assert guard.halt_reason == "charges"
-    with pytest.raises(Halted, match="all 1 charges"):
+    with pytest.raises(Halted, match=r"the only charge is spent \(on query 1\)"):
         guard.evaluate_predictions(scoring(0.6), **stated(policy))
     assert guard.evaluate_predictions(scoring(0.9), **stated(policy)).replayed
 

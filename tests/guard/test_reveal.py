@@ -7,7 +7,7 @@ import pytest
 from cases import for_each
 
 from reusable_holdout import BudgetError, Halted, InputError, Metric, ModelError, ReusableHoldout, verify
-from reusable_holdout.guard.kinds import Reveal
+from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.queries import mae
 from reusable_holdout.validity import (
     THEORY,

@@ -10,12 +10,12 @@ import sqlite3
 import numpy as np
 import pytest
 from cases import for_each
-from guard.forging import all_rows, recompute, seal_again, sql
+from guard.forging import all_rows, every_way, recompute, seal_again, sql
 
 from reusable_holdout import Halted, LedgerError, ModelError, TamperedLedgerError, verify
-from reusable_holdout.guard.kinds import State
+from reusable_holdout.guard.history import released
 from reusable_holdout.guard.kinds.check import Batch
-from reusable_holdout.guard.releases import released
+from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.ledger import Row
 from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.queries import mae
@@ -280,13 +280,12 @@ def endless(make_guard, tmp_path):
 
     def make(**changes):
         guard = make_guard(tmp_path / "guard.db", **changes)
-        for kind in guard._ways:
-            if kind is not None:
-                kind.halt_reason = lambda _: None
-                kind.check_affordable = lambda *_: None
-                kind._calibration = Calibration(guard.plan.mechanism, 100)
-                kind._mechanism = None if kind is guard._ways.final else kind._resumed(State())
-                kind.decide_many = functools.partial(_one_by_one, kind)
+        for kind in every_way(guard):
+            kind.halt_reason = lambda _: None
+            kind.check_affordable = lambda *_: None
+            kind._calibration = Calibration(guard.plan.mechanism, 100)
+            kind._mechanism = None if kind is guard._ways.final else kind._resumed(State())
+            kind.decide_many = functools.partial(_one_by_one, kind)
         return guard
 
     return make

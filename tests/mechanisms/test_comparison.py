@@ -197,6 +197,18 @@ def test_every_row_says_what_runs_with_its_noise() -> None:
             assert ("NumericSparse" in names) is answers
 
 
+@for_each("charges", [1, 4, 100])
+def test_the_row_of_target_charging_is_the_noise_of_all_that_runs_it(charges: int) -> None:
+    wish: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "charges": charges}
+    row = next(row for row in compare_mechanisms(**wish) if "TargetCharging" in row.runs)
+    each = [
+        mechanisms.TargetCharging(**wish, mean=not_prior_mean).epsilon_each,
+        mechanisms.IndividualCharging(3, **wish).epsilon_each,
+    ]
+    assert each == pytest.approx([1 / row.query] * 2, rel=1e-8)
+    assert mechanisms.TargetCharging(**wish).epsilon_each < (1 - 1e-3) / row.query  # which knows less
+
+
 def test_the_reach_is_of_all_queries_together() -> None:
     one, many = (
         compare_mechanisms(epsilon=1.0, delta=0.0, charges=2, queries=queries, beta=beta)
@@ -243,10 +255,15 @@ def test_epsilons_are_the_theorems() -> None:
 
 @for_each("each", [1e-9, 1.0, 800.0, 1e300, math.inf])
 @for_each("mechanism", ["numeric-sparse", "standard-svt", "target-charging"])
-def test_epsilon_is_a_number_however_little_noise_there_is(mechanism: str, each: float) -> None:
-    epsilon = Calibration(mechanism, 5).epsilon(each=each, delta=1e-6)  # type: ignore[arg-type]
+@for_each("delta", [0.0, 1e-6])
+@for_each("told", [0, 3])
+def test_epsilon_is_a_number_however_little_noise_there_is(
+    mechanism: str, each: float, delta: float, told: int
+) -> None:
+    epsilon = Calibration(mechanism, 5).epsilon(each=each, delta=delta, told=told)  # type: ignore[arg-type]
     assert epsilon >= 0
     assert not math.isnan(epsilon)
+    assert epsilon == math.inf or each < math.inf
 
 
 @for_each("epsilon", [0.01, 0.1, 0.5, 1.0])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from cases import for_each
-from long_tests import MECHANISMS
-from scipy import stats
+from scipy import integrate, stats
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import Calibration, expected_charges_of_stages, expected_null_charges
@@ -25,22 +25,27 @@ def test_known_numbers_of_charges(noise_scale: float, charges: float) -> None:
     assert expected(noise_scale) == pytest.approx(charges, abs=0.001)
 
 
-def charge_probability(threshold: float, scale: float) -> float:
-    """By quadrature over the deviation."""
-    x = np.linspace(0, 10 * SD, 20_001)
-    half = np.exp(-np.abs(threshold - x) / scale) / 2
-    tail = np.where(x < threshold, half, 1 - half)
-    return float(np.trapezoid(2 * stats.norm.pdf(x, scale=SD) * tail, x))
+def difference_tail(least: float, first: float, second: float) -> float:
+    """Chance that the difference of two Laplace variables of these scales is at least so large."""
+    far = abs(least)
+    tail = first**2 * math.exp(-far / first) - second**2 * math.exp(-far / second)
+    tail /= 2 * (first**2 - second**2)
+    return tail if least > 0 else 1 - tail
 
 
-@pytest.mark.long(*MECHANISMS)
-@pytest.mark.parametrize("noise_scale", [0.001, 0.01])
-def test_one_query_is_a_double_integral(noise_scale: float) -> None:
-    units = np.linspace(-40, 40, 2001)
-    weights = np.exp(-np.abs(units))
-    weights /= weights.sum()
-    probabilities = [charge_probability(T + 2 * noise_scale * unit, 4 * noise_scale) for unit in units]
-    assert expected(noise_scale, queries=1) == pytest.approx(float(weights @ probabilities), rel=1e-3)
+@for_each("noise_scale", [1e-4, 0.001, 0.01, 0.1])
+@for_each("sd", [1e-4, 0.001, SD, 0.1])
+def test_one_query_is_an_integral_over_its_deviation(noise_scale: float, sd: float) -> None:
+    """Comparison's and threshold's noise are one variable with a closed tail, and this another way to integrate."""
+
+    def density(x: float) -> float:
+        falls = math.exp(-((x / sd) ** 2) / 2) * math.sqrt(2 / math.pi) / sd
+        return falls * difference_tail(T - x, 4 * noise_scale, 2 * noise_scale)
+
+    ends = sorted({0.0, sd, 4 * sd, 12 * sd, *(x for x in (T - sd, T, T + sd) if 0 < x < 12 * sd)})
+    parts = [integrate.quad(density, *pair, epsabs=0, epsrel=1e-12) for pair in itertools.pairwise(ends)]
+    found = expected_null_charges(threshold=T, deviation_sd=sd, queries=1, noise_scale=noise_scale)
+    assert found == pytest.approx(sum(part for part, _ in parts), rel=1e-8)
 
 
 @pytest.mark.parametrize("noise_scale", [0.001, 0.01])

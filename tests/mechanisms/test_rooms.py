@@ -15,7 +15,6 @@ GUARDS = {
     "cores",
     "cores.charged",
     "cores.conditional_release",
-    "cores.scales",
     "cores.sparse_vector",
     "noise",
     "noise.coins",

@@ -151,7 +151,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_?(MOST_[A-Z]+|PATIENCE_SECONDS) = |\"maxiter\": ",
+            r"^_?(MOST_[A-Z]+|FARTHEST|PATIENCE_SECONDS) = |\"maxiter\": ",
             "when to give up: a limit somewhat further out is as good",
         ),
         PassedOver(

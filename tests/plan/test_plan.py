@@ -575,6 +575,15 @@ def test_comparisons_draw_the_noise_of_scores_or_none():
 # ---- claims
 
 
+@for_each("changes", [{}, {"mechanism": "standard-svt"}, {"noise_scale": 1e-4}, {"final_noise": 5e-4}])
+def test_a_plan_that_a_ledger_keeps_compares_mechanisms_as_the_plan_did(changes):
+    plan = Plan(rows=10_000, queries=100, charges=8, estimate=0.85, choices=[30], **changes)
+    kept = Plan.kept(plan.record())
+    assert kept.epsilons == pytest.approx(plan.epsilons, rel=1e-9)
+    assert kept.epsilons[plan.mechanism] == pytest.approx(kept.epsilon, rel=1e-9)
+    assert str(kept) == str(plan)
+
+
 def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():
     stated = {"rows": 100_000, "queries": 10_000, "policy": "claims", "prior_error": 0.003}
     plan = Plan(**stated, estimate=0.75)

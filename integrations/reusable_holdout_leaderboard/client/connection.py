@@ -6,8 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, PlanError, of_extra
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.store.records import ClosedError, InvitationError, LimitError, StoreError
 

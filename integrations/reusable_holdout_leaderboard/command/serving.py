@@ -231,6 +231,8 @@ def _columns(labels: Path) -> list[str]:
             return [str(name) for name in pq.read_schema(labels).names]
         with labels.open(encoding="utf-8-sig") as file:
             return [name.strip().strip('"') for name in file.readline().split(",")]
+    except FileNotFoundError:
+        raise InputError(f"there must be a file with the labels at {labels}; there is none") from None
     except (OSError, ValueError):
         raise InputError(f"{labels} must be a CSV or Parquet file that can be read; it is not") from None
 

@@ -181,8 +181,13 @@ class Competition(Scoring, Organising, Attachments, Teams):
         if slug is None and len(known) == 1:
             slug = known[0]
         if slug not in known:
+            if not known:
+                raise InputError(
+                    f"a competition must be made first; there is none in {folder}; make one, as with serve "
+                    "--labels, or name another folder"
+                )
             raise InputError(
-                f"a competition must be one of {', '.join(known) or 'those made, of which there are none'}"
+                f"a competition must be one of {', '.join(known)}; got {slug!r}; name one of them"
             )
         with contextlib.ExitStack() as undone:
             store = undone.enter_context(contextlib.closing(_store(Path(folder), database)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds import sample_of
+from reusable_holdout.guard.kinds.samples import sample_of
 from reusable_holdout.validity import ConfidenceBound, EvidenceSet
 from reusable_holdout.validity.certificate import GRID_SLACK
 from reusable_holdout_leaderboard.competition.ties import places_of

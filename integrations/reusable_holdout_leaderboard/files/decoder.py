@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from reusable_holdout.errors import HoldoutError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import HoldoutError, of_extra
 from reusable_holdout_leaderboard.files.forms import SubmissionError, is_parquet
 from reusable_holdout_leaderboard.files.messages import received, sent
 from reusable_holdout_leaderboard.files.questions import Question, read_question

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout.queries.classes import ClassCoder
 from reusable_holdout.queries.predictions import Predictions
 

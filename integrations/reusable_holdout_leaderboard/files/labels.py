@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import InputError, LedgerKeyError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import InputError, LedgerKeyError, of_extra
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.release_gate.files import read_labels
 
@@ -99,7 +98,9 @@ def load_labels(path: Path) -> Labels:
     try:
         status = path.stat()
     except OSError:
-        raise LedgerKeyError(f"the labels of this competition must lie in {path}; they do not") from None
+        raise LedgerKeyError(
+            f"the labels of this competition must lie in {path}; they do not; restore the file from a backup"
+        ) from None
     if status.st_mode & 0o077 or status.st_uid != os.getuid():
         raise LedgerKeyError(
             f"only its owner may read {path}; got mode {status.st_mode & 0o777:o}; chmod 600 it"

@@ -52,7 +52,7 @@ _NAMES = {
     "roc_auc_ovr": "ROC AUC, one against the rest",
 }
 _HALTS = {
-    "charges": ("the budget is spent", "All {charges:,} charges are spent."),
+    "charges": ("the budget is spent", "No charge is left of {charges:,}."),
     "final": ("the final was given", "Nothing new is answered after it."),
     "queries": ("all questions are asked", "All {queries:,} questions are asked."),
 }

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import of_extra
 from reusable_holdout_leaderboard.settings import ENVIRONMENT, Settings
 
 if TYPE_CHECKING:

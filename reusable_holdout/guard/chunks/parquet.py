@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reusable_holdout.errors import InputError
-from reusable_holdout.extras import of_extra
+from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout.guard.chunks.rows import ChunkedRows
 
 if TYPE_CHECKING:
@@ -206,13 +205,7 @@ def _found(paths: object) -> list[Path]:
 
 
 def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
-    """Types of the columns in every chunk.
-
-    Raises
-    ------
-    InputError
-        If a file lacks one, has it with another type, or its type is none that can be taken.
-    """
+    """Types of the columns in every chunk: the same in all files, and such as can be taken."""
     import pyarrow as pa  # noqa: PLC0415
 
     fields = []

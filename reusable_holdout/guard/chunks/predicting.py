@@ -66,13 +66,7 @@ def predicted_by_chunks(
 
 
 def _gathered(model: Any, X: ChunkedRows, question: _Question) -> NDArray[Any]:
-    """Predictions of all parts, in order.
-
-    Raises
-    ------
-    InputError
-        If a part is lacking.
-    """
+    """Predictions of all parts, in order; none may be lacking."""
     import joblib  # noqa: PLC0415 - not needed to ask with predictions
 
     backend, _ = joblib.parallel.get_active_backend()

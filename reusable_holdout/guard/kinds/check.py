@@ -64,6 +64,9 @@ class Check(Stated):
     #: Which deviations are charged: both (0), or improvements only (1).
     one_sided: ClassVar[bool] = False
 
+    #: Whether the threshold at a prior follows from the plan's tolerance, for all priors together.
+    by_table: ClassVar[bool] = True
+
     #: Whether rows are measured, one question at a time, and not scores alone.
     measures_rows: ClassVar[bool] = False
 
@@ -101,8 +104,12 @@ class Check(Stated):
     def thresholds(
         self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
     ) -> NDArray[np.float64]:
-        """Thresholds of several questions."""
-        return self.table(state.charges, state.nats).at_each(priors)
+        """Thresholds of several questions: those of a table at once."""
+        if self.by_table and tolerances is None:
+            return self.table(state.charges, state.nats).at_each(priors)
+        limits = [None] * len(priors) if tolerances is None else tolerances.tolist()
+        pairs = zip(priors.tolist(), limits, strict=True)
+        return np.array([self.threshold(prior, state, limit) for prior, limit in pairs])
 
     def terms(self, stated: float, state: State, tolerance: float | None) -> Terms:
         """Public numbers of a question."""
@@ -121,7 +128,7 @@ class Check(Stated):
         if told == AGREED:
             return Outcome(AGREED, terms.prior, False, 0.0)
         if told == FAILED:
-            return Outcome(FAILED, self._worst(terms), True, self.code.failure_nats)
+            return Outcome(FAILED, self.worst, True, self.code.failure_nats)
         word, _, place = told.partition(" ")
         if word != "cell" or not place.isdecimal() or int(place) >= len(self.code.cells):
             raise self.unknown(told)
@@ -135,7 +142,7 @@ class Check(Stated):
         """Interval of the population value: around the prior, or around the cell that was told."""
         certificate = self.certificate
         if outcome.told == FAILED:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         if outcome.told == AGREED:
             return self.agreed(terms.prior, terms.threshold, length)
         low, high = self._reached(int(outcome.told.split()[1]), terms)
@@ -183,10 +190,6 @@ class Check(Stated):
             near -= sign * certificate.answer_tail
         far += sign * certificate.answer_tail
         return min(near, far), max(near, far)
-
-    def _worst(self, terms: Terms) -> float:
-        """Value recorded for a question that failed on the holdout: the worst there is."""
-        return self.certificate.lower if self.certificate.greater_is_better else self.certificate.upper
 
     # ---- rule
 

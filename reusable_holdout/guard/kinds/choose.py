@@ -106,7 +106,7 @@ class Choose(Reveal):
         """Good end of the interval of the population value of every other candidate that did not fail."""
         winner, certificate = Winner.parse(outcome.told), self.certificate
         if winner is None or winner.cell == FAILED:
-            return certificate.upper if certificate.greater_is_better else certificate.lower
+            return self.best
         low, high = self._reached(_place(winner.cell), terms)
         more = 2.0 * certificate.comparison_tail  # the winner's noise, and the other's
         interval = certificate.around(low - more, high + more, length=length, share=0.5)
@@ -158,6 +158,4 @@ class EvidenceChoose(Choose, EvidenceReveal):
 
     def others(self, outcome: Outcome, terms: Terms, length: float) -> float:
         """Good end of what is known of every other candidate."""
-        if self.certificate.of_ratio:
-            return self.certificate.upper if self.certificate.greater_is_better else self.certificate.lower
-        return super().others(outcome, terms, length)
+        return self.best if self.certificate.of_ratio else super().others(outcome, terms, length)

@@ -41,18 +41,11 @@ class WithinTolerance(Check):
     """Checks whose agreed answers are the prior and the tolerance, for the rows themselves say that this holds."""
 
     measures_rows: ClassVar[bool] = True
+    by_table: ClassVar[bool] = False
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Unit of the cells: half the tolerance."""
         return (self.certificate.tolerance if tolerance is None else tolerance) / 2.0
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """Units of the cells."""
-        if tolerances is None:
-            return np.full(len(priors), self.threshold(0.0, state, None))
-        return tolerances / 2.0
 
     def agreed(
         self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
@@ -208,12 +201,6 @@ class GateWithinTolerance(Gate, WithinTolerance):
         """Tolerance of what was named."""
         return self.certificate.tolerance if tolerance is None else tolerance
 
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """Tolerances of what was named."""
-        return np.full(len(priors), self.threshold(0.0, state, None)) if tolerances is None else tolerances
-
     def check_room(
         self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
     ) -> None:
@@ -267,7 +254,7 @@ class EvidenceGate(GateWithinTolerance, EvidenceCheck):
         beyond = max(certificate.comparison_tail, -reach * certificate.span)
         value = prior + certificate.better * beyond
         if not certificate.lower <= value <= certificate.upper:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         return open_to_worse(
             self, certificate.around(value, value, length=length, share=certificate.shares.agreed)
         )

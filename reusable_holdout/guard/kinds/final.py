@@ -1,27 +1,31 @@
 """Final: the certified end of a project. The holdout's own value, once, and nothing afterwards.
 
-Its interval is the plan's, or the set that the rows' evidence leaves.
+Its interval is the plan's, or the set that the rows' evidence leaves; with an exam, together with that of the rows that
+were kept from every question before.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
-from reusable_holdout.guard.kinds.kind import APART, FAILED, HaltReason, Kind, Outcome, State, Terms
+from reusable_holdout.guard.kinds.kind import APART, FAILED, FINAL, HaltReason, Kind, Outcome, State, Terms
+from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth
 from reusable_holdout.mechanisms import DiscreteLaplace
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
+    from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import Certificate
 
-__all__ = ["EvidenceExam", "EvidenceFinal", "Final"]
+__all__ = ["EvidenceExam", "EvidenceFinal", "ExamFinal", "Final"]
 
 
 _VALUE = "value "
+_NONE = "none"
 
 
 class Final(Kind):
@@ -46,7 +50,7 @@ class Final(Kind):
         Source of its noise, if it has any.
     """
 
-    name: ClassVar[str] = "final"
+    name: ClassVar[str] = FINAL
     ends: ClassVar[bool] = True
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
@@ -72,8 +76,7 @@ class Final(Kind):
         """Outcome by its name: "failed", or "value" and the number, which is exact."""
         certificate = self.certificate
         if told == FAILED:
-            worst = certificate.lower if certificate.greater_is_better else certificate.upper
-            return Outcome(FAILED, worst, False, 0.0)
+            return Outcome(FAILED, self.worst, False, 0.0)
         try:
             value = float(told.removeprefix(_VALUE))
         except ValueError:
@@ -86,7 +89,7 @@ class Final(Kind):
         """Interval around the value."""
         certificate = self.certificate
         if outcome.told == FAILED:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         reach = terms.threshold + certificate.grid_slack
         return certificate.final_interval(outcome.value, reach=reach, length=length)
 
@@ -112,10 +115,14 @@ class Final(Kind):
         self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
     ) -> str:
         """Name of the outcome: here of a score on the grid."""
-        certificate, score = self.certificate, cast("int", measured)
+        score = cast("int", measured)
         noisy = min(max(score + self._noise.draw(self._law, label="final", question=question), 0), GRID)
-        value = certificate.tidy(certificate.lower + noisy / GRID * certificate.span)
-        return f"{_VALUE}{value!r}"
+        return f"{_VALUE}{self._value(noisy)!r}"
+
+    def _value(self, score: float) -> float:
+        """Score on the grid, in the metric's unit."""
+        certificate = self.certificate
+        return certificate.tidy(certificate.lower + score / GRID * certificate.span)
 
 
 class _Told(NamedTuple):
@@ -178,11 +185,98 @@ class EvidenceFinal(Final):
 
     def _named(self, score: int, left: Interval, *, apart: bool = False) -> str:
         certificate = self.certificate
-        value = certificate.tidy(certificate.lower + score / GRID * certificate.span)
+        value = self._value(score)
         low, high = float(left.low), float(left.high)
         if certificate.exam_rows:
             value = min(max(value, low), high)
         return _Told(value, min(low, value), max(high, value), apart).text()
+
+
+class _ToldBoth(NamedTuple):
+    """The same with what both scores' intervals rest on."""
+
+    value: float
+    answers: int
+    every: Measured
+    exam: Measured | None
+    apart: bool
+
+    @classmethod
+    def parse(cls, told: str) -> Self:
+        said, apart = told.removesuffix(APART), told.endswith(APART)
+        point, every, exam = said.split("; ")
+        _, value, _, answers = point.split()
+        own = exam.removeprefix("exam ")
+        measured = None if own == _NONE else Measured.parse(own)
+        return cls(float(value), int(answers), Measured.parse(every.removeprefix("all ")), measured, apart)
+
+    def text(self) -> str:
+        exam = _NONE if self.exam is None else self.exam.text()
+        said = f"value {self.value!r} of {self.answers}; all {self.every.text()}; exam {exam}"
+        return said + APART if self.apart else said
+
+
+class ExamFinal(Final):
+    """Final whose interval is the one of all rows and the one of the exam's rows together.
+
+    The interval of the exam owes nothing to what was asked before: nothing was told of its rows. Each of the two has
+    half of the final's share of the failure probability, and they are intersected. Should they not meet, which has
+    probability below it, then the answer has both, and says that they lie apart. The value is that of all rows, moved
+    into the interval if it is not inside.
+    """
+
+    def outcome(self, told: str, terms: Terms) -> Outcome:
+        """Outcome by its name: "failed", or the value and all that its interval rests on."""
+        if told == FAILED:
+            return super().outcome(told, terms)
+        certificate = self.certificate
+        try:
+            parts = _ToldBoth.parse(told)
+        except ValueError:
+            raise self.unknown(told) from None
+        values = [parts.value, parts.every.value, *([] if parts.exam is None else [parts.exam.value])]
+        if not all(certificate.lower <= value <= certificate.upper for value in values):
+            raise self.unknown(told)
+        return Outcome(parts.text(), parts.value, False, 0.0)
+
+    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+        """Both intervals' intersection, or all that lies between them if they do not meet."""
+        if outcome.told == FAILED:
+            return super().interval(outcome, terms, length)
+        parts = _ToldBoth.parse(outcome.told)
+        interval, apart = self._together(parts.every, parts.exam, length, parts.answers)
+        if apart != parts.apart or not math.isclose(
+            parts.value, _inside(parts.every.value, interval), rel_tol=1e-9, abs_tol=1e-9
+        ):
+            raise self.unknown(outcome.told)
+        return interval
+
+    def _together(
+        self, every: Measured, exam: Measured | None, length: float, answers: int
+    ) -> tuple[Interval, bool]:
+        """Interval, and whether it is that of two that do not meet."""
+        certificate = self.certificate
+        one = every.interval(certificate, length)
+        if exam is None:
+            return one, False
+        return _both(one, exam.interval(certificate, certificate.exam_length(answers)))
+
+    # ---- rule
+
+    def _told(
+        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
+    ) -> str:
+        """Both scores, and what lies between."""
+        scores = cast("MeasuredBoth", measured)
+        every = self._in_unit(scores.every)
+        exam = None if scores.exam is None else self._in_unit(scores.exam)
+        interval, apart = self._together(every, exam, length, answers)
+        told = _ToldBoth(_inside(every.value, interval), answers, every, exam, apart)
+        return told.text()
+
+    def _in_unit(self, measured: Measured | Sample) -> Measured:
+        score = cast("Measured", measured)
+        return score._replace(value=self._value(score.value))
 
 
 class EvidenceExam(EvidenceFinal):
@@ -200,7 +294,17 @@ class EvidenceExam(EvidenceFinal):
             return self._named(every.score, one)
         kept = certificate.of_rows(certificate.exam_rows)
         two = certificate.left_by(exam.ends(kept.final_set(certificate.exam_length(answers))))
-        low, high = max(one.low, two.low), min(one.high, two.high)
-        if low <= high:
-            return self._named(every.score, Interval(low, high))
-        return self._named(every.score, Interval(min(one.low, two.low), max(one.high, two.high)), apart=True)
+        interval, apart = _both(one, two)
+        return self._named(every.score, interval, apart=apart)
+
+
+def _both(one: Interval, two: Interval) -> tuple[Interval, bool]:
+    """What two intervals leave together; or all that lies between their ends, and that they do not meet."""
+    low, high = max(one.low, two.low), min(one.high, two.high)
+    if low <= high:
+        return Interval(low, high), False
+    return Interval(min(one.low, two.low), max(one.high, two.high)), True
+
+
+def _inside(value: float, interval: Interval) -> float:
+    return float(min(max(value, interval.low), interval.high))

@@ -120,11 +120,8 @@ class Gate(Check):
 def open_to_worse(kind: Check, interval: Interval) -> Interval:
     """Interval without its bad end."""
     low, high = interval
-    if kind.certificate.greater_is_better:
-        end = kind.certificate.lower
-        return Interval(np.full_like(low, end) if isinstance(low, np.ndarray) else end, high)
-    end = kind.certificate.upper
-    return Interval(low, np.full_like(high, end) if isinstance(high, np.ndarray) else end)
+    worst = np.full_like(low, kind.worst) if isinstance(low, np.ndarray) else kind.worst
+    return Interval(worst, high) if kind.certificate.greater_is_better else Interval(low, worst)
 
 
 _YES, _NO = "yes", "no"
@@ -173,6 +170,7 @@ class GuardedGate(Check):
     """
 
     name: ClassVar[str] = "guarded-gate"
+    by_table: ClassVar[bool] = False
 
     def __init__(self, gate: Gate, noise: KeyedNoise) -> None:
         super().__init__(gate.certificate, noise)
@@ -185,12 +183,6 @@ class GuardedGate(Check):
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Threshold, as of the gate without guardrails."""
         return self.gate.threshold(prior, state, tolerance)
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """Threshold, as of the gate without guardrails."""
-        return self.gate.thresholds(priors, state, tolerances)
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name."""
@@ -211,7 +203,7 @@ class GuardedGate(Check):
         """Interval of the guard's own score."""
         verdict = Verdict.parse(outcome.told)
         if verdict is None or verdict.told != _YES:
-            return Interval(self.certificate.lower, self.certificate.upper)
+            return self.all_values
         return self.gate.accepted(terms.prior, terms.threshold, self.length_of_each(length, verdict))
 
     def length_of_each(self, length: float, verdict: Verdict) -> float:
@@ -222,7 +214,7 @@ class GuardedGate(Check):
         """Interval of each guardrail's score."""
         verdict = Verdict.parse(told)
         if verdict is None or verdict.told != _YES:
-            return [Interval(rail.certificate.lower, rail.certificate.upper) for rail in rails]
+            return [rail.all_values for rail in rails]
         each = self.length_of_each(length, verdict)
         return [
             rail.accepted(prior, rail.certificate.tolerance, each)

@@ -10,8 +10,6 @@ from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from reusable_holdout.guard.kinds.kind import State
 
 __all__ = ["GuessAndCheck"]
@@ -41,15 +39,6 @@ class GuessAndCheck(StatedWithTolerance, Check):
         if tolerance is None:
             return super().threshold(prior, state, tolerance)
         return max(self._exact(prior, state, tolerance), self.certificate.least_threshold)
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """Thresholds that keep these tolerances."""
-        if tolerances is None:
-            return super().thresholds(priors, state, tolerances)
-        pairs = zip(priors.tolist(), tolerances.tolist(), strict=True)
-        return np.array([self.threshold(prior, state, tolerance) for prior, tolerance in pairs])
 
     def _exact(self, prior: float, state: State, tolerance: float) -> float:
         certificate = self.certificate

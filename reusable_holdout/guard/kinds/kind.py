@@ -8,19 +8,58 @@ Everything else (transcript, ledger, history, verification) works on this interf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds.told import AGREED, APART, FAILED, HaltReason, Outcome
+from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reusable_holdout.guard.kinds.claimed import Claim
-    from reusable_holdout.ledger import Row
-    from reusable_holdout.validity import Certificate, Interval
+    from reusable_holdout.ledger import Row, Tail
+    from reusable_holdout.validity import Certificate, Priced
 
-__all__ = ["AGREED", "APART", "FAILED", "HaltReason", "Kind", "Outcome", "Posed", "State", "Terms"]
+__all__ = [
+    "AGREED",
+    "APART",
+    "FAILED",
+    "FINAL",
+    "Claim",
+    "HaltReason",
+    "Kind",
+    "Outcome",
+    "Posed",
+    "State",
+    "Terms",
+]
+
+
+AGREED = "agreed"
+FINAL = "final"
+FAILED = "failed"
+APART = "; apart"
+"""How the outcome of a final ends whose exam contradicts the other rows."""
+
+HaltReason = Literal["charges", "queries", "final"]
+
+
+class Outcome(NamedTuple):
+    """What is told, and what it costs.
+
+    Attributes
+    ----------
+    told : str
+        Its public name.
+    value : float
+        In the metric's unit.
+    charged : bool
+    nats : float
+    """
+
+    told: str
+    value: float
+    charged: bool
+    nats: float
 
 
 class State(NamedTuple):
@@ -53,6 +92,33 @@ class State(NamedTuple):
     value: float | None = None
     last_charge: int | None = None
     last_charged: bytes = b""
+
+    @classmethod
+    def after(cls, row: Row | Tail, last_charge: int | None = None, last_charged: bytes = b"") -> Self:
+        """State after an answer, or at the end of a ledger."""
+        closed = row.kind == FINAL
+        return cls(row.query, row.asked, row.charges, row.spent_nats, closed, None, last_charge, last_charged)
+
+
+class Claim(NamedTuple):
+    """What is public of a claim before the rows are read.
+
+    Attributes
+    ----------
+    priced : Priced
+        Weights of its outcomes.
+    leads : bool
+        Whether it will be measured if it stands.
+    least_lead : float
+        Value that a measured one must reach to take the lead, in the metric's unit.
+    charges_left : int
+        Of its series; with none it is not certified.
+    """
+
+    priced: Priced
+    leads: bool
+    least_lead: float
+    charges_left: int
 
 
 class Terms(NamedTuple):
@@ -111,11 +177,29 @@ class Kind(ABC):
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
 
+    #: Whether it is asked on a board, where every series has an allowance of its own; see `claiming`.
+    on_board: ClassVar[bool] = False
+
     #: Whether it ends what is asked, and all of it are told together.
     ends: ClassVar[bool] = False
 
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
+
+    @property
+    def worst(self) -> float:
+        """The worst value that there is: what is told of what failed on the holdout."""
+        return self.certificate.lower if self.certificate.greater_is_better else self.certificate.upper
+
+    @property
+    def best(self) -> float:
+        """The best value that there is: no other is better."""
+        return self.certificate.upper if self.certificate.greater_is_better else self.certificate.lower
+
+    @property
+    def all_values(self) -> Interval:
+        """Interval of an outcome that says nothing of the value."""
+        return Interval(self.certificate.lower, self.certificate.upper)
 
     # ---- public
 

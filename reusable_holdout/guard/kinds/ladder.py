@@ -95,7 +95,7 @@ class Ladder(Check):
     @property
     def start(self) -> float:
         """The best score before the first submission: the worst there is."""
-        return self._worst(Terms(0.0, 0.0))
+        return self.worst
 
     # ---- code and interval
 

@@ -133,7 +133,7 @@ class RatioGate(_BySample, GateWithinTolerance):
     """
 
     def _rejected(self, prior: float, tolerance: float, length: float) -> Interval:
-        return Interval(self.certificate.lower, self.certificate.upper)
+        return self.all_values
 
     def _charged(self, sample: RatioSample, terms: Terms, length: float) -> bool:
         reached = self.certificate.better * (sample.score - self.grid_unit(terms.prior)) >= 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
-import numpy as np
-
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.inputs import checked_prior
 from reusable_holdout.guard.kinds.check import Check
@@ -13,6 +11,7 @@ from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Te
 from reusable_holdout.validity import FactorCode, Interval
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.kinds.samples import Sample
@@ -36,6 +35,7 @@ class Reveal(Check):
 
     name: ClassVar[str] = "reveal"
     in_batches: ClassVar[bool] = False
+    by_table: ClassVar[bool] = False
 
     @property
     def code(self) -> CellCode:
@@ -45,12 +45,6 @@ class Reveal(Check):
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Unit of the cells."""
         return self.certificate.theory.reveal_unit * self.certificate.least_threshold
-
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """Unit of the cells, for each."""
-        return np.full(len(priors), self.threshold(0.0, state, None))
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name; none is a charge."""
@@ -70,7 +64,7 @@ class Reveal(Check):
         """Interval around the cell."""
         certificate = self.certificate
         if outcome.told == FAILED:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         low, high = self._reached(int(outcome.told.split()[1]), terms)
         return certificate.around(low, high, length=length, share=0.5)
 
@@ -197,7 +191,7 @@ class EvidenceReveal(Reveal):
         """Interval around the cell."""
         certificate, parts = self.certificate, _Told.parse(outcome.told)
         if parts is None or parts.width == self.widths.above:
-            return Interval(certificate.lower, certificate.upper)
+            return self.all_values
         low, high = self._reached(int(parts.cell.split()[1]), terms)
         around = self._guessed(terms, length) * self.widths.least(parts.width + 1)
         return Interval(max(low - around, certificate.lower), min(high + around, certificate.upper))

@@ -60,7 +60,7 @@ class Sample(ABC):
 
     @abstractmethod
     def packed(self) -> NDArray[np.int64]:
-        """All of it in numbers, from which :func:`unpacked` makes it again."""
+        """The sample in numbers, from which :func:`unpacked` makes it again."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,14 +7,28 @@ from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from reusable_holdout.guard import kinds
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.plan import SharedBudget
 from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, edition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
+    from reusable_holdout.guard.kinds import (
+        check,
+        choose,
+        claims,
+        compare,
+        evidence,
+        final,
+        gate,
+        guess_and_check,
+        ladder,
+        ratio,
+        reveal,
+    )
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.choose import Choose
     from reusable_holdout.guard.kinds.final import Final
@@ -23,8 +37,15 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.reveal import Reveal
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
+else:  # a guard is asked in few ways
+    check, choose, claims, compare, evidence, final = modules_on_first_use(
+        __package__, "check", "choose", "claims", "compare", "evidence", "final"
+    )
+    gate, guess_and_check, ladder, ratio, reveal = modules_on_first_use(
+        __package__, "gate", "guess_and_check", "ladder", "ratio", "reveal"
+    )
 
-__all__ = ["COMPARISONS", "POLICIES", "Rules", "Ways", "rail_of"]
+__all__ = ["POLICIES", "Rules", "Ways", "rail_of"]
 
 
 class Rules(NamedTuple):
@@ -126,46 +147,63 @@ def _certificate_of(record: Mapping[str, Any]) -> Certificate:
 
 
 class _OnUse(Mapping["Policy", "type[Check]"]):
-    """Kinds by their policies, by name: each is read when it is asked for."""
+    """Kinds by their policies, each by its file and name: the file is read when it is asked for."""
 
-    def __init__(self, names: dict[Policy, str]) -> None:
-        self._names = names
+    def __init__(self, homes: dict[Policy, tuple[ModuleType, str]]) -> None:
+        self._homes = homes
 
     def __getitem__(self, policy: Policy) -> type[Check]:
-        found: type[Check] = getattr(kinds, self._names[policy])
+        file, name = self._homes[policy]
+        found: type[Check] = getattr(file, name)
         return found
 
     def __iter__(self) -> Iterator[Policy]:
-        return iter(self._names)
+        return iter(self._homes)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._homes)
 
 
 POLICIES = _OnUse(
     {
-        "thresholdout": "Check",
-        "ladder": "Ladder",
-        "guess-and-check": "GuessAndCheck",
-        "gate": "Gate",
-        "parameter-free-ladder": "ParameterFreeLadder",
-        "claims": "Claims",
+        "thresholdout": (check, "Check"),
+        "ladder": (ladder, "Ladder"),
+        "guess-and-check": (guess_and_check, "GuessAndCheck"),
+        "gate": (gate, "Gate"),
+        "parameter-free-ladder": (ladder, "ParameterFreeLadder"),
+        "claims": (claims, "Claims"),
     }
 )
 
-COMPARISONS = _OnUse({"thresholdout": "Compare", "guess-and-check": "GuessAndCompare", "gate": "GateCompare"})
+_COMPARISONS = _OnUse(
+    {
+        "thresholdout": (compare, "Compare"),
+        "guess-and-check": (compare, "GuessAndCompare"),
+        "gate": (compare, "GateCompare"),
+    }
+)
 
-_RATIOS = _OnUse({"thresholdout": "RatioCheck", "guess-and-check": "RatioGuessAndCheck", "gate": "RatioGate"})
+_RATIOS = _OnUse(
+    {
+        "thresholdout": (ratio, "RatioCheck"),
+        "guess-and-check": (ratio, "RatioGuessAndCheck"),
+        "gate": (ratio, "RatioGate"),
+    }
+)
 
 _BY_EVIDENCE = _OnUse(
-    {"thresholdout": "EvidenceCheck", "guess-and-check": "EvidenceGuessAndCheck", "gate": "EvidenceGate"}
+    {
+        "thresholdout": (evidence, "EvidenceCheck"),
+        "guess-and-check": (evidence, "EvidenceGuessAndCheck"),
+        "gate": (evidence, "EvidenceGate"),
+    }
 )
 
 _COMPARED_BY_EVIDENCE = _OnUse(
     {
-        "thresholdout": "EvidenceCompare",
-        "guess-and-check": "EvidenceCompare",
-        "gate": "EvidenceGateCompare",
+        "thresholdout": (evidence, "EvidenceCompare"),
+        "guess-and-check": (evidence, "EvidenceCompare"),
+        "gate": (evidence, "EvidenceGateCompare"),
     }
 )
 
@@ -210,32 +248,32 @@ class Ways:
     @cached_property
     def reveal(self) -> Reveal:
         """What tells a value's cell."""
-        return (kinds.EvidenceReveal if self._rules.by_rows else kinds.Reveal)(self._told, self._noise)
+        return (reveal.EvidenceReveal if self._rules.by_rows else reveal.Reveal)(self._told, self._noise)
 
     @cached_property
     def choose(self) -> Choose:
         """What tells the best of several."""
-        return (kinds.EvidenceChoose if self._rules.by_rows else kinds.Choose)(self._told, self._noise)
+        return (choose.EvidenceChoose if self._rules.by_rows else choose.Choose)(self._told, self._noise)
 
     @cached_property
     def final(self) -> Final:
         """What ends it."""
         made: type[Final]
         if self._told.exam_rows:
-            made = kinds.EvidenceExam if self._told.final_by_evidence else kinds.ExamFinal
+            made = final.EvidenceExam if self._told.final_by_evidence else final.ExamFinal
         else:
-            made = kinds.EvidenceFinal if self._told.final_by_evidence else kinds.Final
+            made = final.EvidenceFinal if self._told.final_by_evidence else final.Final
         return made(self._told, self._noise)
 
     @cached_property
     def guarded(self) -> GuardedGate | None:
         """A gate's, with guardrails."""
-        return kinds.GuardedGate(cast("Gate", self.policy), self._noise) if self._gates else None
+        return gate.GuardedGate(cast("Gate", self.policy), self._noise) if self._gates else None
 
     @cached_property
     def guarded_comparison(self) -> GuardedCompare | None:
         """A gate's comparison of two models, with guardrails."""
-        return kinds.GuardedCompare(cast("Gate", self.comparison), self._noise) if self._gates else None
+        return gate.GuardedCompare(cast("Gate", self.comparison), self._noise) if self._gates else None
 
     @property
     def _gates(self) -> bool:
@@ -245,18 +283,6 @@ class Ways:
         """Way to ask of this name; None if there is none."""
         kind: Kind | None = getattr(self, _NAMED.get(name, "policy"))
         return kind if kind is not None and kind.name == name else None
-
-    def __iter__(self) -> Iterator[Kind]:
-        every = (
-            self.policy,
-            self.comparison,
-            self.reveal,
-            self.choose,
-            self.final,
-            self.guarded,
-            self.guarded_comparison,
-        )
-        return (kind for kind in every if kind is not None)
 
 
 def rail_of(rules: Rules, noise: KeyedNoise, *, paired: bool) -> Gate:
@@ -271,5 +297,5 @@ def _of_scores(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> C
 
 
 def _of_differences(policy: Policy, certificate: Certificate, noise: KeyedNoise) -> Check | None:
-    table = _COMPARED_BY_EVIDENCE if certificate.by_evidence else COMPARISONS
+    table = _COMPARED_BY_EVIDENCE if certificate.by_evidence else _COMPARISONS
     return table[policy](certificate, noise) if policy in table else None

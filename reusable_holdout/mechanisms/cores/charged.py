@@ -1,10 +1,44 @@
-"""A budget of charges: what the cores that a guard runs on share."""
+"""What the cores that a guard runs on share: a budget of charges, and the scales of their noise."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from reusable_holdout.errors import BudgetError, InputError
 
-__all__ = ["Charged"]
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["Charged", "NoiseScales"]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseScales:
+    """Scales of the three noises of a sparse vector mechanism, in grid units.
+
+    Zero means no noise: without noise on the queries there is no privacy, without it on the threshold what
+    `target_charging` says.
+
+    Parameters
+    ----------
+    threshold : Fraction
+        Noise of the threshold.
+    query : Fraction
+        Noise of each comparison.
+    answer : Fraction
+        Noise of a released number; 0 when the mechanism releases none.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> NoiseScales(threshold=Fraction(2), query=Fraction(4), answer=Fraction(0)).query
+    Fraction(4, 1)
+    """
+
+    threshold: Fraction
+    query: Fraction
+    answer: Fraction
 
 
 class Charged:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from reusable_holdout.mechanisms.cores.scales import NoiseScales
+    from reusable_holdout.mechanisms.cores.charged import NoiseScales
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
 
 __all__ = ["Centred", "ComparisonLaw", "SparseVector", "ThresholdNoise"]

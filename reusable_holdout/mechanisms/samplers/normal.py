@@ -91,12 +91,10 @@ class Normal:
             return lead < 0
         while True:
             low, high = (self._exponent(end) for end in (0, 1))
-            # The probability lies in [least, most) / 2**bits, the coin's number in [coin, coin + 1) / 2**bits.
-            least = leading_bits(high, "quotient", bits)
-            most = leading_bits(low, "quotient", bits) + 1 if low else 1 << bits
-            if coin + 1 <= least:
+            # Digits of the coin's number against those of the least and of the largest probability, which may be 1.
+            if coin < leading_bits(high, "quotient", bits):
                 return True
-            if coin >= most:
+            if low and coin > leading_bits(low, "quotient", bits):
                 return False
             self.refine()
             coin, bits = coin << _WORD_BITS | int(self._words.take(1)[0]), bits + _WORD_BITS

@@ -176,8 +176,10 @@ class RandomWords:
         while 0 < remainder < denominator:  # digit by digit, 64 binary digits at a time
             digits, remainder = divmod(remainder << 64, denominator)
             word = int(self.take(1)[0])
-            if word != digits:
-                return word < digits
+            if word < digits:
+                return True
+            if word > digits:
+                return False
         return remainder == denominator
 
     def decay(self, exponent: Fraction) -> bool:

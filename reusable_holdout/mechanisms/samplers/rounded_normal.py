@@ -299,7 +299,7 @@ def normal_cdf_digits(y: Fraction, bits: int) -> tuple[int, int]:
         at = decimal.Decimal(y.numerator) / decimal.Decimal(y.denominator)
         square = at * at
         term, total, count = at, at, 0
-        while term > total * decimal.Decimal(10) ** -precision or 2 * count < 2 * square:
+        while term > total * decimal.Decimal(10) ** -precision or count < square:
             count += 1
             term = term * square / (2 * count + 1)
             total += term

@@ -37,6 +37,9 @@ __all__ = ["joint_exponential_top", "joint_rate"]
 _TAIL = 50.0  # nats by which all that lies beyond the cells is rarer than the likeliest
 _RISE = 1.0  # nats by which the number of sequences may grow within a cell
 _WORD_BITS = 64
+_OPERATIONS_SLACK = 10  # half units of the last place that an area may err by, beside what its exponent adds
+_DIGITS_SLACK = 2  # decimal digits of an area that are not believed
+_CHUNK = 256  # reaches whose sequences are counted at a time
 _WEIGHTS_LOG2 = 61  # the weights' sum, so that it fits a uniform integer
 _SMALLEST_RATE = Fraction(1, 2**900)  # a smaller one has no exact float
 
@@ -162,10 +165,11 @@ class _Sequences:
     def logs(self, reaches: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Logs of the numbers within many reaches."""
         found = np.empty(len(reaches))
-        for first in range(0, len(reaches), 256):
-            ends = self._behind[: self._count] + np.minimum(reaches[first : first + 256], self.span)[:, None]
+        for first in range(0, len(reaches), _CHUNK):
+            some = slice(first, first + _CHUNK)
+            ends = self._behind[: self._count] + np.minimum(reaches[some], self.span)[:, None]
             left = np.searchsorted(self._behind, ends, "right") - np.arange(self._count)
-            found[first : first + 256] = np.log(left).sum(axis=1)
+            found[some] = np.log(left).sum(axis=1)
         return found
 
 
@@ -258,13 +262,15 @@ def _odds(
         return Fraction(0), Fraction(1, 2**bits)
     tail = cell == len(cells.weights) - 1
     exponent, period = rate * cells.starts[cell] + Fraction(cells.shift), rate * cells.widths[cell]
-    lost = math.ceil(abs(exponent) + 10) * (1 + math.ceil(1 / period) * tail)  # by exp, and by 1 less exp
+    lost = math.ceil(abs(exponent) + _OPERATIONS_SLACK) * (
+        1 + math.ceil(1 / period) * tail
+    )  # by exp, and by 1 less exp
     precision = bits // 3 + 30 + len(str(lost))
     with decimal.localcontext(_context(precision)):
         area = _power(-exponent) * sequences.number(cells.ends[cell]) * cells.widths[cell]
         area = area / (1 - _power(-period)) if tail else area
     value = Fraction(area) * Fraction(cells.scale) / (weight * (1 + doubt))
-    error = Fraction(lost, 10 ** (precision - 2))
+    error = Fraction(lost, 10 ** (precision - _DIGITS_SLACK))
     return value * (1 - error), value * (1 + error)
 
 

@@ -70,11 +70,9 @@ def _laplace(lead: float, count: int, others: int) -> float:
     log_above = (
         np.log(_UNIFORM) / count
     )  # the log of the chance that one noise exceeds the smallest of `count`
-    smallest = np.where(
-        log_above < -math.log(2),
-        -math.log(2) - log_above,
-        np.log(2 * -np.expm1(np.minimum(log_above, -1e-300))),
-    )
+    positive = np.maximum(0.0, -math.log(2) - log_above)
+    negative = np.minimum(0.0, np.log(2 * -np.expm1(np.minimum(log_above, -1e-300))))
+    smallest = positive + negative  # one of them is 0
     reached = smallest + lead
     below = np.where(reached > 0, np.log1p(-np.exp(-np.abs(reached)) / 2), reached - math.log(2))
     return float(np.exp(others * below) @ _WEIGHTS)

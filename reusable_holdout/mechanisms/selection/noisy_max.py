@@ -34,6 +34,8 @@ __all__ = [
 
 NoisyMaxNoise: TypeAlias = Literal["laplace", "exponential", "gumbel"]
 
+_CHUNK = 1024  # draws made together: their bytes stay in the processor's cache
+
 
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
@@ -280,7 +282,7 @@ def draw_noise(
     law : DiscreteLaplace or DiscreteExponential
         Of a scale above 0.
     count : int
-        How many.
+        How many; at least 1.
     words : RandomWords
         Source of the bits.
 
@@ -289,9 +291,12 @@ def draw_noise(
     ndarray of int64, shape (count,)
         Grid units.
     """
-    size = count * law.stream_bytes
-    stream = words.take(-(-size // 8)).astype("<u8").tobytes()[:size]
-    return law.decode_many(stream, lambda draw, position: words.sixteen_bits())
+    drawn = []
+    for at in range(0, count, _CHUNK):
+        size = min(_CHUNK, count - at) * law.stream_bytes
+        stream = words.take(-(-size // 8)).astype("<u8").tobytes()[:size]
+        drawn.append(law.decode_many(stream, lambda draw, position: words.sixteen_bits()))
+    return np.concatenate(drawn)
 
 
 class Ranking:

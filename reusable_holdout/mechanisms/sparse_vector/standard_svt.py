@@ -6,8 +6,9 @@ import math
 from fractions import Fraction
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.scales import NoiseScales, check_privacy, divided
+from reusable_holdout.mechanisms.cores.charged import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
+from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy, divided
 from reusable_holdout.mechanisms.sparse_vector.real_stream import (
     Comparison,
     WhetherStream,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from reusable_holdout.accounting.target_charging import (
     between_thresholds_q,
+    not_prior_mean,
     not_prior_q,
 )
 from reusable_holdout.errors import InputError
@@ -43,6 +45,9 @@ class TargetCharging(TargetInteraction):
         one need not know beforehand which outcome will be rare; delta is divided by ``k``.
     q : Callable[[float], float]
         Least chance of a hit of any call, given one call's epsilon. Calls with a smaller one are refused.
+    mean : Callable[[float], float], optional
+        Least mean of this chance over the two neighbours. With `not_prior_mean` the noise is the least for which the
+        promise holds; `between` and `twice`, whose targets do not have that mean, are then refused.
     gap : float, optional
         Least distance of the two thresholds of `between`, in the query's unit; it lowers `q` accordingly. Without it
         only calls of `between` whose thresholds are very far apart are accepted.
@@ -84,6 +89,7 @@ class TargetCharging(TargetInteraction):
         sensitivity: float = 1.0,
         targets: int = 1,
         q: Callable[[float], float] = not_prior_q,
+        mean: Callable[[float], float] | None = None,
         gap: float | None = None,
         seed: int | None = None,
     ) -> None:
@@ -93,11 +99,11 @@ class TargetCharging(TargetInteraction):
         def least_q(each: float) -> float:
             return min(q(each), between_thresholds_q(each, narrowest))
 
-        super().__init__(charges=charges, epsilon=epsilon, delta=delta, targets=targets, q=least_q)
+        super().__init__(charges=charges, epsilon=epsilon, delta=delta, targets=targets, q=least_q, mean=mean)
         scale = self._grid.sensitivity / Fraction(self._epsilon_each)
         self._law, self._revisable = DiscreteLaplace(scale), DiscreteLaplace(2 * scale)
         self._noise = KeyedNoise(new_key() if seed is None else key_from_seed(seed))
-        self._drawn = 0
+        self._numbers = itertools.count()  # of draws
         self._stored: dict[str, tuple[int, float, float]] = {}  # name: noisy value, region
         self._names: set[str] = set()
 
@@ -143,7 +149,7 @@ class TargetCharging(TargetInteraction):
             raise InputError(f"one finite prior for each of {len(self._hits)} targets; got {priors}")
         if not (math.isfinite(tolerance) and tolerance >= 0):
             raise InputError(f"a tolerance is finite and at least 0; got {tolerance}")
-        self._admit(not_prior_q(self._epsilon_each))
+        self._admit_not_prior()
         noisy = steps + self._draw(self._law)
         exact = noisy * Fraction(self._grid.step)
         agreed = (prior for prior in priors if abs(exact - Fraction(prior)) <= Fraction(tolerance))
@@ -189,7 +195,7 @@ class TargetCharging(TargetInteraction):
         if not math.isfinite(threshold):
             raise InputError(f"a threshold is a finite number; got {threshold}")
         least, _ = self._region(threshold, math.inf)
-        self._admit(not_prior_q(self._epsilon_each))
+        self._admit_not_prior()
         answer = steps + self._draw(self._law) >= least
         self._charge([answer != bool(prior) for prior in named])
         return answer
@@ -231,7 +237,8 @@ class TargetCharging(TargetInteraction):
         steps = self._steps(value)
         least, most = self._region(low, high)
         points = most - least + 1
-        self._admit(between_thresholds_q(self._epsilon_each, points / self._grid.sensitivity))
+        q = between_thresholds_q(self._epsilon_each, points / self._grid.sensitivity)
+        self._admit(q, q)
         noisy = steps + self._draw(self._law)
         hit = least <= noisy <= most
         self._charge([hit] * len(self._hits))
@@ -273,7 +280,7 @@ class TargetCharging(TargetInteraction):
         region = self._region(low, high)
         if name in self._names:
             raise InputError(f"each name is used once; got {name!r} again; use revise, or another name")
-        self._admit(not_prior_q(self._epsilon_each))
+        self._admit_not_prior()
         noisy = steps + self._draw(self._law if name is None else self._revisable)
         if name is not None:
             self._names.add(name)
@@ -327,9 +334,12 @@ class TargetCharging(TargetInteraction):
         region = self._region(low, high)
         if region[0] > least or region[1] < most:
             raise InputError(f"a revised region contains the one before it; got {low} to {high}")
-        self._admit(not_prior_q(self._epsilon_each))
+        self._admit_not_prior()
         self._stored[name] = (noisy, *region)
         return self._release(noisy, region, name)
+
+    def _admit_not_prior(self) -> None:
+        self._admit(not_prior_q(self._epsilon_each), not_prior_mean(self._epsilon_each))
 
     def _steps(self, value: float) -> int:
         """Round a private value to the grid; what is wrong with it is not told."""
@@ -364,8 +374,7 @@ class TargetCharging(TargetInteraction):
         return max(1, math.floor(gap / self._grid.step) - 1) / self._grid.sensitivity
 
     def _draw(self, law: DiscreteLaplace) -> int:
-        question = self._drawn.to_bytes(8, "big")
-        self._drawn += 1
+        question = next(self._numbers).to_bytes(8, "big")
         return self._noise.draw(law, label="value" if law is self._law else "revisable", question=question)
 
     def _release(self, noisy: int, region: tuple[float, float], name: str | None) -> float | None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from reusable_holdout.accounting.target_charging import target_charging_epsilon_each
-from reusable_holdout.accounting.targets import differing_runs_q, not_prior_q
+from reusable_holdout.accounting.targets import differing_runs_q, not_prior_mean, not_prior_q
 from reusable_holdout.errors import BudgetError, HandleError, InputError
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ class TargetInteraction:
         Number ``k`` of targets of each call; it halts when the least hit of them has been hit `charges` times.
     q : Callable[[float], float]
         Least chance of a hit of any call, given one call's epsilon. Calls with a smaller one are refused.
+    mean : Callable[[float], float], optional
+        Least mean of this chance over the two neighbours, which is all that the cost depends on where it is known.
+        Calls with a smaller one are refused; of a call that states none it is its q.
     calls_delta : float
         Part of `delta` that is set aside for calls which are approximately private only: what the deltas of all calls
         may add up to, hits or not. At least 0, less than ``delta / targets``.
@@ -74,6 +77,7 @@ class TargetInteraction:
         delta: float,
         targets: int = 1,
         q: Callable[[float], float] = not_prior_q,
+        mean: Callable[[float], float] | None = None,
         calls_delta: float = 0.0,
     ) -> None:
         if not (calls_delta >= 0 and Fraction(calls_delta) * targets < Fraction(delta)):
@@ -86,10 +90,12 @@ class TargetInteraction:
             delta=math.nextafter(rest, 0.0) if calls_delta else delta,
             charges=charges,
             q=q,
+            mean=mean,
             targets=targets,
         )
         self._calls_delta = self._delta_left = Fraction(calls_delta)
         self._q = q(self._epsilon_each)
+        self._mean = 0.0 if mean is None else mean(self._epsilon_each)
         self._charges = charges
         self._hits = [0] * targets
         self._running = False
@@ -228,9 +234,7 @@ class TargetInteraction:
                 self._kept[name] = (outcome, epsilon)
             return False, None
 
-        q = not_prior_q(epsilon)
-        _, told = self.run(call, hit=lambda pair: pair[0], epsilon=epsilon, q=q, delta=delta)
-        return told
+        return self._run_not_prior(call, epsilon, delta)
 
     def revise_release(self, name: str, condition: Callable[[Any], bool]) -> Any:
         """Release an outcome that was kept, if it meets a new condition.
@@ -277,8 +281,7 @@ class TargetInteraction:
             self._kept[name] = (outcome, epsilon)
             return False, None
 
-        q = not_prior_q(2 * epsilon)
-        return self.run(call, hit=lambda pair: pair[0], epsilon=2 * epsilon, q=q)[1]
+        return self._run_not_prior(call, 2 * epsilon)
 
     def run(
         self,
@@ -287,12 +290,13 @@ class TargetInteraction:
         hit: Callable[[Outcome], bool | Sequence[bool]],
         epsilon: float,
         q: float,
+        mean: float | None = None,
         delta: float = 0.0,
     ) -> Outcome:
         """Run a private algorithm of one's own and release its outcome.
 
         Free when no target is hit, its delta excepted. That the algorithm is (epsilon, delta)-differentially private,
-        and that the targets have this q, is the caller's promise.
+        and that the targets have this q and mean, is the caller's promise.
 
         Parameters
         ----------
@@ -304,6 +308,8 @@ class TargetInteraction:
             The algorithm's privacy parameter; above 0, at most `epsilon_each`.
         q : float
             Least chance of a hit of each of its targets; at most 1, at least the interaction's `q`.
+        mean : float, optional
+            Least mean of this chance over the two neighbours, where it is known to be larger than `q`.
         delta : float
             The algorithm's delta, 0 for a purely private one. It is spent whether a target is hit or not.
 
@@ -313,12 +319,12 @@ class TargetInteraction:
             If the interaction has halted, or the deltas of its calls would add up to more than `calls_delta`; nothing
             is run.
         InputError
-            If epsilon, q or delta is out of range; nothing is run and nothing is charged.
+            If epsilon, q, mean or delta is out of range; nothing is run and nothing is charged.
 
         Notes
         -----
-        A NotPrior target of an approximately private algorithm has the q of a purely private one (Lemma C.1). What
-        `algorithm` or `hit` raises is passed on, and hits every target: an error is an outcome too.
+        A NotPrior target of an approximately private algorithm has the q and mean of a purely private one (Lemma C.1).
+        What `algorithm` or `hit` raises is passed on, and hits every target: an error is an outcome too.
 
         References
         ----------
@@ -328,9 +334,10 @@ class TargetInteraction:
             raise InputError(
                 f"a call is at most {self._epsilon_each}-private; got {epsilon}; nothing was run"
             )
-        if not 0 < q <= 1:
-            raise InputError(f"q lies in (0, 1]; got {q}; nothing was run")
-        self._admit(q)
+        chance = q if mean is None else mean
+        if not 0 < q <= chance <= 1:
+            raise InputError(f"q lies in (0, 1], its mean between q and 1; got {q}, {mean}; nothing was run")
+        self._admit(q, chance)
         self._spend(delta)
         hits = [True] * len(self._hits)
         self._running = True
@@ -346,12 +353,17 @@ class TargetInteraction:
             self._running = False
             self._charge(hits)
 
+    def _run_not_prior(
+        self, call: Callable[[], tuple[bool, Outcome]], epsilon: float, delta: float = 0.0
+    ) -> Outcome:
+        """Run a call that says whether it tells anything, and what; the prior is that it does not."""
+        target = {"q": not_prior_q(epsilon), "mean": not_prior_mean(epsilon)}
+        return self.run(call, hit=lambda pair: pair[0], epsilon=epsilon, delta=delta, **target)[1]
+
     def _check_name(self, name: str, epsilon: float) -> None:
         """Take a new name for an outcome that may be kept."""
         if name in self._named:
-            raise InputError(
-                f"each name is used once; got {name!r} again; use revise_release, or another name"
-            )
+            raise InputError(f"each name is used once; got {name!r} again; revise it, or use another name")
         if not 2 * epsilon <= self._epsilon_each:
             raise InputError(
                 f"an outcome that may be revised is at most {self._epsilon_each / 2}-private, for a revision costs "
@@ -370,17 +382,18 @@ class TargetInteraction:
             )
         self._delta_left -= Fraction(delta)
 
-    def _admit(self, q: float) -> None:
+    def _admit(self, q: float, mean: float) -> None:
         """Refuse a call that the interaction cannot pay for."""
         if self._running:
             raise BudgetError("one call at a time; another one is running; nothing was answered")
         if self.halted:
             raise BudgetError(f"all {self._charges} charges are spent; nothing was answered; no call can be")
-        if q < self._q:
-            raise InputError(
-                f"a call's target has a q of at least {self._q} here; got {q}; nothing was answered; make an "
-                f"interaction with a smaller q or gap"
-            )
+        for name, least, told in (("q", self._q, q), ("mean", self._mean, mean)):
+            if told < least:
+                raise InputError(
+                    f"a call's target has a {name} of at least {least} here; got {told}; nothing was answered; make an "
+                    f"interaction with a smaller {name} or gap"
+                )
 
     def _charge(self, hits: Sequence[bool]) -> None:
         self._hits = [count + hit for count, hit in zip(self._hits, hits, strict=True)]

@@ -11,7 +11,8 @@ from cases import for_each
 from guard.kinds.test_claims import NOISE, certificate_of_claims
 from long_tests import GUARD
 
-from reusable_holdout.guard.kinds import Claims, State, Terms
+from reusable_holdout.guard.kinds.claims import Claims
+from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.guard.pairs import Pairs, Reached
 from reusable_holdout.guard.rows import Query, row_of
 from reusable_holdout.queries import GRID

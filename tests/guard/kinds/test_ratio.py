@@ -10,8 +10,9 @@ from long_tests import GUARD
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import FAILED, Rules, State, Terms, Ways, sample_of, unpacked
-from reusable_holdout.guard.kinds.samples import RatioSample
+from reusable_holdout.guard.kinds.kind import FAILED, State, Terms
+from reusable_holdout.guard.kinds.samples import RatioSample, sample_of, unpacked
+from reusable_holdout.guard.kinds.table import Rules, Ways
 from reusable_holdout.queries import (
     average_precision,
     balanced_accuracy,

@@ -4,7 +4,6 @@ Four searches on UCI Adult ask one holdout; each is a run. The pictures are of M
 """
 
 import os
-import shutil
 import sys
 import tempfile
 from contextlib import suppress
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from mlflow import MlflowClient
-from playwright.sync_api import sync_playwright
 from reusable_holdout_mlflow import track
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -21,8 +19,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from reusable_holdout import Halted, ReusableHoldout
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
-from mlflow_tracking import EXPERIMENT, SWITCHES, server, split
+sys.path.extend(str(Path(__file__).parents[3] / place) for place in ("examples", "docs/site"))
+from mlflow_tracking import EXPERIMENT, server, split
+from pictures import browser, made_small
 
 os.environ["REUSABLE_HOLDOUT_REGISTRY"] = "off"
 
@@ -50,9 +49,9 @@ def tree(leaves):
     return DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
 
 
-def opened(browser, address, *, height=640):
+def opened(chromium, address, *, height=640):
     """Page of a user who has never been here, beside the panel of MLflow's assistant, which is closed."""
-    page = browser.new_context(viewport={"width": 1_400, "height": height}).new_page()
+    page = chromium.new_context(viewport={"width": 1_400, "height": height}).new_page()
     page.goto(address)
     page.get_by_text("Run Name").first.wait_for()
     assistant = page.locator("[data-component-id='mlflow.assistant.chat_panel.close']")
@@ -65,21 +64,21 @@ def opened(browser, address, *, height=640):
 def main(folder):
     """Start a server, ask, take pictures."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, server(Path(place)) as uri, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as place, server(Path(place)) as uri, browser() as chromium:
         search(uri, Path(place))
         experiment = MlflowClient(uri).get_experiment_by_name(EXPERIMENT)
         runs = f"{uri}/#/experiments/{experiment.experiment_id}/runs"
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=SWITCHES)
-        opened(browser, runs).screenshot(path=folder / "mlflow-list.png")
+        opened(chromium, runs).screenshot(path=folder / "mlflow-list.png")
         view = f"{runs}?viewStateShareKey=reusable-holdout"
-        opened(browser, view).screenshot(path=folder / "mlflow-columns.png")
+        opened(chromium, view).screenshot(path=folder / "mlflow-columns.png")
         charts = f"{view}&compareRunsMode=CHART"
-        opened(browser, charts, height=1_000).screenshot(path=folder / "mlflow-charts.png")
-        page = opened(browser, runs, height=900)
+        opened(chromium, charts, height=1_000).screenshot(path=folder / "mlflow-charts.png")
+        page = opened(chromium, runs, height=900)
         page.get_by_text("charges left").first.locator("xpath=following::button[2]").click()
         page.wait_for_timeout(1_000)
         page.screenshot(path=folder / "mlflow-note.png")
-        browser.close()
+    for picture in folder.glob("mlflow-*.png"):
+        made_small(picture)
 
 
 if __name__ == "__main__":

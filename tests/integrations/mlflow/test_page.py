@@ -91,7 +91,7 @@ def test_the_note_of_a_halt_says_why_and_what_can_still_be_had(make_guard, label
     assert "after answer 1: all 1 declared queries are asked, and only a final can still be had" in note
     guard = make_guard(tolerance=None, charges=1, ledger=None)
     guard.evaluate_predictions(labels, prior=0.2)
-    assert "after answer 1: all 1 charges are spent, and only a final" in halt_note(guard, guard.halt_reason)
+    assert "after answer 1: no charge is left of 1, and only a final" in halt_note(guard, guard.halt_reason)
 
 
 def test_a_final_is_logged_and_is_a_halt(database, make_guard, labels):

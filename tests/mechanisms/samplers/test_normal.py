@@ -88,6 +88,23 @@ def test_the_last_coin_is_decided_by_further_digits_where_it_nearly_ties(
         assert drawn.bounds() == (Fraction(0), Fraction(1, 2**64))
 
 
+@for_each("whole", [0, 1, 3])
+@for_each("digits", [1 << 60, 1 << 63, 2**64 - 2**40])
+def test_the_last_coin_asks_for_further_digits_only_where_it_needs_them(whole: int, digits: int) -> None:
+    with mpmath.workdps(60):
+        ends = [mpmath.mpf(digits + end) / 2**64 for end in (0, 1)]
+        most, least = (int(mpmath.floor(mpmath.exp(-x * (2 * whole + x) / 2) * 2**64)) for x in ends)
+    keeps = [True] * whole + [False, True]
+    drawn, script = normal([digits, least - 1], [*keeps, True])
+    assert drawn.bounds()[0] == whole + Fraction(digits, 2**64)
+    assert next(script.words, None) is None
+    drawn, _ = normal([digits, most + 1, 0, 0], [*keeps, False, True, True])  # the next draw is 0 and kept
+    assert drawn.bounds() == (Fraction(0), Fraction(1, 2**64))
+    for coin in {least, most}:
+        with pytest.raises(StopIteration):
+            normal([digits, coin], keeps)
+
+
 @for_each(("further", "expected"), [([0, 0], 0), ([1], 1)])
 def test_a_sum_next_to_a_rounding_point_asks_for_further_digits(further: list[int], expected: int) -> None:
     """The noise is 1/2 and a little, the value a little below 0: digits 65 to 128 say on which side of 1/2 it is."""

@@ -49,6 +49,28 @@ def test_the_distribution_function_is_bracketed_to_every_digit(
         assert low <= cdf(y) * mpmath.mpf(2) ** bits <= high
 
 
+@for_each("bits", [4, 10, 33])
+@for_each("place", [0.01, 0.1, 0.4, 1.3])
+def test_the_distribution_function_next_to_a_tie_is_not_rounded_across_it(bits: int, place: float) -> None:
+    """By less than the precision that is computed first tells from the tie itself."""
+    with mpmath.workdps(80):
+        tie = round(float(mpmath.ncdf(place)) * 2**bits)
+        quantile = mpmath.findroot(lambda y: mpmath.ncdf(y) - mpmath.mpf(tie) / 2**bits, place)
+        whole = Fraction(int(mpmath.nint(quantile * mpmath.mpf(10) ** 60)), 10**60)
+        for y in (whole - Fraction(1, 10**50), whole + Fraction(1, 10**50)):
+            low, high = normal_cdf_digits(y, bits)
+            assert low <= cdf(y) * mpmath.mpf(2) ** bits <= high
+
+
+@for_each("scale", SCALES)
+@for_each("place", [0.0, 0.4, -1.7, 4.0])
+def test_floating_point_numbers_next_to_a_boundary_do_not_decide(scale: Fraction, place: float) -> None:
+    law = RoundedNormal(scale)
+    edge = boundary(law, round(place * scale), 64)
+    words = np.array([edge + step for step in range(-50, 51)], dtype=np.uint64)
+    assert law._by_quantiles(words)[1].all()
+
+
 def test_floating_point_quantiles_err_by_far_less_than_the_margin() -> None:
     """Of words in both tails and near one half, where their 53 leading digits are all that a double has."""
     rng = np.random.default_rng(0)

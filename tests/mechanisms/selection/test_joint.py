@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import mpmath
 import numpy as np
 import pytest
 from cases import for_each
@@ -50,6 +51,28 @@ INSTANCES = [
 def sequences_of(scores: Sequence[int], count: int) -> _Sequences:
     behind = np.sort(max(scores) - np.array(scores, dtype=np.int64))
     return _Sequences(behind, count)
+
+
+@for_each(("scores", "count", "rate"), INSTANCES)
+@for_each("bits", [128, 256])
+def test_the_odds_of_a_cell_are_bracketed_to_more_digits_than_are_drawn(
+    scores: Sequence[int], count: int, rate: Fraction, bits: int
+) -> None:
+    sequences = sequences_of(scores, count)
+    cells = _Cells.of(sequences, rate)
+    with mpmath.workdps(300):
+        exponent = mpmath.mpf(rate.numerator) / rate.denominator
+        for cell, (start, width, end) in enumerate(zip(cells.starts, cells.widths, cells.ends, strict=True)):
+            area = mpmath.exp(-exponent * start - cells.shift) * sequences.number(end) * width
+            if cell == len(cells.starts) - 1:
+                area /= -mpmath.expm1(-exponent * width)
+            odds = area * cells.scale / (cells.weights[cell] * (1 + mpmath.mpf(cells.doubt)))
+            low, high = (
+                mpmath.mpf(end.numerator) / end.denominator
+                for end in _odds(cells, sequences, rate, cell, bits)
+            )
+            assert low < odds < high
+            assert high - low < mpmath.mpf(2) ** -bits
 
 
 def reach_law(scores: Sequence[int], count: int, rate: Fraction) -> dict[int, float]:
@@ -251,3 +274,15 @@ def test_the_best_are_all_found_when_they_lead_by_what_the_notes_say(size: int, 
 def test_what_is_out_of_range_is_refused(bad: dict[str, object]) -> None:
     with pytest.raises(InputError):
         joint_exponential_top(**({"scores": [1.0, 77.125, 3.0], "count": 2, "epsilon": 1.0} | bad))  # type: ignore[arg-type]
+
+
+def test_the_smallest_rate_is_drawn_with_and_a_smaller_one_refused() -> None:
+    least = Fraction(1, 2**900)
+    assert joint.joint_rate(1, epsilon=float(least), sensitivity=1, monotonic=True) == least
+    with pytest.raises(InputError, match="needs an epsilon above"):
+        joint.joint_rate(1, epsilon=float(least / 2), sensitivity=1, monotonic=True)
+    rest = {"epsilon": 1e-250, "monotonic": True}
+    chosen = {
+        tuple(joint_exponential_top([1.0, 2.0, 3.0], 2, seed=seed, **rest).tolist()) for seed in range(60)
+    }
+    assert chosen == set(itertools.permutations(range(3), 2))  # scores count for nothing

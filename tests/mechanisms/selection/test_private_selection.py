@@ -63,8 +63,9 @@ def test_the_number_of_runs_is_where_the_distribution_function_passes_the_digits
                 assert drawn(law, *divmod(edge + lead, 2**64)) == wanted
             assert drawn(law, first - 1, second) == runs
             assert drawn(law, first + 1, second) == runs + 1
-            number = Digits(Listed(first))  # type: ignore[arg-type]
-            assert _passed(law, number) is None
+            sides = [(edge - 2**40) // 2**64 - 1, first, (edge + 2**40) // 2**64 + 1]
+            tell = [_passed(law, Digits(Listed(number))) for number in sides]  # type: ignore[arg-type]
+            assert tell == [runs, None, runs + 1]  # no more digits than it takes
 
 
 @for_each("law", LAWS)

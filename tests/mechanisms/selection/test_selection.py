@@ -394,6 +394,14 @@ def test_noise_drawn_from_words_is_that_of_the_law(law: DiscreteLaplace | Discre
     assert ((counts - expected) ** 2 / expected).sum() <= stats.chi2.isf(1e-9, df=len(values))
 
 
+@pytest.mark.parametrize("count", [1, 1023, 1024, 1025, 2500])
+def test_many_noises_are_read_from_the_words_one_after_another(count: int) -> None:
+    law = DiscreteLaplace(3)
+    stream = RandomWords(seed=5).take(-(-count * law.stream_bytes // 8)).astype("<u8").tobytes()
+    whole = law.decode_many(stream[: count * law.stream_bytes], lambda *_: pytest.fail("a tie: other words"))
+    assert draw_noise(law, count, RandomWords(seed=5)).tolist() == whole.tolist()
+
+
 # Utility.
 
 SMALL_SCORES = st.lists(st.integers(-20, 20), min_size=1, max_size=6)

@@ -284,6 +284,11 @@ def test_the_accuracy_of_bad_parameters_is_refused(change: dict[str, float], mes
         synthetic_accuracy(**good | change)  # type: ignore[arg-type]
 
 
+def test_the_accuracy_of_one_of_each_is_that_of_the_notes() -> None:
+    found = synthetic_accuracy(rows=1, queries=1, cells=1, size=1, epsilon=100.0, beta=0.5)
+    assert found == pytest.approx(math.sqrt(math.log(2) / 2) + 2 * math.log(2) / 100 + 2**-20, rel=1e-12)
+
+
 def test_the_size_for_no_queries_is_refused() -> None:
     with pytest.raises(InputError, match="queries is at least 1"):
         synthetic_size(queries=0, accuracy=0.1)

@@ -346,3 +346,24 @@ def test_a_place_that_cannot_be_served_at_is_refused_before_anything_is_made(
     with pytest.raises(InputError, match=words):
         run(f"serve --folder {folder} --labels {labels_file} {given}")
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("serve --labels nothing.csv", "there must be a file with the labels at nothing.csv; there is none"),
+        (
+            "board add-team Blue",
+            r"must be made first; there is none in .*; make one, as with serve --labels, or name",
+        ),
+    ],
+)
+def test_what_comes_before_the_first_competition_says_what_to_do(run, folder, line, words):
+    with pytest.raises(InputError, match=words):
+        run(f"{line} --folder {folder}")
+
+
+def test_a_competition_that_is_none_of_those_made_is_told_which_there_are(run, started, folder, labels_file):
+    run(f"serve --folder {folder} --labels {labels_file} --policy thresholdout --queries 50 --tolerance 0.25")
+    with pytest.raises(InputError, match="must be one of board; got 'blue'; name one of them"):
+        run(f"board add-team Blue --folder {folder} --slug blue")

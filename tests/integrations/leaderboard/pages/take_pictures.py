@@ -1,6 +1,7 @@
 """Pictures of a board for the docs: ``python tests/integrations/leaderboard/pages/take_pictures.py FOLDER``.
 
-Nine teams on 40,000 made-up labels, always the same.
+Nine teams on 40,000 made-up labels, always the same; what is hard is hard for all, so that teams differ on few rows
+and files say of neighbours who is better. ``board.png`` is that of docs/start-board.md and docs/leaderboard.md.
 """
 
 import sys
@@ -8,17 +9,16 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import sync_playwright
 from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.settings import Settings
 
 from reusable_holdout.ledger import create_key_file
 from reusable_holdout.mechanisms import key_from_seed
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.extend(str(Path(__file__).parents[4] / place) for place in ("tests", "docs/site"))
 from board_servers import served
+from pictures import browser, made_small
 
-CHROMIUM = "/usr/bin/chromium"
 ROWS, SUBMISSIONS, START = 40_000, 60, 1_772_366_400.0
 SKILLS = {
     "Quiet Forest": 0.873,
@@ -36,9 +36,8 @@ RULES = Rules(
     title="Who earns more than 50,000?",
     description="Predict from a census form whether a person earns more than 50,000 a year. "
     "40,000 people are held out; their answers stay on the server.",
-    policy="thresholdout",
     queries=2_000,
-    tolerance=0.03,
+    estimate=0.85,
 )
 
 
@@ -47,27 +46,21 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as home:
         make(Path(home))
         settings = Settings(folder=Path(home) / "data", key_file=Path(home) / "fixed.key")
-        with served(settings) as server, sync_playwright() as started:
-            browser = started.chromium.launch(
-                executable_path=CHROMIUM,
-                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-            )
-            for name, width, scheme in (
-                ("board", 1280, "light"),
-                ("board-dark", 1280, "dark"),
-                ("board-phone", 390, "light"),
+        with served(settings) as server, browser() as opened:
+            for name, width, height, scheme in (
+                ("board", 1280, 1100, "light"),
+                ("board-dark", 1280, 1100, "dark"),
+                ("board-phone", 390, 860, "light"),
             ):
-                page = browser.new_page(
-                    viewport={"width": width, "height": 860}, color_scheme=scheme, device_scale_factor=2
-                )
+                page = opened.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
                 page.goto(f"{server.url}/c/census")
                 page.locator(".chart .team").first.wait_for()
-                page.screenshot(path=folder / f"{name}.png", full_page=width > 400)
-            browser.close()
+                page.screenshot(path=folder / f"{name}.png")
+                made_small(folder / f"{name}.png")
 
 
 def make(home: Path) -> None:
-    """Nine teams that get better; one of them claims too much, twice."""
+    """Nine teams that get better; two claims are far too high."""
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, ROWS)
     (home / "labels.csv").write_text("id,label\n" + "".join(f"r{row},{y}\n" for row, y in enumerate(labels)))
@@ -78,16 +71,16 @@ def make(home: Path) -> None:
     ) as competition:
         teams = {name: competition.authenticate(competition.add_team(name)).id for name in SKILLS}
         missing = dict.fromkeys(SKILLS, 0.12)
+        hard = rng.random(ROWS)
         names = list(SKILLS)
         for number in range(SUBMISSIONS):
             now[0] += rng.exponential(4 * 3600)
             name = names[number] if number < len(names) else names[rng.integers(len(names))]
             missing[name] *= rng.uniform(0.3, 1)
-            accuracy = SKILLS[name] - missing[name]
-            wrong = rng.random(ROWS) > accuracy
-            claimed = accuracy + rng.normal(0, 0.004) + (0.08 if number in {30, 52} else 0.0)
+            right = (hard < SKILLS[name] - missing[name] + 0.01) ^ (rng.random(ROWS) < 0.01)
+            claimed = right.mean() + rng.normal(0, 0.003) + (0.08 if number in {30, 52} else 0.0)
             competition.submit_predictions(
-                teams[name], np.where(wrong, 1 - labels, labels), claimed=claimed, name=f"run {number}"
+                teams[name], np.where(right, labels, 1 - labels), claimed=claimed, name=f"run {number}"
             )
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.kinds import State
-from reusable_holdout.guard.releases import failed, history_frame
+from reusable_holdout.guard.history import failed, history_frame
+from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.guard.rows import first_occurrences
 
 if TYPE_CHECKING:
@@ -17,20 +17,21 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Check, HaltReason, Kind
-    from reusable_holdout.guard.releases import Allowance
+    from reusable_holdout.guard.history import Allowance
+    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.kind import HaltReason, Kind
     from reusable_holdout.ledger import Ledger, Row, Tail, Transaction
 
-__all__ = ["Recorded", "answer_of"]
+__all__ = ["Answered", "answer_of"]
 
 _HALTED = {
-    "charges": "all {charges} charges are spent",
     "queries": "all {queries} declared queries are asked",
     "final": "a final was given, and ends what can be asked of these rows",
 }
+_SHOWN = 20  # of the queries that were charged
 
 
-class Recorded:
+class Answered:
     """The released answers of one guard, in its ledger.
 
     Parameters
@@ -59,7 +60,7 @@ class Recorded:
     @property
     def state(self) -> State:
         """What has been asked and told."""
-        return _state(self._ledger.tail())
+        return _at(self._ledger.tail())
 
     def charges_left(self, charges: int) -> int:
         """Charges that are left after so many; a promise, whatever was told."""
@@ -122,8 +123,6 @@ class Recorded:
     def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
         """Build the exception that says what was spent on what, and what to do now."""
         history = self.history()
-        spent = _HALTED[reason].format(charges=int(history["charged"].sum()), queries=self._queries)
-        paid = ", ".join(str(query) for query in history.loc[history["charged"], "query"].head(20))
         unanswered = (
             "this question was not answered" if not answers else f"{len(answers)} of the batch were answered"
         )
@@ -134,10 +133,8 @@ class Recorded:
             "says how many, rotate keeps the ledger)."
         )
         return Halted(
-            f"the guard has halted: {spent}"
-            + (f" (on queries {paid}{', ...' if history['charged'].sum() > 20 else ''})" if paid else "")
-            + f"; {unanswered}. What was released stays valid: see .history; questions already asked replay free. "
-            + todo,
+            f"the guard has halted: {_why(reason, history, self._queries)}; {unanswered}. What was released stays "
+            f"valid: see .history; questions already asked replay free. {todo}",
             reason=reason,
             history=history,
             answers=answers,
@@ -147,9 +144,10 @@ class Recorded:
         """Everything released, in order."""
         return history_frame(self._ledger.rows(), self._allowance, self._metric)
 
-    def _state(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
+    def state_in(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
+        """State before a question of a kind, as a transaction finds it."""
         value = transaction.last_value(kind.name, kind.certificate.view, series) if kind.climbs else None
-        return _state(transaction.tail)._replace(value=value)
+        return _at(transaction.tail)._replace(value=value)
 
     def check_room(self, asked: int, state: State) -> None:
         """Refuse more new questions than are left.
@@ -166,9 +164,9 @@ class Recorded:
             )
 
     def _answer(self, row: Row, charges: int, *, replayed: bool) -> Answer:
-        return self._answer_with(row, self.charges_left(charges), replayed=replayed)
+        return self.answer_with(row, self.charges_left(charges), replayed=replayed)
 
-    def _answer_with(self, row: Row, left: int, *, replayed: bool) -> Answer:
+    def answer_with(self, row: Row, left: int, *, replayed: bool) -> Answer:
         """Answer of a row, to whom so many charges are left."""
         if failed(row):
             took = "one charge" if row.charged else f"{row.nats:.1f} nats"
@@ -182,18 +180,18 @@ class Recorded:
         return answer_of(row, left, replayed=replayed, another_budget=self.another_budget)
 
 
-def _state(tail: Tail) -> State:
-    closed = tail.kind == "final"
-    return State(
-        tail.query,
-        tail.asked,
-        tail.charges,
-        tail.spent_nats,
-        closed,
-        None,
-        tail.last_charge,
-        tail.last_charged,
-    )
+def _why(reason: HaltReason, history: pd.DataFrame, queries: int) -> str:
+    """Why it has halted, and what was paid for what."""
+    paid = history.loc[history["charged"], "query"].tolist()
+    numbers = ", ".join(map(str, paid[:_SHOWN])) + ", ..." * (len(paid) > _SHOWN)
+    on = f"on {'query' if len(paid) == 1 else 'queries'} {numbers}"
+    if reason == "charges":
+        return f"{'the only charge is' if len(paid) == 1 else f'all {len(paid)} charges are'} spent ({on})"
+    return _HALTED[reason].format(queries=queries) + (f" (charges were paid {on})" if paid else "")
+
+
+def _at(tail: Tail) -> State:
+    return State.after(tail, tail.last_charge, tail.last_charged)
 
 
 def answer_of(row: Row, charges_left: int, *, replayed: bool, another_budget: bool = False) -> Answer:

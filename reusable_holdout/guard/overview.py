@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.history import released_by
 from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.kinds import Claims
-from reusable_holdout.guard.releases import released_by
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.markup import facts_table
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import HaltReason, State, Ways
+    from reusable_holdout.guard.kinds.kind import HaltReason, State
+    from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import Plan
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 else:  # of what was deployed alone
     (frozen,) = modules_on_first_use(__package__, "frozen")
 
-__all__ = ["Price", "Record"]
+__all__ = ["Overview", "Price"]
 
 
 class Price(NamedTuple):
@@ -58,7 +60,7 @@ class Price(NamedTuple):
     allowed: bool
 
 
-class Record:
+class Overview:
     """What anyone may know of a guard."""
 
     plan: Plan
@@ -159,7 +161,7 @@ class Record:
             if of_each
             else ("charges left", f"{left:,} of {plan.charges:,}"),
             ("queries asked", f"{asked:,} of {plan.queries:,}"),
-            ("agreed answers", f"within {about}{plan.tolerance:g}, up to estimate {plan.estimate:g}"),
+            ("agreed answers", f"within {about}{plan.tolerance:g}, at scores near {plan.estimate:g}"),
             ("intervals", f"hold all at once with probability {plan.confidence:g}"),
             ("state", "answers" if reason is None else f"halted: {reason}"),
         ]
@@ -206,9 +208,7 @@ class Record:
             If the name is no text.
         """
         (name,) = checked_names([series], 1)
-        if isinstance(self._ways.policy, Claims):
-            return self._transcript.charges_left_of(self._ways.policy, name)
-        return self._transcript.charges_left(self._transcript.state.charges)
+        return self._transcript.charges_left_of(self._ways.policy, name, self._transcript.state.charges)
 
     @property
     def final_width(self) -> float:
@@ -266,6 +266,17 @@ class Record:
     def rows(self) -> int:
         """Rows of the holdout, as many as predictions about it have."""
         return self._holdout.bound.rows
+
+    @property
+    def has_features(self) -> bool:
+        """Whether models can predict the holdout's rows."""
+        return self._holdout.X is not None
+
+    @property
+    def features(self) -> int | None:
+        """How many columns the holdout has; None if they are not counted."""
+        shape = np.shape(self._holdout.X)
+        return int(shape[1]) if len(shape) == 2 else None
 
     @property
     def halted(self) -> bool:

@@ -1,71 +1,14 @@
-"""How much noise: the scales of a sparse vector mechanism, and the best division of its budget."""
+"""The budget of a sparse vector stream: which parameters the theorems allow, and how it is divided."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms.calibration import optimal_ratio
 
-__all__ = ["NoiseScales", "check_privacy", "divided", "optimal_ratio"]
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseScales:
-    """Scales of the three noises of a sparse vector mechanism, in grid units.
-
-    Zero means no noise: without noise on the queries there is no privacy, without it on the threshold what
-    `target_charging` says.
-
-    Parameters
-    ----------
-    threshold : Fraction
-        Noise of the threshold.
-    query : Fraction
-        Noise of each comparison.
-    answer : Fraction
-        Noise of a released number; 0 when the mechanism releases none.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> NoiseScales(threshold=Fraction(2), query=Fraction(4), answer=Fraction(0)).query
-    Fraction(4, 1)
-    """
-
-    threshold: Fraction
-    query: Fraction
-    answer: Fraction
-
-
-def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:
-    """Ratio ``e2 / e1`` of the queries' part of the budget to the threshold's with the least noise.
-
-    It minimises the variance of the comparison; any other ratio is as private.
-
-    Parameters
-    ----------
-    charges : int
-        Budget ``c``.
-    monotonic : bool
-        Whether a change of the data moves all queries in the same direction.
-
-    Notes
-    -----
-    ``(2c)^(2/3)``, or ``c^(2/3)`` for monotonic queries.
-
-    References
-    ----------
-    .. [1] Lyu, Su and Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB 10(6),
-       section 4.2.
-
-    Examples
-    --------
-    >>> optimal_ratio(charges=4), round(optimal_ratio(charges=8, monotonic=True), 12)
-    (4.0, 4.0)
-    """
-    return math.cbrt(charges if monotonic else 2 * charges) ** 2
+__all__ = ["check_privacy", "divided"]
 
 
 def divided(

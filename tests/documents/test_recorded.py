@@ -1,0 +1,84 @@
+"""What the example scripts printed: whole, shown on the site, and where it takes seconds printed again."""
+
+import re
+
+import pytest
+from documents.pages import ROOT
+from documents.recorded import printed_by, unprinted
+from site_pages import sources
+from site_recorded import RECORDED, Recorded, parts, recorded, scripts, with_recorded
+
+_ALL = recorded()
+
+
+def test_every_file_names_a_command_that_exists_and_is_called_by_it():
+    assert len(_ALL) >= 13
+    assert {one.name for one in _ALL} == {
+        path.relative_to(RECORDED).as_posix() for path in RECORDED.rglob("*.txt")
+    }
+    for one in _ALL:
+        assert (ROOT / "examples" / f"{one.script}.py").is_file(), one.command
+        assert one.command.startswith(f"python examples/{one.script}.py"), one.command
+        assert re.match(
+            r"reusable-holdout \d+\.\d+\.\d+(, \d{4}-\d\d-\d\d, on \d+ (quiet )?cores|$)", one.made
+        ), one
+        assert one.printed.strip(), one.command
+
+
+def test_every_file_is_shown_where_its_script_is_named():
+    pages = [with_recorded(source.text) for source in sources() if source.page.startswith("measured/")]
+    for one in _ALL:
+        shown = [page for page in pages if f'??? quote "`{one.command}` printed ({one.made})"' in page]
+        assert len(shown) >= 1, one.command
+        assert f"    {max(one.printed.splitlines(), key=len)}\n" in shown[0]
+
+
+def test_a_recorded_run_knows_its_script_its_file_and_whether_times_were_printed():
+    one = Recorded("python examples/coverage.py --runs 7", "reusable-holdout 0.2.0", "a\n\n  b\n")
+    assert (one.script, one.name) == ("coverage", "coverage-runs-7.txt")
+    assert not one.timed
+    assert one._replace(made=f"{one.made}, 2026-11-23, on 2 quiet cores").timed
+    assert one.file == "python examples/coverage.py --runs 7\nreusable-holdout 0.2.0\n\na\n\n  b\n"
+
+
+_STATED = {".95", ".9"}  # a confidence and an estimate, and no results
+
+
+def test_figures_of_a_part_whose_scripts_are_recorded_are_what_they_printed():
+    same_again = [one for one in _ALL if not one.timed]
+    there = {one.script for one in same_again}
+    held = 0
+    for part in parts((ROOT / "examples" / "README.md").read_text()):
+        if not scripts(part) or scripts(part) - there:
+            continue
+        printed = "".join(one.printed for one in same_again if one.script in scripts(part))
+        assert set(unprinted(part, printed)) <= _STATED, part.partition("\n")[0]
+        held += 1
+    assert held >= 4
+
+
+def test_a_figure_that_was_not_printed_is_found():
+    printed = "0.1285 1,127.4 3e-05 99.8"
+    assert unprinted("of .13, .129, 1,127.4, 12.9% and 12.85%, 99.80 or version 0.2.0", printed) == []
+    assert unprinted("of .12, 0.127, 1,127.5 and .0001", printed) == [".12", "0.127", "1,127.5", ".0001"]
+
+
+AGAIN = {
+    "every_theorem.txt": ("reusable_holdout/mechanisms", "reusable_holdout/accounting"),
+    "every_mechanism-seed-1.txt": ("reusable_holdout/mechanisms", "reusable_holdout/accounting"),
+    "published_mistakes.txt": ("reusable_holdout/mechanisms",),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=pytest.mark.long(f"examples/{name.partition('-')[0].removesuffix('.txt')}.py", *rooms)
+        )
+        for name, rooms in AGAIN.items()
+    ],
+)
+def test_what_takes_seconds_is_printed_again_to_the_letter(name):
+    (one,) = (one for one in _ALL if one.name == name)
+    assert printed_by(one.command) == one.printed

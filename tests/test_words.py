@@ -1,0 +1,35 @@
+"""Words that a reader meets alone: the first line of a docstring, in an index, an editor or the API's description."""
+
+import ast
+import re
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+_LEANS = re.compile(r"(The same\b(?!.* as )|Those of\b|That of\b|As \w|Of \w|Its \w|One of them|All of it\b)")
+_KINDS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def first_lines(node, name):
+    """First line of each public docstring below a node, with where it stands."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, _KINDS) and not inner.name.startswith("_"):
+            text = ast.get_docstring(inner)
+            if text:
+                yield f"{name}.{inner.name}: {text.splitlines()[0]}"
+            if isinstance(inner, ast.ClassDef):
+                yield from first_lines(inner, f"{name}.{inner.name}")
+
+
+def test_no_docstring_leans_on_the_one_before_it():
+    found = []
+    for folder in ("reusable_holdout", "integrations"):
+        for path in sorted((_ROOT / folder).rglob("*.py")):
+            found += first_lines(ast.parse(path.read_text()), str(path.relative_to(_ROOT)))
+    assert len(found) > 2_000
+    assert [line for line in found if _LEANS.match(line.split(": ", 1)[1])] == []
+
+
+def test_what_leans_is_seen():
+    assert _LEANS.match("The same of a ratio's.")
+    assert _LEANS.match("Of each team, in each epoch.")
+    assert not _LEANS.match("One public file of the competition.")
