@@ -4,6 +4,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 
 import numpy as np
 import psutil
@@ -46,6 +47,19 @@ def repeated(length, rows=ROWS):
 def big_csv(expected, value="0.5"):
     rows = "".join(f"{one},{value:<600}\n" for one in expected.ids)
     return f"{','.join(expected.header())}\n{rows}".encode()
+
+
+@pytest.fixture
+def take_over(decoder, monkeypatch):
+    """Have the process that reads files by this form be another, which takes all that comes and says this."""
+
+    def begin(form, said):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        other = subprocess.Popen(["/bin/sh", "-c", "exec cat > /dev/null"], **pipes)
+        decoder._running = decoder_module._Process(other, form, 30.0)
+        monkeypatch.setattr(decoder_module, "received", lambda *_, **__: said)
+
+    return begin
 
 
 def of_process(decoder):
@@ -165,16 +179,20 @@ def test_another_form_gets_another_process(decoder):
         {},
     ],
 )
-def test_what_a_process_that_was_taken_over_says_is_not_believed(decoder, monkeypatch, answer):
-    decoder.decode(honest(), "x.parquet", SCORES)
-    monkeypatch.setattr(decoder_module, "received", lambda *_, **__: (answer, [bytes(8 * ROWS)]))
+def test_what_a_process_that_was_taken_over_says_is_not_believed(decoder, take_over, answer):
+    take_over(SCORES.form, (answer, [bytes(8 * ROWS)]))
     with pytest.raises(SubmissionError, match="within some seconds"):
         decoder.decode(honest(), "x.parquet", SCORES)
+    assert decoder._running is None
 
 
-def test_labels_outside_the_classes_are_not_believed(decoder, monkeypatch):
-    head = {"dtype": "<i8"}
-    monkeypatch.setattr(decoder_module, "received", lambda *_, **__: (head, [b"\x07" * 8 * ROWS]))
+def test_what_a_process_says_is_believed_if_it_fits(decoder, take_over):
+    take_over(SCORES.form, ({"dtype": "<f8"}, [bytes(8 * ROWS)]))
+    assert decoder.decode(honest(), "x.parquet", SCORES).tolist() == [0.0] * ROWS
+
+
+def test_labels_outside_the_classes_are_not_believed(decoder, take_over):
+    take_over(CLASSES.form, ({"dtype": "<i8"}, [b"\x07" * 8 * ROWS]))
     with pytest.raises(SubmissionError, match="within some seconds"):
         decoder.decode(honest(), "x.parquet", CLASSES)
 
@@ -230,11 +248,11 @@ def test_json_that_unpacks_to_gigabytes_is_refused_in_little_memory(decoder, one
         ({"dtype": "<f8"}, [bytes(8 * ROWS), b'{"priors": ["x"], "names": [""]}']),
     ],
 )
-def test_questions_of_a_process_that_was_taken_over_are_not_believed(decoder, monkeypatch, said):
-    decoder.decode(honest(), "x.parquet", SCORES)
-    monkeypatch.setattr(decoder_module, "received", lambda *_, **__: said)
+def test_questions_of_a_process_that_was_taken_over_are_not_believed(decoder, take_over, said):
+    take_over(SCORES.form, said)
     with pytest.raises(SubmissionError, match="within some seconds"):
         decoder.question(question(0, count=300), SCORES)
+    assert decoder._running is None
 
 
 def test_a_million_shuffled_rows_of_any_names_are_read_in_the_memory_that_there_is(decoder):

@@ -20,7 +20,6 @@ from reusable_holdout.guard import verify
 pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 
 CLIENTS = 3
-long = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
 
 
 def ask_all(url, token, questions, answers, all_killed):
@@ -35,11 +34,7 @@ def ask_all(url, token, questions, answers, all_killed):
 
 @pytest.mark.parametrize(
     ("database", "number", "kills"),
-    [
-        ("sqlite", 24, 1),
-        pytest.param("sqlite", 60, 3, marks=long),
-        pytest.param("postgresql", 60, 3, marks=long),
-    ],
+    [("sqlite", 48, 2), ("postgresql", 48, 2)],
     indirect=["database"],
 )
 def test_workers_that_are_killed_under_load_lose_and_double_nothing(
@@ -106,12 +101,7 @@ def is_worker(process):
 
 @pytest.mark.parametrize(
     ("stop", "workers"),
-    [
-        (signal.SIGTERM, 1),
-        (signal.SIGTERM, 2),
-        pytest.param(signal.SIGINT, 1, marks=long),
-        pytest.param(signal.SIGINT, 2, marks=long),
-    ],
+    [(signal.SIGTERM, 1), (signal.SIGTERM, 2), (signal.SIGINT, 1), (signal.SIGINT, 2)],
 )
 def test_a_server_that_is_stopped_leaves_no_settings_behind(
     make_competition, folder, key_file, tmp_path, stop, workers
