@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reusable_holdout.accounting.composition import even_share
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,9 +129,7 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
     0.0473
     """
     _check(epsilon=epsilon, count=count, delta=delta)
-    low = epsilon / count
-    while low * count > epsilon:
-        low = math.nextafter(low, 0.0)
+    low = even_share(epsilon, count)
     if delta == 0:
         return low
     log = math.log(1 / delta)

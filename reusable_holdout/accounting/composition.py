@@ -34,6 +34,12 @@ def _check(*, epsilon: float, count: int, delta: float) -> None:
         raise InputError(f"delta lies in [0, 1); got {delta}")
 
 
+def even_share(epsilon: float, count: int) -> float:
+    """Largest float that, `count` times, is at most epsilon: exactly, not as floats multiply."""
+    share = epsilon / count
+    return share if Fraction(share) * count <= Fraction(epsilon) else math.nextafter(share, 0.0)
+
+
 def basic_composition(epsilons: Iterable[float | Fraction]) -> float:
     """Add epsilons up.
 
@@ -246,10 +252,9 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     _check(epsilon=epsilon, count=count, delta=delta)
     if epsilon == 0:
         raise InputError("epsilon of all together is above 0; got 0")
-    low = epsilon / count
+    low = high = even_share(epsilon, count)
     if delta == 0:
-        return low if Fraction(low) * count <= Fraction(epsilon) else math.nextafter(low, 0.0)
-    high = low
+        return low
     while optimal_composition(epsilon=high, count=count, delta=delta) <= epsilon:
         low, high = high, 2 * high
     for _ in range(_BISECTIONS):

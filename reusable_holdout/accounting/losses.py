@@ -43,9 +43,17 @@ class _Loss:
 
     def log_moment(self, slope: float, step: float) -> float:
         """Log of the mean of ``exp(slope loss)``, infinite losses left out."""
-        exponents = slope * step * (self.first + np.arange(len(self.masses)))
+        exponents = slope * step * self.places()
         top = exponents.max()
         return float(top + math.log(self.masses @ np.exp(exponents - top)))
+
+    def places(self) -> npt.NDArray[np.int64]:
+        """Losses of the masses, in grid steps."""
+        return self.first + np.arange(len(self.masses))
+
+    def tilted(self, slope: float, step: float) -> npt.NDArray[np.float64]:
+        """Law of the finite losses, weighed by ``exp(slope loss)``."""
+        return np.asarray(self.masses * np.exp(slope * step * self.places() - self.log_moment(slope, step)))
 
 
 def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smallest: float = 1e-15) -> float:
@@ -113,7 +121,7 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
     variance = 0.0
     for (profile, count), reach in zip(parts, reaches, strict=True):
         loss = _on_grid(profile, reach / _COARSE, _COARSE, count)
-        points = (loss.first + np.arange(len(loss.masses))) * reach / _COARSE
+        points = loss.places() * reach / _COARSE
         variance += count * float(loss.masses @ points**2)
     step = math.sqrt(_INFLATION * variance / total)
     # The commonest loss falls on the grid: where it is randomized response nothing is rounded.
@@ -200,9 +208,7 @@ def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:
     """Points of a grid that holds nearly all of the tilted sum, a power of two."""
     variance = 0.0
     for loss in losses:
-        points = (loss.first + np.arange(len(loss.masses))) * step
-        weights = loss.masses * np.exp(slope * (points - points[-1]))
-        weights /= weights.sum()
+        points, weights = loss.places() * step, loss.tilted(slope, step)
         variance += loss.count * float(weights @ (points - weights @ points) ** 2)
     needed = max(64.0, _WIDTH * math.sqrt(variance) / step, 2.0 * max(len(loss.masses) for loss in losses))
     return int(min(2 ** math.ceil(math.log2(needed)), _LARGEST))
@@ -212,9 +218,8 @@ def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) ->
     """Law of the tilted sum, round a circle of `size` points."""
     product = np.ones(size // 2 + 1, dtype=np.complex128)
     for loss in losses:
-        places = loss.first + np.arange(len(loss.masses))
-        tilted = loss.masses * np.exp(slope * step * places - loss.log_moment(slope, step))
-        product *= np.fft.rfft(np.bincount(places % size, weights=tilted, minlength=size)) ** loss.count
+        wrapped = np.bincount(loss.places() % size, weights=loss.tilted(slope, step), minlength=size)
+        product *= np.fft.rfft(wrapped) ** loss.count
     return np.fft.irfft(product, size)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import mpmath
 import pytest
@@ -15,10 +16,14 @@ from long_tests import ACCOUNTING
 from reusable_holdout.accounting import (
     advanced_composition,
     basic_composition,
+    bounded_range_epsilon_each,
     optimal_composition,
     optimal_epsilon_each,
 )
 from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 epsilons = st.floats(1e-4, 2.0)
 counts = st.integers(1, 500)
@@ -110,11 +115,13 @@ def test_without_slack_optimal_composition_is_basic() -> None:
     assert optimal_composition(epsilon=0.25, count=8, delta=1e-300) == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("inverse", [optimal_epsilon_each, bounded_range_epsilon_each])
 @given(epsilons.filter(bool), counts)
-def test_without_slack_the_inverse_is_rounded_down(epsilon: float, count: int) -> None:
-    each = optimal_epsilon_each(epsilon=epsilon, count=count, delta=0.0)
-    assert Fraction(each) * count <= Fraction(epsilon)
-    assert each == pytest.approx(epsilon / count)
+def test_without_slack_the_inverse_is_rounded_down(
+    inverse: Callable[..., float], epsilon: float, count: int
+) -> None:
+    each = inverse(epsilon=epsilon, count=count, delta=0.0)
+    assert Fraction(each) * count <= Fraction(epsilon) < Fraction(math.nextafter(each, 9.0)) * count
 
 
 def test_one_release_is_randomized_response() -> None:

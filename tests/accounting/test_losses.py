@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cases import for_each
 
-from reusable_holdout.accounting import losses, optimal_delta
+from reusable_holdout.accounting import losses, optimal_composition, optimal_delta
 from reusable_holdout.accounting.losses import composed_delta, composed_epsilon, pure_profile
 
 if TYPE_CHECKING:
@@ -66,3 +66,12 @@ def test_an_epsilon_beyond_a_million_is_found() -> None:
 def test_what_surely_fails_as_often_has_no_epsilon(delta: float) -> None:
     assert composed_epsilon([(with_failure(delta, 0.1), 1)], delta * 0.99) == math.inf
     assert composed_epsilon([(with_failure(delta, 0.1), 1)], delta * 1.01) < 0.1
+
+
+@for_each(("epsilon", "count"), [(1e-3, 10), (0.1, 1000), (3.0, 50), (20.0, 30)])
+@for_each("delta", [1e-9, 0.1])
+def test_randomized_response_costs_its_optimal_composition(epsilon: float, count: int, delta: float) -> None:
+    """Whatever its size: the tilt that a convolution needs goes from thousands to a hundredth."""
+    found = composed_epsilon([(functools.partial(pure_profile, epsilon), count)], delta)
+    exact = optimal_composition(epsilon=epsilon, count=count, delta=delta)
+    assert exact * (1 - 1e-9) <= found <= exact * 1.001

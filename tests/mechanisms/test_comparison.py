@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from cases import for_each
 from long_tests import MECHANISMS
 from scipy import stats
 
-from reusable_holdout import mechanisms
+from reusable_holdout import accounting, mechanisms
 from reusable_holdout.accounting import (
     not_prior_mean,
     not_prior_q,
@@ -32,6 +33,9 @@ from reusable_holdout.mechanisms import (
     tightest_stream,
 )
 from reusable_holdout.mechanisms.sparse_vector.reach import reach_of, tail_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 ONE_STREAM, RESTARTS = "StandardSVT", "StandardSVT of one charge, restarted, optimal composition"
 
@@ -163,6 +167,18 @@ def test_the_tightest_stream_has_the_noise_of_the_first_row_and_no_row_less(
     assert stream.charges_left == charges
     assert not stream.ask(-1e9)
     assert stream.ask(0.0, threshold=-1e9)
+
+
+@pytest.mark.parametrize("room", [mechanisms, accounting], ids=["mechanisms", "accounting"])
+def test_what_is_monotonic_must_be_said(room: ModuleType) -> None:
+    """Of all that takes it: half the noise is enough then, and too little otherwise."""
+    makers = [inspect.unwrap(getattr(room, name)) for name in room.__all__]
+    taken = [
+        inspect.signature(one).parameters for one in makers if inspect.isroutine(one) or inspect.isclass(one)
+    ]
+    defaults = [parameters["monotonic"].default for parameters in taken if "monotonic" in parameters]
+    assert len(defaults) > 3
+    assert not any(defaults)
 
 
 def test_normal_noise_is_compared_where_the_length_is_known_and_no_value_is_released() -> None:

@@ -269,3 +269,9 @@ def test_a_large_epsilon_needs_one_phantom() -> None:
     sketch = DistinctSketch(epsilon=1000.0, seed=1)
     assert (sketch.phantoms, sketch.least) == (1, 1)
     assert sketch.estimate() >= 0
+
+
+def test_one_register_is_a_sketch_too() -> None:
+    sketch = DistinctSketch(epsilon=1.0, registers=1, seed=1)
+    sketch.add(range(1000))
+    assert 0 <= sketch.estimate() < 1e6

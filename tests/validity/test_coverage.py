@@ -229,7 +229,7 @@ def test_two_shares_of_four_fifths_would_spend_more_than_a_node_has():
 @given(
     length=st.floats(0.0, 3000.0),
     noise_scale=st.sampled_from((0.0, 1e-3)),
-    policy=st.sampled_from(("thresholdout", "guess-and-check", "ladder", "parameter-free-ladder")),
+    policy=st.sampled_from(("thresholdout", "guess-and-check", "ladder", "parameter-free-ladder", "claims")),
 )
 def test_the_shares_of_a_node_are_all_there_is(length, noise_scale, policy):
     shares = policy_code(policy, places=40.0).shares

@@ -225,3 +225,19 @@ def test_what_is_out_of_range_is_refused_without_telling_of_the_data(bad: dict[s
         unknown_domain_top(**(good | bad))
     assert "secret" not in str(refused.value)
     assert "77" not in str(refused.value)
+
+
+@for_each("monotonic", [False, True])
+@for_each(
+    ("items_per_row", "strangers", "one"), [(None, 10, False), (1, 1, True), (4, 4, False), (30, 10, False)]
+)
+def test_the_margin_is_that_of_the_notes(
+    monotonic: bool, items_per_row: int | None, strangers: int, one: bool
+) -> None:
+    budget = {"count": 2, "epsilon": 1.5, "delta": 1e-6}
+    each = bounded_range_epsilon_each(epsilon=1.5, count=2, delta=5e-7)
+    moved = 1 if monotonic or one else 2
+    margin = moved + moved * math.log(2 * strangers * (1 + math.exp(1.5)) / 1e-6) / each
+    found = unknown_domain_margin(known=10, items_per_row=items_per_row, monotonic=monotonic, **budget)
+    assert found == pytest.approx(margin, rel=1e-8)
+    assert found >= margin

@@ -139,6 +139,26 @@ def test_a_calls_delta_out_of_range_is_refused(delta: float) -> None:
     assert interaction.delta_left == 0.1
 
 
+@for_each(
+    ("wrong", "words"),
+    [
+        ({"epsilon": 0.0}, "-private; got 0.0; nothing was run"),
+        ({"epsilon": -0.1}, "-private; got -0.1; nothing was run"),
+        ({"epsilon": 1.0}, "-private; got 1.0; nothing was run"),
+        ({"epsilon": math.nan}, "-private; got nan; nothing was run"),
+        ({"q": 0.0}, "q lies in"),
+        ({"q": 1.5}, "q lies in"),
+    ],
+)
+def test_a_call_out_of_range_is_not_made(wrong: dict[str, float], words: str) -> None:
+    interaction = TargetInteraction(charges=1, epsilon=1.0, delta=0.5)
+    calls: list[int] = []
+    given = {"epsilon": interaction.epsilon_each, "q": 0.4} | wrong
+    with pytest.raises(InputError, match=words):
+        interaction.run(lambda: calls.append(1), hit=lambda _: True, **given)
+    assert (calls, interaction.charges_left) == ([], 1)
+
+
 @pytest.mark.parametrize(
     ("calls_delta", "targets"), [(0.5, 1), (-0.1, 1), (0.25, 2), (math.nan, 1), (1.0, 1)]
 )
