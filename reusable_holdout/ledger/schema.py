@@ -138,6 +138,16 @@ def migrate(cursor: Any, schema: int) -> None:
         MIGRATIONS[number](cursor)
 
 
+def _last(answers: Any) -> Any:
+    """The last of an epoch's answers.
+
+    They are looked at from the end: PostgreSQL, which knows nothing of a new table, takes the key's order for the only
+    one that needs no sorting. Asked for the row of the greatest number, it reads all rows of the epoch.
+    """
+    one, none = sa.literal_column("1"), sa.literal_column("0")
+    return answers.order_by(_ANSWERS.c.query.desc()).limit(one).offset(none)
+
+
 class Statements:
     """SQL of one dialect for one epoch, compiled once: the hot path does not build statements.
 
@@ -173,21 +183,17 @@ class Statements:
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.begin = ["BEGIN IMMEDIATE"]
         if self._dialect.name != "sqlite":
-            self.begin = [compiled(sa.select(configuration.epoch).where(here).with_for_update())]
+            self.begin = ["BEGIN", compiled(sa.select(configuration.epoch).where(here).with_for_update())]
 
     def _add_reads(self, number: sa.ColumnElement[int]) -> None:
         compiled, bind, answers = self._compiled, sa.bindparam, _ANSWERS.c
         here, row = answers.epoch == number, [answers[name] for name in Row._fields]
         latest = sa.select(sa.func.max(_CONFIGURATION.c.epoch)).scalar_subquery()
-        last = sa.select(sa.func.max(answers.query)).where(here).scalar_subquery()
         tail = [answers[name] for name in ("query", "charges", "spent_nats", "asked", "kind", "seal")]
-        charge = _ANSWERS.alias("charge")
-        last_charge = sa.select(sa.func.max(answers.query)).where(here, _CHARGED).scalar_subquery()
-        charged = sa.and_(charge.c.epoch == number, charge.c.query == last_charge)
+        last = _last(sa.select(*tail).where(here)).subquery("last")
+        charge = _last(sa.select(answers.digest, answers.asked).where(here, _CHARGED)).subquery("charge")
         self.tail = compiled(
-            sa.select(*tail, charge.c.digest, charge.c.asked, latest)
-            .select_from(_ANSWERS.outerjoin(charge, charged))
-            .where(here, answers.query == last)
+            sa.select(*last.c, *charge.c, latest).select_from(last.outerjoin(charge, sa.true()))
         )
         self.rows = compiled(
             sa.select(*row).where(here, answers.query > bind("after")).order_by(answers.query)
@@ -195,8 +201,7 @@ class Statements:
 
         def last_where(column: Any, *conditions: Any) -> str:
             """Column of the last row for which all this holds; rows are looked at from the end."""
-            found: Any = sa.select(column).where(here, *conditions).order_by(answers.query.desc())
-            return compiled(found.limit(sa.literal_column("1")).offset(sa.literal_column("0")))
+            return compiled(_last(sa.select(column).where(here, *conditions)))
 
         way = (answers.kind == bind("kind"), answers.view == bind("view"))
         self.last_value = last_where(answers.value, ~_IN_SERIES, *way)

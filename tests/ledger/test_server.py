@@ -3,12 +3,14 @@
 import contextlib
 
 import pytest
+import sqlalchemy as sa
 from children import Child
 from contracts.ledger_contract import LedgerContract, append, make_row
 from servers import PASSWORD
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.ledger.schema import statements
 
 
 class TestServerLedger(LedgerContract):
@@ -53,6 +55,30 @@ class TestServerLedger(LedgerContract):
         with pytest.raises(LedgerError, match="unknown"), ledger.transaction() as transaction:
             transaction.append([make_row(1)])
             ledger._connection.driver_connection.close()
+
+    def test_the_last_row_is_found_without_reading_the_others(self, ledger):
+        """The server knows nothing of a new table, and must not take it for a small one."""
+        import psycopg
+
+        ledger.create("{}")
+        append(ledger, *(make_row(number, batch=1) for number in range(1, 301)))
+        sql = statements(sa.create_engine(ledger.url), 1).tail
+        with psycopg.connect(ledger.url.replace("+psycopg", "")) as other:
+            ((plan,),) = other.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}").fetchall()
+        assert max(_rows_read(plan[0]["Plan"])) == 1
+
+    def test_reading_leaves_no_transaction_open(self, ledger):
+        ledger.create("{}")
+        append(ledger, make_row(1))
+        assert ledger.tail().query == 1
+        assert ledger._connection.driver_connection.info.transaction_status.name == "IDLE"
+
+
+def _rows_read(node):
+    """Rows that each step of a plan read: those that it gave and those that it left out."""
+    yield node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+    for below in node.get("Plans", []):
+        yield from _rows_read(below)
 
 
 _APPEND_MANY = """
