@@ -181,6 +181,15 @@ def test_what_is_monotonic_must_be_said(room: ModuleType) -> None:
     assert not any(defaults)
 
 
+def test_the_tightest_stream_has_less_noise_only_if_its_queries_are_said_to_be_monotonic() -> None:
+    unsaid, plain, monotonic = (
+        tightest_stream(0.0, charges=4, epsilon=1.0, seed=1, **how).scales
+        for how in ({}, {"monotonic": False}, {"monotonic": True})
+    )
+    assert unsaid == plain
+    assert monotonic.query < plain.query
+
+
 def test_normal_noise_is_compared_where_the_length_is_known_and_no_value_is_released() -> None:
     def names(**wish: Any) -> set[str]:
         given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "charges": 3, "answers": False, "queries": 50}
