@@ -172,10 +172,7 @@ def _verify(options: argparse.Namespace) -> int:
             as_json=True,
         )
     else:
-        print("\n".join(found.problems) or f"sound: {found.queries} answers, {found.charges} charged")
-        if found.another_budget:
-            print("marked: its rows had another budget, and nothing is promised of both together")
-        print(f"head {found.head}{', as its witness has seen it' * found.witnessed}")
+        print(found)
     return 0 if found.sound else 1
 
 

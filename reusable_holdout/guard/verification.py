@@ -67,6 +67,12 @@ class Verification:
     another_budget: bool = False
     witnessed: bool = False
 
+    def __str__(self) -> str:
+        lines = self.problems or [f"sound: {self.queries} answers, {self.charges} charged"]
+        if self.another_budget:
+            lines = [*lines, "marked: its rows had another budget, and nothing is promised of both together"]
+        return "\n".join([*lines, f"head {self.head}{', as its witness has seen it' * self.witnessed}"])
+
     @property
     def sound(self) -> bool:
         """Whether nothing is wrong."""
