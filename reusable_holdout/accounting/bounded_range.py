@@ -179,8 +179,6 @@ class _Curve(NamedTuple):
     def delta(self, epsilon: float) -> float:
         """Bound of delta at an epsilon on the lattice's span."""
         place = int(np.searchsorted(self.logs, -epsilon))
-        if place == 0 or place == len(self.logs):
-            return 0.0 if place == 0 and self.means[0] == 0 else 1.0
         below, above = np.exp(self.logs[place - 1 : place + 1] + epsilon)
         share = (1 - below) / (above - below)
         mean = (1 - share) * self.means[place - 1] + share * self.means[place]
