@@ -116,6 +116,18 @@ def test_what_is_drawn_or_written_is_named_as_its_ledger(capsys, ledger, tmp_pat
             assert run(capsys, command, search, option, f"mine.{ending}")[1].out == f"wrote mine.{ending}\n"
 
 
+def test_a_picture_or_report_never_takes_the_ledgers_place(capsys, ledger, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command, ending in [("plot", "png"), ("report", "html")]:
+        oddly_named = tmp_path / f"search.{ending}"
+        oddly_named.write_bytes(ledger.read_bytes())
+        for options in ([], ["--out", oddly_named]):
+            status, text = run(capsys, command, oddly_named, *options)
+            assert status == 1
+            assert "is the ledger; name another file" in text.err
+        assert oddly_named.read_bytes() == ledger.read_bytes()
+
+
 def test_a_picture_that_cannot_be_written_is_an_error(capsys, ledger, tmp_path):
     for name in ("missing/guard.png", "guard.nonsense"):
         status, text = run(capsys, "plot", ledger, "--out", tmp_path / name)

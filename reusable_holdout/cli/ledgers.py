@@ -79,7 +79,7 @@ def _plot(options: argparse.Namespace) -> int:
 
     found = released(options.ledger, epoch=options.epoch)
     axes = plot_history(found.history, charges=found.charges, metric=found.metric)
-    out = options.out or _named_as(options.ledger, ".png")
+    out = _written_to(options, ".png")
     save_picture(axes, out)
     tell({"picture": str(out)} if options.json else f"wrote {out}", as_json=options.json)
     return 0
@@ -106,15 +106,19 @@ def add_report(commands: Any) -> None:
     )
 
 
-def _named_as(ledger: str, ending: str) -> Path:
-    """File in this folder that is named as a ledger is; of one on a server, ``guard``."""
-    return Path(("guard" if "://" in ledger else Path(ledger).stem) + ending)
+def _written_to(options: argparse.Namespace, ending: str) -> Path:
+    """The file of ``--out``, or one in this folder that is named as the ledger is; ``guard`` of one on a server."""
+    ledger: str = options.ledger
+    out: Path = options.out or Path(("guard" if "://" in ledger else Path(ledger).stem) + ending)
+    if out.resolve() == Path(ledger).resolve():
+        raise InputError(f"what is written must not take the ledger's place; {out} is the ledger; name another file")
+    return out
 
 
 def _report(options: argparse.Namespace) -> int:
     from reusable_holdout.report import report_page
 
-    out = options.out or _named_as(options.ledger, ".html")
+    out = _written_to(options, ".html")
     page, verified = report_page(options.ledger)
     try:
         out.write_text(page, encoding="utf-8")

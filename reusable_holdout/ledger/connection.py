@@ -120,13 +120,12 @@ class Connected:
         if self._file is not None and self._identity() != self._file:
             raise gone(self.place)
         if self._connection is None:
-            self._connection = self._engine.raw_connection()
-            if (
-                self.path is None
-            ):  # a server: what reads begins no transaction, which takes two more round trips
-                self._connection.driver_connection.autocommit = True
-            self._at_the_end = weakref.finalize(self, self._connection.close)  # a cycle would leave it open
+            connection = self._engine.raw_connection()
+            if self._sql.reads_alone:
+                connection.driver_connection.autocommit = True  # type: ignore[union-attr]
+            self._at_the_end = weakref.finalize(self, connection.close)  # a cycle would leave it open
             self._at_the_end.atexit = False  # a forked child's end must not close what is its parent's
+            self._connection = connection
         return self._connection
 
     def _identity(self) -> tuple[int, int] | None:

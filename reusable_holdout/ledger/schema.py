@@ -144,8 +144,8 @@ def _last(answers: Any) -> Any:
     They are looked at from the end: PostgreSQL, which knows nothing of a new table, takes the key's order for the only
     one that needs no sorting. Asked for the row of the greatest number, it reads all rows of the epoch.
     """
-    one, none = sa.literal_column("1"), sa.literal_column("0")
-    return answers.order_by(_ANSWERS.c.query.desc()).limit(one).offset(none)
+    from_the_end = answers.order_by(_ANSWERS.c.query.desc())
+    return from_the_end.limit(sa.literal_column("1")).offset(sa.literal_column("0"))
 
 
 class Statements:
@@ -156,10 +156,17 @@ class Statements:
     dialect : sqlalchemy.Dialect
     epoch : int
         From 1.
+
+    Attributes
+    ----------
+    reads_alone : bool
+        Whether a server's connection is to begin no transaction for what only reads, which takes two more round trips.
+        Other drivers than psycopg may not end a transaction that a statement has begun: theirs begin one for all.
     """
 
     def __init__(self, dialect: sa.Dialect, epoch: int) -> None:
         self.epoch = epoch
+        self.reads_alone = dialect.driver == "psycopg"
         self._dialect = dialect
         number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))
         self._add_configurations(number)
@@ -183,7 +190,8 @@ class Statements:
         self.create = compiled(sa.insert(_CONFIGURATION))
         self.begin = ["BEGIN IMMEDIATE"]
         if self._dialect.name != "sqlite":
-            self.begin = ["BEGIN", compiled(sa.select(configuration.epoch).where(here).with_for_update())]
+            begin = ["BEGIN"] * self.reads_alone
+            self.begin = [*begin, compiled(sa.select(configuration.epoch).where(here).with_for_update())]
 
     def _add_reads(self, number: sa.ColumnElement[int]) -> None:
         compiled, bind, answers = self._compiled, sa.bindparam, _ANSWERS.c

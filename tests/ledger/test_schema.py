@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from cases import for_each
 
-from reusable_holdout.ledger.schema import SCHEMA, create_tables
+from reusable_holdout.ledger.schema import SCHEMA, Statements, create_tables
 
 _SQLITE = [
     "CREATE TABLE answers ( epoch INTEGER NOT NULL, query BIGINT NOT NULL, batch BIGINT NOT NULL, "
@@ -40,3 +40,15 @@ def test_the_tables_of_schema_5_never_change(url, answers, configuration):
         " ".join(str(text).replace('"query"', "query").replace('"view"', "view").split()) for text in made
     }
     assert texts == {answers, *_INDEXES, configuration}
+
+
+def test_a_transaction_is_begun_by_who_ends_it():
+    """psycopg ends what a statement began; psycopg2 sends no COMMIT for that, and begins its transactions itself."""
+    from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+    from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
+
+    by_statement, by_driver = Statements(PGDialect_psycopg(), 1), Statements(PGDialect_psycopg2(), 1)
+    assert by_statement.reads_alone
+    assert by_statement.begin == ["BEGIN", *by_driver.begin]
+    assert not by_driver.reads_alone
+    assert all("FOR UPDATE" in statement for statement in by_driver.begin)
