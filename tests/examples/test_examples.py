@@ -14,7 +14,7 @@ def test_quickstart(tmp_path):
     text = run("quickstart.py", folder=tmp_path)
     assert "replayed" in text
     assert "charged" in text
-    assert "problems=[]" in text
+    assert "\nsound: 4 answers, 1 charged\n" in text
 
 
 @pytest.mark.long("examples/ledger_report.py", "reusable_holdout")

@@ -183,6 +183,13 @@ def begun(name):
         time.sleep(0.01)
 
 
+def ended(worker):  # its exit code, which the pool's own thread may be about to note, for it waits, too
+    last = time.monotonic() + 10
+    while worker.exitcode is None and time.monotonic() < last:
+        time.sleep(0.01)
+    return worker.exitcode
+
+
 if __name__ == "__main__":
     labels = np.random.default_rng(0).integers(0, 2, 2_000)
     guard = ReusableHoldout(None, labels, queries=5, tolerance=0.2, ledger=folder / "guard.db", witness=False)
@@ -195,8 +202,7 @@ if __name__ == "__main__":
         os.kill(worker.pid, signal.SIGTERM)
         if task is write:
             print(result.get(10))
-        worker.join(10)
-        print(worker.exitcode, flush=True)
+        print(ended(worker), flush=True)
     os.killpg(0, signal.SIGKILL)  # a pool whose worker was ended while it waited for work cannot be closed
 """
 
