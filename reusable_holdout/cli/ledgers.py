@@ -111,7 +111,9 @@ def _written_to(options: argparse.Namespace, ending: str) -> Path:
     ledger: str = options.ledger
     out: Path = options.out or Path(("guard" if "://" in ledger else Path(ledger).stem) + ending)
     if out.resolve() == Path(ledger).resolve():
-        raise InputError(f"what is written must not take the ledger's place; {out} is the ledger; name another file")
+        raise InputError(
+            f"what is written must not take the ledger's place; {out} is the ledger; name another file"
+        )
     return out
 
 
