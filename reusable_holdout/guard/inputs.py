@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.guard import chunks
 from reusable_holdout.guard.boundary import attempt
@@ -17,7 +18,6 @@ from reusable_holdout.guard.chunks import ChunkedRows, rows_and_labels
 from reusable_holdout.guard.exam import bind_rows
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
-from reusable_holdout.guard.trial import Trial
 from reusable_holdout.queries.containers import as_array, no_array, one_column
 from reusable_holdout.slips import percentage
 
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from reusable_holdout.guard import trial
     from reusable_holdout.guard.row_sets import RowSet
     from reusable_holdout.queries import Metric
+else:  # of models, not of predictions: it loads pandas
+    (trial,) = modules_on_first_use(__package__, "trial")
 
 __all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors", "listed"]
 
@@ -95,7 +98,7 @@ class PrivateData:
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
         self.bound = self.rows.asked
-        self._trial: Trial | None = None
+        self._trial: trial.Trial | None = None
         if X is None:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):
@@ -123,13 +126,13 @@ class PrivateData:
         Raises
         ------
         InputError
-            As for :class:`Trial`.
+            As for :meth:`Trial.check`.
         """
         if self.X is None or isinstance(self.X, ChunkedRows):
             return
         if self._trial is None:
             bound = self.bound
-            self._trial = Trial(
+            self._trial = trial.Trial(
                 self.X, response=bound.metric.response, classes=bound.classes, form=bound.form
             )
         for model in models:
