@@ -12,7 +12,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answer import Guardrail
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.rows import Query
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from reusable_holdout.guard.batches import (
 )
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.models import check_data, fitted
 from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary

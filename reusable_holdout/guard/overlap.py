@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
-from reusable_holdout.guard.chunks import rows_and_labels
 from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.inputs import rows_and_labels
 from reusable_holdout.guard.known_rows import (
     KeptRows,
     KnownRows,

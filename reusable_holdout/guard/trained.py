@@ -9,7 +9,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chunks import rows_and_labels
+from reusable_holdout.guard.inputs import rows_and_labels
 from reusable_holdout.guard.known_rows import comparable_names
 from reusable_holdout.guard.row_sets import ANALYSTS, by_chance, column_names, ordered_rows
 
