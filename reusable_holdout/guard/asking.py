@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.answered import Query
+    from reusable_holdout.guard.claiming import Pairs
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import samples
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.overlap import TrainedOn
-    from reusable_holdout.guard.pairs import Pairs
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
     from reusable_holdout.mechanisms import KeyedNoise
