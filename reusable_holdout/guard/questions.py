@@ -218,7 +218,9 @@ class Questions(Asking):
             priors, tolerances, len(prepared), self.metric.name
         )
         labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
-        questions = self._content.questions(prepared, [unit + own for unit in units])
+        questions = [
+            self._content.question(one, unit + own) for one, unit in zip(prepared, units, strict=True)
+        ]
         if self._ways.policy.on_board:
             queries = [Query(one, label, series) for one, label in zip(questions, labels, strict=True)]
             return self._claim_each(self._ways.policy, prepared, stated, queries)
@@ -296,7 +298,7 @@ class Questions(Asking):
         kind, asked = self._comparison(prior, tolerance)
         bound = self._holdout.bound
         both = bound.prepare_many([predictions, incumbent])
-        question = self._content.comparison(both, asked.unit)
+        question = self._content.question(both, asked.unit, b"comparison")
         return self._ask(kind, lambda: both, asked, question, name)
 
     @checked_call
