@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reusable_holdout import witness as witnesses
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds.kind import Allowance
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row, genesis
 from reusable_holdout.slips import checked_call
-from reusable_holdout.witness import witness_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,7 +206,7 @@ def _seen(text: str, witness: str | Path | None) -> Head | None:
     """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
     try:
         place = Configuration.parse(text).witness if witness is None else witness
-        return witness_at(place).read() if place else None
+        return witnesses.witness_at(place).read() if place else None
     except HoldoutError:
         if witness is not None:
             raise
