@@ -3,18 +3,17 @@
 from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import names_on_first_use
-from reusable_holdout.witness.alone import alone
 
 if TYPE_CHECKING:
     from reusable_holdout.witness.file import FileWitness
-    from reusable_holdout.witness.head import Head, Witness
+    from reusable_holdout.witness.head import Head, Witness, alone
     from reusable_holdout.witness.places import witness_at
 else:
     __getattr__, __dir__ = names_on_first_use(
         __name__,
         {
             ".file": ["FileWitness"],
-            ".head": ["Head", "Witness"],
+            ".head": ["Head", "Witness", "alone"],
             ".places": ["witness_at"],
         },
     )
