@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks.rows import ChunkedRows
-from reusable_holdout.queries.containers import from_arrow
-from reusable_holdout.queries.pieces import compact, is_dask
+from reusable_holdout.queries.containers import compact, from_arrow, is_dask
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.chunks import dask_rows
