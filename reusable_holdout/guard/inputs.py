@@ -21,7 +21,6 @@ from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count
 from reusable_holdout.queries.containers import from_arrow, no_array
-from reusable_holdout.queries.pieces import compact, is_dask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
