@@ -193,7 +193,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"\bEPS\b|^return 2e-15 \* ",
+            r"\bEPS\b|^return 2e-15 \* |^error = ",
             "allowance for rounding, which a larger number makes larger; its direction is mutated all the same",
         ),
     ),

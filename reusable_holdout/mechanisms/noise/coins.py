@@ -40,18 +40,23 @@ def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
         Number of digits.
     """
     exponent = min(exponent, Fraction(bits))  # from there on all these digits are 0
-    precision = bits // 3 + 24
+    precision = bits + 24
     while True:
-        # A context of our own: the caller's may round or trap otherwise.
-        with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
-            power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
-            value = Fraction(power / (1 + power) if coin == "digit" else power)
-        # Each operation errs by half a unit in the last place, and exp multiplies the error of x by x.
-        error = (exponent + 4) / Fraction(10) ** (precision - 1)
-        low = math.floor(value * (1 - error) * (1 << bits))
-        if low == math.floor(value * (1 + error) * (1 << bits)):
+        low, high = _least_and_most(exponent, coin, bits, precision)
+        if low == high:
             return low
         precision *= 2
+
+
+def _least_and_most(exponent: Fraction, coin: Coin, bits: int, precision: int) -> tuple[int, int]:
+    """Ends of what so many decimals leave open: the first binary digits lie between them, both included."""
+    # A context of our own: the caller's may round or trap otherwise.
+    with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
+        power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
+        value = Fraction(power / (1 + power) if coin == "digit" else power)
+    # Each operation errs by half a unit in the last place, and exp multiplies the error of x by x.
+    error = (exponent + 4) / Fraction(10) ** (precision - 1)
+    return math.floor(value * (1 - error) * (1 << bits)), math.floor(value * (1 + error) * (1 << bits))
 
 
 def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bool:
@@ -71,5 +76,7 @@ def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bo
         known += 1
         bits = leading_bits(exponent, kind, WORD_BITS * known) & _WORD_MASK
         word = next(words)
-        if word != bits:
-            return word < bits
+        if word < bits:
+            return True
+        if word > bits:
+            return False

@@ -11,6 +11,7 @@ nothing to add to delta.
 
 from __future__ import annotations
 
+import decimal
 import functools
 import math
 from dataclasses import dataclass
@@ -37,20 +38,22 @@ _QUOTIENT_EXPONENT = WORD_BITS * math.log(2.0)
 
 def checked_scale(scale: Fraction | float) -> Fraction:
     """Scale as an exact fraction: 0, or between 2**-20 and 2**50; a float stands for its exact value."""
-    if isinstance(scale, float) and not math.isfinite(scale):
-        raise InputError(f"a noise scale is a finite number of grid units; got {scale}")
-    exact = Fraction(scale)
-    if exact != 0 and not _SMALLEST_SCALE <= exact <= _LARGEST_SCALE:
-        other = (
-            "larger scale, that is a smaller"
-            if exact < _SMALLEST_SCALE
-            else "smaller scale, that is a larger"
-        )
-        raise InputError(
-            f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; "
-            f"got {float(exact):.6g}; use a {other} epsilon"
-        )
+    try:
+        exact = Fraction(scale)
+    except (ValueError, OverflowError):
+        raise InputError(f"a noise scale is a finite number of grid units; got {scale}") from None
+    if exact != 0 and exact < _SMALLEST_SCALE:
+        raise _out_of_range(exact, "larger scale, that is a smaller epsilon")
+    if exact > _LARGEST_SCALE:
+        raise _out_of_range(exact, "smaller scale, that is a larger epsilon")
     return exact
+
+
+def _out_of_range(scale: Fraction, other: str) -> InputError:
+    told = decimal.Context(prec=6).divide(scale.numerator, scale.denominator)  # a float may not reach so far
+    return InputError(
+        f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; got {told}; use a {other}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class GeometricRow:
         further : Callable[[int, int], Iterator[int]]
             For a draw's index and a word's position, an endless stream of further 16-bit words.
         """
-        words = np.frombuffer(stream, _WORD).reshape(-1, self.words)
+        words = np.frombuffer(stream, _WORD).reshape(len(stream) // self.stream_bytes, self.words)
         variables = self._as_integers(words)
         ties = [divmod(hit, self.words) for hit in np.flatnonzero(words == self.prefixes).tolist()]
         # A word that ties with a quotient may lead to more coins; one that ties with a digit decides that digit alone.
@@ -156,17 +159,17 @@ class GeometricRow:
     def _as_integers(
         self, words: npt.NDArray[np.uint16]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Digits of both variables, without the quotients' bits, which count in a tie alone."""
-        integers = 1 if self.words < 64 else 2  # of a draw: both variables in one where they fit
-        width = self.words // integers
-        rows = np.zeros((len(words), integers, 64), dtype=np.bool_)  # as wide as an integer: packed in one go
-        prefixes = self.prefixes.reshape(integers, width)
-        np.less(words.reshape(-1, integers, width), prefixes, out=rows[:, :, :width])
-        bits = np.packbits(rows.reshape(-1), bitorder="little").view(np.dtype("<i8"))
-        packed = bits.astype(np.int64, copy=False).reshape(-1, integers).T
-        second = packed[1] if integers == 2 else packed[0] >> (self.digits + 1)
-        digits = (1 << self.digits) - 1
-        return packed[0] & digits, second & digits
+        """Digits of both variables; the quotients' bits are zero but for what ties add."""
+        width = self.digits + 1
+        variables = self.words // width
+        rows = np.zeros(
+            (len(words), variables, 64), dtype=np.bool_
+        )  # as wide as an integer: packed in one go
+        prefixes = self.prefixes.reshape(variables, width)
+        np.less(words.reshape(len(words), variables, width), prefixes, out=rows[:, :, :width])
+        bits = np.packbits(rows, bitorder="little").view(np.dtype("<i8"))
+        packed = np.asarray(bits, dtype=np.int64).reshape(len(words), variables).T
+        return packed[0], packed[1] if variables == 2 else np.zeros_like(packed[0])
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Decode a draw in which a word tied: the same law, one coin at a time."""
@@ -176,7 +179,7 @@ class GeometricRow:
             coin = self.coin(position)
             prefix = int(self.prefixes[position])
             words = further(position) if word == prefix else iter(())
-            if not (flip(coin, words, known=1) if word == prefix else word < prefix):
+            if word > prefix or (word == prefix and not flip(coin, words, known=1)):
                 continue
             values[variable] += 1 << digit
             if coin[1] == "quotient":  # memoryless: count successes until the first failure

@@ -112,8 +112,7 @@ class NumberedNoise(KeyedNoise):
         kept = self._kept.get(label)
         if kept is not None and kept[:2] == (block, size):
             return kept[2]
-        if label not in self._prefixes:
-            self._prefix(label)  # refuses what is no label
+        self._prefix(label)  # refuses what is no label
         prefix = self._domain(f"{label}/block")
         stream = hashlib.shake_256(prefix + block.to_bytes(_NUMBER_BYTES, "big")).digest(_DRAWS * size)
         self._kept[label] = block, size, stream
