@@ -151,6 +151,11 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
+            r"^size = 1 << ",
+            "length of an array, above what is needed; what is needed is mutated all the same",
+        ),
+        PassedOver(
+            ("number",),
             r"^_?(MOST_[A-Z]+|FARTHEST|PATIENCE_SECONDS) = |\"maxiter\": ",
             "when to give up: a limit somewhat further out is as good",
         ),
@@ -193,7 +198,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"\bEPS\b|^return 2e-15 \* ",
+            r"\bEPS\b|^return 2e-15 \* |^error = ",
             "allowance for rounding, which a larger number makes larger; its direction is mutated all the same",
         ),
     ),
