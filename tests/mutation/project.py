@@ -141,7 +141,7 @@ OURS = Project(
     passed_over=(
         PassedOver(
             ("number",),
-            r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS) = ",
+            r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS|TAIL|RISE) = ",
             "how fast an answer comes, not which",
         ),
         PassedOver(
