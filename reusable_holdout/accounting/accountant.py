@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.accounting.bisection import smallest
+from reusable_holdout.accounting.events import has_profile
 from reusable_holdout.accounting.gaussian import gaussian_delta
 from reusable_holdout.accounting.losses import composed_delta, composed_epsilon
 from reusable_holdout.errors import InputError
@@ -27,7 +28,6 @@ _ORDERS = 1 + np.geomspace(1e-2, 1e4, 240)
 _ROUND_UP = 1 + 1e-9
 _HALVINGS = 13  # of a bisection by a formula that takes long, and
 _DEEPEST = 3.0  # how far below the other theories the log of its delta is looked for
-_SOMEWHERE = np.array([math.e])  # an epsilon like any other, to ask whether an event has a profile
 
 
 class PrivacyCost(NamedTuple):
@@ -215,7 +215,7 @@ class PrivacyAccountant:
 
     def _profiles(self) -> list[tuple[Profile, int]]:
         """Profiles of all events; those that only Renyi knows have one together."""
-        rest = {event: count for event, count in self._counts.items() if event.delta(_SOMEWHERE) is None}
+        rest = {event: count for event, count in self._counts.items() if not has_profile(event)}
         parts = [(_profile(event), count) for event, count in self._counts.items() if event not in rest]
         if rest:
             costs = _renyi(rest)

@@ -1,4 +1,4 @@
-"""Composition at its limits: counts by enumeration, the largest that is still affordable, what is refused next to it."""
+"""Composition at its limits: all outcomes, the largest that is still affordable, what is refused next to it."""
 
 from __future__ import annotations
 
