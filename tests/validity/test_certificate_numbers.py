@@ -283,6 +283,6 @@ def test_a_threshold_is_not_below_the_least_and_is_the_stated_one():
 @for_each(("span", "digits"), [(1.0, 9), (3.1, 9), (3.2, 8), (0.3, 10), (0.33, 9), (1000.0, 6)])
 def test_a_value_is_told_to_so_many_digits(span, digits):
     guard = replace(GUARD, lower=0.0, upper=span)
-    value = span * 0.12345654321987
-    assert guard.tidy(value) == round(value, digits) != round(value, digits + 1)
+    values = [span * k / 97 for k in range(1, 97)]
+    assert [guard.tidy(value) for value in values] == [round(value, digits) for value in values]
     assert (guard.tidy(-0.1), guard.tidy(span + 0.1)) == (0.0, span)
