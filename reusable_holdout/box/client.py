@@ -12,7 +12,7 @@ import numpy as np
 from reusable_holdout.box.connection import Connection, HaltedThere
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard import Answer, Choice
-from reusable_holdout.guard.inputs import checked_names, checked_prior, checked_priors
+from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import described_metric
 from reusable_holdout.queries.classes import ClassCoder

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer, Choice, Guardrail
     from reusable_holdout.guard.asking import has_most_rows
     from reusable_holdout.guard.batches import Asked, MeasuredModel
-    from reusable_holdout.guard.chunks import ParquetRows
+    from reusable_holdout.guard.chunks.parquet import ParquetRows
     from reusable_holdout.guard.copies import CopiedRowsWarning
     from reusable_holdout.guard.frozen import FrozenAnswer, FrozenCertificate
     from reusable_holdout.guard.guard import ReusableHoldout
@@ -29,7 +29,7 @@ else:
             ".answer": ["Answer", "Choice", "Guardrail"],
             ".asking": ["has_most_rows"],
             ".batches": ["Asked", "MeasuredModel"],
-            ".chunks": ["ParquetRows"],
+            ".chunks.parquet": ["ParquetRows"],
             ".copies": ["CopiedRowsWarning"],
             ".frozen": ["FrozenAnswer", "FrozenCertificate"],
             ".guard": ["ReusableHoldout"],

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.answered import Query
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import samples
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.overlap import TrainedOn
     from reusable_holdout.guard.pairs import Pairs
-    from reusable_holdout.guard.rows import Query
-    from reusable_holdout.guard.trained import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
     from reusable_holdout.mechanisms import KeyedNoise

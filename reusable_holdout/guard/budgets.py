@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout import registry as registries
 from reusable_holdout.errors import LedgerError, SecondBudgetError
-from reusable_holdout.guard.chunks import ChunkedRows
+from reusable_holdout.guard.chunks.rows import ChunkedRows
 from reusable_holdout.guard.digests import canonical_csr, holdout_digest
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reusable_holdout.guard.answered import row_of
 from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Board, Claims
 from reusable_holdout.guard.kinds.kind import Terms
 from reusable_holdout.guard.pairs import Pairs, Reached
-from reusable_holdout.guard.rows import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.answer import Answer
-    from reusable_holdout.guard.answered import Answered
+    from reusable_holdout.guard.answered import Answered, Query
     from reusable_holdout.guard.kinds.kind import Kind
-    from reusable_holdout.guard.rows import Query
     from reusable_holdout.ledger import Ledger, Row, Transaction
 
 __all__ = ["Boards"]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError, ModelError
+from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.inputs import checked_names, listed
+from reusable_holdout.guard.kinds.stated import checked_names, listed
 from reusable_holdout.guard.models import fitted
-from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answer import Guardrail
+from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.inputs import checked_names
-from reusable_holdout.guard.rows import Query
+from reusable_holdout.guard.kinds.stated import checked_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -59,7 +59,7 @@ class Handle(NamedTuple):
         LedgerError
             If the ledger cannot be used from here.
         """
-        from reusable_holdout.ledger.location import file_identity  # noqa: PLC0415 - it loads SQLAlchemy
+        from reusable_holdout.ledger.connection import file_identity  # noqa: PLC0415 - it loads SQLAlchemy
 
         files = (self.holdout_file,) if _is_url(self.ledger) else (self.ledger, self.holdout_file)
         state = (os.getpid(), *map(file_identity, files))

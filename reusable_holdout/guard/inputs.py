@@ -1,38 +1,42 @@
-"""What comes into the guard: its private data, priors and names, checked."""
+"""The holdout as it comes into the guard: rows and labels read once, a metric bound to them, some kept for the final.
+
+Rows that are kept for the final are its exam: no question before it reads them.
+"""
 
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Iterable
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.guard import chunks
+from reusable_holdout import queries
+from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chunks import ChunkedRows, rows_and_labels
-from reusable_holdout.guard.exam import bind_rows
+from reusable_holdout.guard.chunks.rows import ChunkedRows
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
-from reusable_holdout.guard.trial import Trial
-from reusable_holdout.queries.containers import as_array, no_array, one_column
-from reusable_holdout.slips import percentage
+from reusable_holdout.plan import checked_exam, exam_count
+from reusable_holdout.queries.containers import from_arrow, no_array
+from reusable_holdout.queries.pieces import compact, is_dask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+    from reusable_holdout.guard import trial
+    from reusable_holdout.guard.chunks import dask_rows, predicting
     from reusable_holdout.guard.row_sets import RowSet
-    from reusable_holdout.queries import Metric
+    from reusable_holdout.queries import BoundMetric, Metric
+else:
+    (trial,) = modules_on_first_use(__package__, "trial")  # of models, not of predictions: it loads pandas
+    dask_rows, predicting = modules_on_first_use(f"{__package__}.chunks", "dask_rows", "predicting")
 
-__all__ = ["PrivateData", "checked_names", "checked_prior", "checked_priors", "listed"]
-
-
-_NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
+__all__ = ["BoundRows", "PrivateData", "bind_rows", "kept_rows", "rows_and_labels"]
 
 
 class PrivateData:
@@ -95,7 +99,7 @@ class PrivateData:
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
         self.bound = self.rows.asked
-        self._trial: Trial | None = None
+        self._trial: trial.Trial | None = None
         if X is None:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):
@@ -123,13 +127,13 @@ class PrivateData:
         Raises
         ------
         InputError
-            As for :class:`Trial`.
+            As for :meth:`Trial.check`.
         """
         if self.X is None or isinstance(self.X, ChunkedRows):
             return
         if self._trial is None:
             bound = self.bound
-            self._trial = Trial(
+            self._trial = trial.Trial(
                 self.X, response=bound.metric.response, classes=bound.classes, form=bound.form
             )
         for model in models:
@@ -146,7 +150,9 @@ class PrivateData:
         bound = self.bound
         response, classes, form = bound.metric.response, bound.classes, bound.form
         if isinstance(self.X, ChunkedRows):
-            return chunks.predicted_by_chunks(model, self.X, response=response, classes=classes, form=form)
+            return predicting.predicted_by_chunks(
+                model, self.X, response=response, classes=classes, form=form
+            )
         self.try_out([model])
         return attempt(
             lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
@@ -179,96 +185,173 @@ def _check_list(X: Any) -> None:
     raise InputError("X must be rows of one length; got a list of rows of several lengths; nothing was made")
 
 
-def checked_prior(prior: object, lower: float, upper: float, what: str) -> float:
-    """One prior within the bounds of what it estimates.
+# ---- as it is given
+
+
+def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """Features, which may stay where they are, and labels, read once.
+
+    Whatever lies in memory is returned as it is, but pyarrow's tables, which become pandas'; doing this twice changes
+    nothing.
+
+    Parameters
+    ----------
+    X : array-like, ParquetRows, Dask array or DataFrame, or None
+    y : array-like, ParquetRows of one column, Dask array or Series; or the name of a column of X
 
     Raises
     ------
     InputError
-        If it is something else.
+        If they are paths, or y names no column.
     """
-    if type(prior) is float and lower <= prior <= upper:
-        return prior
-    try:
-        number = float(prior)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if (
-        isinstance(prior, _NO_NUMBERS)
-        or np.asarray(prior).dtype.kind not in "fiuO"
-        or not lower <= number <= upper
-    ):
+    for given, what in ((X, "X"), (y, "y")):
+        _check_no_paths(given, what, name_allowed=what == "y")
+    X, y = from_arrow(X), from_arrow(y)
+    if is_dask(X):
+        X = dask_rows.DaskRows(X)
+    if isinstance(y, str):
+        if not isinstance(X, ChunkedRows):
+            raise InputError(
+                "y may be the name of a column only where X is ParquetRows or a Dask DataFrame; got text; pass the "
+                "labels themselves"
+            )
+        X, y = X.split(y)
+    return X, compact(y, what="the labels")
+
+
+def _check_no_paths(given: Any, what: str, *, name_allowed: bool) -> None:
+    first = given[0] if isinstance(given, list | tuple) and given else given
+    if isinstance(first, Path) or (isinstance(given, str) and not name_allowed):
         raise InputError(
-            f"a prior must be a number in [{lower:g}, {upper:g}], the range of {what}; got {prior!r}"
-            f"{percentage(number, most=upper)}; nothing was asked and nothing was charged"
+            f"{what} must be data, not where they lie; for Parquet files pass ParquetRows(...), from reusable_holdout; "
+            "read other files first; nothing was made"
         )
-    return number
 
 
-def checked_priors(
-    priors: ArrayLike, count: int, lower: float, upper: float, what: str
-) -> NDArray[np.float64]:
-    """Priors of a batch, shape (count,).
+# ---- bound to a metric
+
+
+class BoundRows(NamedTuple):
+    """A metric bound to the rows.
+
+    Attributes
+    ----------
+    asked : BoundMetric
+        On the rows that questions read.
+    every : BoundMetric
+        On all rows; what a final is about.
+    exam : BoundMetric or None
+        On the rows that are kept for the final; None if none are, or the metric is not defined on them.
+    kept : numpy.ndarray of bool of shape (rows,) or None
+        Which rows these are.
+    exam_units : int
+        How many rows, or groups, these are.
+    """
+
+    asked: BoundMetric
+    every: BoundMetric
+    exam: BoundMetric | None
+    kept: NDArray[np.bool_] | None
+    exam_units: int = 0
+
+    @property
+    def exam_share(self) -> float | None:
+        """Share of all rows, or groups, that are kept; None if none are."""
+        units = self.every.rows if self.every.groups is None else len(self.every.groups)
+        return self.exam_units / units if self.exam_units else None
+
+    def exam_of_the_same(self, *, by_sample: bool) -> BoundMetric | None:
+        """The exam's, if it is about what all rows are about: an average over classes is not, if one has no row there.
+
+        Parameters
+        ----------
+        by_sample : bool
+            Whether samples decide: they know which classes have rows.
+        """
+        same = self.exam is None or by_sample or self.exam.by_rows or self.exam.present == self.every.present
+        return self.exam if same else None
+
+
+def bind_rows(
+    metric: Metric,
+    y: Any,
+    *,
+    classes: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    largest_group: int | None = None,
+    exam: float | NDArray[np.bool_] | None,
+    opened: bool = False,
+) -> BoundRows:
+    """Bind a metric to private labels, of which some are kept for the final.
+
+    Parameters
+    ----------
+    metric, y, classes, sample_weight, groups, largest_group
+        As for :meth:`Metric.bind`.
+    exam : float, int, numpy.ndarray of bool or None
+        Share of the rows, their number, or which they are. With groups whole groups are kept, and counted.
+    opened : bool
+        Whether an analyst asks for it: that it is not defined on the labels is told when it is asked, and priced.
 
     Raises
     ------
     InputError
-        If the shape is another or one of them is out of bounds.
+        If data and metric do not fit, or no row is left to be asked.
     """
-    given = one_column(as_array(priors, what="priors"))
-    if given.shape != (count,):
-        raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
-    if given.dtype.kind not in "fiu":
-        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
-    stated = given.astype(np.float64)
-    wrong = np.flatnonzero(~((stated >= lower) & (stated <= upper)))
-    if len(wrong):
-        checked_prior(float(stated[wrong[0]]), lower, upper, what)
-    return stated
-
-
-def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
-    """Names of a batch; empty ones by default.
-
-    Raises
-    ------
-    InputError
-        If they are not text, or not as many as questions.
-    """
-    if names is None:
-        return [""] * count
-    if names == [""]:
-        return [""]
-    labels = list(names) if isinstance(names, Iterable) else [names]
-    if (
-        isinstance(names, str)
-        or len(labels) != count
-        or not all(isinstance(label, str) and _is_unicode(label) for label in labels)
-    ):
+    bind = partial(queries.bound_or_undefined, metric, y) if opened else partial(metric.bind, y)
+    every = bind(classes=classes, sample_weight=sample_weight, groups=groups, largest_group=largest_group)
+    if largest_group is not None and exam is not None:
         raise InputError(
-            f"names must be text, one for each question; {count} asked, {len(labels)} came or one is no text"
+            "an exam's interval is by a bound that is not known for means over the rows of groups; got exam= and "
+            "largest_group=; nothing was made; leave one of them out"
         )
-    return labels
-
-
-def _is_unicode(text: str) -> bool:
+    kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every)
+    if kept is None:
+        return BoundRows(every, every, None, None)
+    units = len(np.unique(every.groups.codes[kept])) if every.groups is not None else int(kept.sum())
+    weights = np.ones(every.rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    left, apart = np.where(kept, 0.0, weights), np.where(kept, weights, 0.0)
+    if not left.any():
+        raise InputError(
+            "rows with a weight must be left beside the exam; all of them are kept for the final; nothing was made; "
+            "take a larger slice"
+        )
+    asked = bind(classes=every.classes, sample_weight=left, groups=groups)
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        own = metric.bind(y, classes=every.classes, sample_weight=apart, groups=groups)
+    except (
+        InputError,
+        ModelError,
+    ):  # no row of some class, say: then a final says nothing of these rows alone
+        return BoundRows(asked, every, None, kept, units)
+    return BoundRows(asked, every, own, kept, units)
 
 
-def listed(several: Any, what: str) -> list[Any]:
-    """A list of at least one.
+def _kept(exam: float | None, every: BoundMetric) -> NDArray[np.bool_] | None:
+    groups = every.groups
+    what, units = ("rows", every.rows) if groups is None else ("groups", len(groups))
+    count = exam_count(checked_exam(exam), units)
+    if count >= units:
+        raise InputError(f"an exam must leave {what} to ask; got {count:,} of {units:,} {what}; keep fewer")
+    if not count:
+        return None
+    kept = kept_rows(units, count)
+    return kept if groups is None else kept[groups.codes]
 
-    Raises
-    ------
-    InputError
-        If it is none.
+
+def kept_rows(rows: int, count: int) -> NDArray[np.bool_]:
+    """Which of the rows are kept for the final; shape (rows,).
+
+    They are spread over the rows by a fixed shuffle of their numbers, the same everywhere and always. It need not be
+    secret: nothing is told of these rows before the final, whoever knows which they are.
+
+    Examples
+    --------
+    >>> int(kept_rows(10_000, 1_000).sum()), int(kept_rows(10_000, 1_000)[:5_000].sum())
+    (1000, 484)
     """
-    if isinstance(several, list | tuple) and several:
-        return list(several)
-    raise InputError(
-        f"{what} must be a list of at least one; got {type(several).__name__}; nothing was asked"
-    )
+    order = np.argsort(np.random.PCG64([rows, count]).random_raw(rows), kind="stable")
+    kept = np.zeros(rows, dtype=np.bool_)
+    kept[order[:count]] = True
+    return kept

@@ -12,6 +12,7 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import BudgetError, Halted, ModelError
+from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import found_by
 from reusable_holdout.guard.batches import (
     Asked,
@@ -24,9 +25,8 @@ from reusable_holdout.guard.batches import (
 )
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.models import check_data, fitted
-from reusable_holdout.guard.rows import Query
 from reusable_holdout.guard.voluntary import Voluntary
 from reusable_holdout.plan import whole
 

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
-from reusable_holdout.guard.inputs import PrivateData, checked_names
+from reusable_holdout.guard.inputs import PrivateData
+from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
 from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from reusable_holdout.guard.digests import ContentKey
-    from reusable_holdout.guard.exam import BoundRows
+    from reusable_holdout.guard.inputs import BoundRows
     from reusable_holdout.guard.kinds.table import Rules, Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import Counts

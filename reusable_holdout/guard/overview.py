@@ -11,7 +11,7 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.history import released_by
-from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.markup import facts_table

@@ -20,7 +20,7 @@ from reusable_holdout.validity import BY_DISTANCE, THEORY, edition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reusable_holdout.guard.exam import BoundRows
+    from reusable_holdout.guard.inputs import BoundRows
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Policy

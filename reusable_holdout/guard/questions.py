@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.guardrails import Guarding
-from reusable_holdout.guard.inputs import checked_names
+from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.models import fitted, training_rows
-from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.history import Allowance
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
 from reusable_holdout.guard.known_rows import KeptRows
+from reusable_holdout.guard.overlap import TrainedOn
 from reusable_holdout.guard.pricing import priced
-from reusable_holdout.guard.trained import TrainedOn
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.plan import Plan

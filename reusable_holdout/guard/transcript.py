@@ -11,9 +11,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.guard.answered import Answered
+from reusable_holdout.guard.answered import (
+    Answered,
+    Query,
+    agreed_rows,
+    first_occurrences,
+    row_of,
+    rows_of_batch,
+)
 from reusable_holdout.guard.history import failed
-from reusable_holdout.guard.rows import Query, agreed_rows, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:

@@ -2,6 +2,10 @@
 
 The order is what makes it free. Were a model tried only after it failed on the holdout's rows, then the free refusal
 itself would tell that it failed there; so the trial comes first and decides alone, by public facts.
+
+Made-up rows have what is public: the container, the number of columns, their names and types, as public as the classes
+are; and training rows come before them, if there are some. Nothing of the holdout's values is in them: not a category,
+and not whether a column of whole numbers had to become one of floats. So what comes of the trial tells nothing of it.
 """
 
 from __future__ import annotations
@@ -10,19 +14,27 @@ import re
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import quiet
 from reusable_holdout.guard.models import predictions_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import Response
     from reusable_holdout.queries.predictions import Predictions
 
-__all__ = ["Trial"]
+__all__ = ["Trial", "made_like"]
 
 _LONGEST = 500  # words of a model's that are shown
+_FEW = 3  # rows of X_train
+_DEFAULTS = (np.dtype(np.int64), np.dtype(np.float64))  # which it is, a reader may have seen in the values
+_DAY = np.datetime64("2000-01-01")
 _READERS: dict[int, weakref.ref[Any]] = {}
 """Models that have been given a holdout's rows in this process: what they say now may quote them."""
 
@@ -87,8 +99,6 @@ class Trial:
 
     def _same_failure(self, model: Any, X_train: Any) -> _Failure | None:
         """How a model fails on all rows, if it fails on all of them alike."""
-        from reusable_holdout.guard.stand_ins import made_like  # noqa: PLC0415 - loads pandas
-
         first: _Failure | None = None
         for rows in made_like(self._X, X_train):
             failure = None if rows is None else self._failure(model, rows)
@@ -144,3 +154,153 @@ def _has_read(model: Any) -> bool:
 def _remember(model: Any) -> None:
     number = id(model)
     _READERS[number] = weakref.ref(model, lambda _: _READERS.pop(number, None))
+
+
+# ---- made-up rows
+
+
+class _Variant(NamedTuple):
+    """What made-up rows hold.
+
+    Attributes
+    ----------
+    numbers : numpy.ndarray of float64, shape (rows,)
+    word : str
+        In columns of text.
+    default : numpy.dtype
+        Of columns of int64 or float64.
+    worded : bool
+        Whether columns of objects hold text.
+    """
+
+    numbers: NDArray[np.float64]
+    word: str
+    default: np.dtype[Any]
+    worded: bool
+
+
+def _variants() -> Iterator[_Variant]:
+    """Several that have little in common but what is public."""
+    whole, real = _DEFAULTS
+    yield _Variant(np.zeros(3), "a", real, True)
+    yield _Variant(np.ones(2), "b", whole, False)
+    yield _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", real, True)
+    yield _Variant(np.arange(16.0), "", whole, True)
+
+
+def made_like(X: Any, X_train: Any) -> Iterator[Any]:
+    """Several containers of made-up rows, after the first of the training rows; None for one that cannot be made.
+
+    Parameters
+    ----------
+    X : array-like
+        The holdout's features, of which no value is read.
+    X_train : array-like or None
+    """
+    if _is_alike(X, X_train):
+        yield _first_of(X_train)
+    for variant in _variants():
+        try:
+            made = _like(X, variant)
+        except Exception:  # of a type that these values do not fit
+            made = None
+        yield made
+
+
+def _first_of(X_train: Any) -> Any:
+    from sklearn.utils import _safe_indexing  # noqa: PLC0415 - importing the library does not load scikit-learn
+
+    length = X_train.shape[0] if hasattr(X_train, "shape") else len(X_train)
+    return _safe_indexing(X_train, list(range(min(_FEW, length))))
+
+
+def _is_alike(X: Any, other: Any) -> bool:
+    """Whether other data have the same container and columns."""
+    if type(X) is not type(other) or np.shape(X)[1:] != np.shape(other)[1:]:
+        return False
+    return list(getattr(X, "columns", ())) == list(getattr(other, "columns", ()))
+
+
+def _like(X: Any, variant: _Variant) -> Any:
+    if isinstance(X, pd.DataFrame):
+        columns = {place: _column(dtype, variant) for place, dtype in enumerate(X.dtypes)}
+        return pd.DataFrame(columns, index=range(len(variant.numbers))).set_axis(X.columns, axis=1)
+    if isinstance(X, pd.Series):
+        column = _column(X.dtype, variant)
+        column.name = X.name
+        return column
+    if type(X).__module__.startswith("polars.") and hasattr(X, "schema"):
+        return _polars(X, variant)
+    if isinstance(X, list | tuple):
+        array = np.asarray(X)
+        return type(X)(_array(array.dtype, array.shape[1:], variant).tolist())
+    array = _array(X.dtype, X.shape[1:], variant)
+    return array if isinstance(X, np.ndarray) else type(X)(array)  # or a sparse matrix
+
+
+def _polars(X: Any, variant: _Variant) -> Any:
+    import polars as pl  # noqa: PLC0415 - it is loaded, for X is one of its frames
+
+    def column(dtype: Any) -> Any:
+        if dtype in {pl.String, pl.Categorical}:
+            return pl.Series([variant.word] * len(variant.numbers), dtype=dtype)
+        if dtype == pl.Boolean:
+            return pl.Series(variant.numbers > 0)
+        if dtype in {pl.Int64, pl.Float64}:
+            return pl.Series(variant.numbers.astype(variant.default))
+        if dtype.is_numeric():
+            return pl.Series(_sized(variant.numbers, unsigned=dtype.is_unsigned_integer())).cast(
+                dtype, strict=False
+            )
+        raise TypeError("a type that is not made up")
+
+    return pl.DataFrame({name: column(dtype) for name, dtype in X.schema.items()})
+
+
+def _array(dtype: np.dtype[Any], width: tuple[int, ...], variant: _Variant) -> NDArray[Any]:
+    column = _values(dtype, variant)
+    spread = column.reshape(len(column), *(1 for _ in width))
+    return np.ascontiguousarray(np.broadcast_to(spread, (len(column), *width)))
+
+
+def _values(dtype: np.dtype[Any], variant: _Variant) -> NDArray[Any]:
+    numbers = variant.numbers
+    if dtype in _DEFAULTS:
+        return numbers.astype(variant.default)
+    if dtype.kind == "O":
+        return np.array([variant.word] * len(numbers) if variant.worded else numbers.tolist(), dtype=object)
+    if dtype.kind in "US":  # not of the same width: that is the longest word's
+        return np.array([variant.word] * len(numbers)).astype(dtype.kind)
+    if dtype.kind in "mM":
+        days = np.round(numbers).astype("timedelta64[D]")
+        return (_DAY + days if dtype.kind == "M" else days).astype(dtype)
+    if dtype.kind == "b":
+        return numbers > 0
+    return _sized(numbers, unsigned=dtype.kind == "u").astype(dtype)
+
+
+def _sized(numbers: NDArray[np.float64], *, unsigned: bool) -> NDArray[np.float64]:
+    return np.abs(numbers) if unsigned else numbers
+
+
+def _column(dtype: Any, variant: _Variant) -> pd.Series[Any]:
+    """Column of a pandas type; of a categorical one, whose categories the holdout's values are, with its own."""
+    numbers = variant.numbers
+    if isinstance(dtype, np.dtype):
+        return pd.Series(_values(dtype, variant))
+    if isinstance(dtype, pd.CategoricalDtype):
+        own = [variant.word] if variant.worded else sorted(set(numbers.tolist()))
+        values: Any = [variant.word] * len(numbers) if variant.worded else numbers
+        return pd.Series(pd.Categorical(values, categories=own, ordered=bool(dtype.ordered)))
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return pd.Series(pd.DatetimeIndex([_DAY] * len(numbers)).tz_localize("UTC")).astype(dtype)
+    if pd.api.types.is_bool_dtype(dtype):
+        return pd.Series(numbers > 0).astype(dtype)
+    if pd.api.types.is_numeric_dtype(dtype):
+        whole = pd.api.types.is_integer_dtype(dtype)
+        sized = _sized(
+            np.round(numbers) if whole else numbers, unsigned=pd.api.types.is_unsigned_integer_dtype(dtype)
+        )
+        return pd.Series(sized).astype(dtype)
+    words: pd.Series[Any] = pd.Series([variant.word] * len(numbers), dtype=dtype)
+    return words

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.guard.answer import Answer, Choice
+from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.inputs import checked_names, checked_priors, listed
 from reusable_holdout.guard.kinds.kind import Terms
+from reusable_holdout.guard.kinds.stated import checked_names, checked_priors, listed
 from reusable_holdout.guard.models import fitted, training_rows
-from reusable_holdout.guard.rows import Query
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:

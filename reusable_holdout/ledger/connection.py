@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rolled_back, rotated
-from reusable_holdout.ledger.location import file_identity, shown
-from reusable_holdout.ledger.records import Tail, genesis
-from reusable_holdout.ledger.schema import plain, statements
+from reusable_holdout.ledger.location import shown
+from reusable_holdout.ledger.records import Tail, genesis, plain
+from reusable_holdout.ledger.schema import statements
 from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger.schema import Statements
     from reusable_holdout.witness import Witness
 
-__all__ = ["Connected", "begin_use", "watch"]
+__all__ = ["Connected", "begin_use", "file_identity", "watch"]
 
 _T = TypeVar("_T")
 
@@ -290,3 +290,12 @@ def _in_child() -> None:
                 ctypes.py_object(ledger._connection)
             )  # even closing it would harm the parent
         ledger.begin_afresh()
+
+
+def file_identity(path: str | Path) -> tuple[int, int] | None:
+    """What changes when a file is replaced, and not when it grows; None if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - with every use of a ledger
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError, of_extra
 
-__all__ = ["check_file", "driver_of", "engine_of", "file_identity", "keep_durable", "resolved", "shown"]
+__all__ = ["check_file", "driver_of", "engine_of", "keep_durable", "resolved", "shown"]
 
 _BUSY_SECONDS = 60
 
@@ -56,15 +55,6 @@ def _url(text: str) -> sa.URL | None:
         return sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):  # their words may quote a password
         return None
-
-
-def file_identity(path: str | Path) -> tuple[int, int] | None:
-    """What changes when a file is replaced, and not when it grows; None if there is none."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - with every use of a ledger
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def check_file(path: Path, *, must_exist: bool) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reusable_holdout.errors import LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Row", "Tail", "chain_problems", "check_follows", "genesis", "seal"]
+__all__ = ["Row", "Tail", "as_row", "chain_problems", "check_follows", "genesis", "plain", "seal"]
 
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
@@ -287,3 +287,14 @@ def _repeated(rows: Sequence[Row]) -> Iterator[str]:
     for place, row in enumerate(rows, start=1):
         if first.setdefault(row.digest, place) != place:
             yield f"rows {first[row.digest]} and {place} answer the same question"
+
+
+def as_row(values: Sequence[Any]) -> Row:
+    """Row of what a driver fetched."""
+    row = Row._make(values)
+    return row if type(row.digest) is bytes else row._replace(digest=plain(row.digest))
+
+
+def plain(value: Any) -> Any:
+    """Bytes of drivers that give views; anything else as it is, for `chain_problems` to report."""
+    return bytes(value) if isinstance(value, memoryview) else value

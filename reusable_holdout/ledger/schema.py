@@ -15,7 +15,7 @@ from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.records import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 __all__ = [
     "CHUNK",
@@ -23,11 +23,9 @@ __all__ = [
     "MIGRATIONS",
     "SCHEMA",
     "Statements",
-    "as_row",
     "check_known",
     "create_tables",
     "migrate",
-    "plain",
     "statements",
 ]
 
@@ -248,14 +246,3 @@ def statements(engine: sa.Engine, epoch: int) -> Statements:
 @lru_cache(maxsize=64)
 def _statements(dialect: _Dialect, epoch: int) -> Statements:
     return Statements(dialect.itself, epoch)
-
-
-def as_row(values: Sequence[Any]) -> Row:
-    """Row of what a driver fetched."""
-    row = Row._make(values)
-    return row if type(row.digest) is bytes else row._replace(digest=plain(row.digest))
-
-
-def plain(value: Any) -> Any:
-    """Bytes of drivers that give views; anything else as it is, for `chain_problems` to report."""
-    return bytes(value) if isinstance(value, memoryview) else value

@@ -11,14 +11,13 @@ from reusable_holdout.errors import LedgerError, MissingExtraError
 from reusable_holdout.ledger.connection import Connected, begin_use, watch
 from reusable_holdout.ledger.failures import failure, lost, misuse, reason
 from reusable_holdout.ledger.location import check_file, engine_of, resolved, shown
+from reusable_holdout.ledger.records import as_row, plain
 from reusable_holdout.ledger.schema import (
     METADATA,
     SCHEMA,
-    as_row,
     check_known,
     create_tables,
     migrate,
-    plain,
     statements,
 )
 from reusable_holdout.ledger.transaction import SqlTransaction

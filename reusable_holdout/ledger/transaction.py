@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.ledger.failures import failure, lost, misuse, reason
-from reusable_holdout.ledger.records import Row, Tail, check_follows, genesis, seal
-from reusable_holdout.ledger.schema import CHUNK, SCHEMA, as_row, plain
+from reusable_holdout.ledger.records import Row, Tail, as_row, check_follows, genesis, plain, seal
+from reusable_holdout.ledger.schema import CHUNK, SCHEMA
 from reusable_holdout.version import __version__
 from reusable_holdout.witness import Head
 

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms.answers import gaussian_mechanism, laplace_accuracy, laplace_mechanism
     from reusable_holdout.mechanisms.calibration import Calibration, GuardCore, GuardMechanism, optimal_ratio
     from reusable_holdout.mechanisms.comparison import MechanismNoise, compare_mechanisms, tightest_stream
-    from reusable_holdout.mechanisms.cores.charged import NoiseScales
     from reusable_holdout.mechanisms.cores.conditional_release import ConditionalRelease
-    from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
+    from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales, SparseVector
     from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, key_from_seed, new_key
     from reusable_holdout.mechanisms.null_charges import expected_charges_of_stages, expected_null_charges
@@ -74,8 +73,7 @@ else:  # a guard needs few of them
             ".answers": ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"],
             ".calibration": ["Calibration", "GuardCore", "GuardMechanism", "optimal_ratio"],
             ".comparison": ["MechanismNoise", "compare_mechanisms", "tightest_stream"],
-            ".cores.charged": ["NoiseScales"],
-            ".cores.sparse_vector": ["SparseVector"],
+            ".cores.sparse_vector": ["NoiseScales", "SparseVector"],
             ".noise.discrete_laplace": ["DiscreteLaplace"],
             ".noise.keyed": ["KeyedNoise", "key_from_seed", "new_key"],
             ".null_charges": ["expected_charges_of_stages", "expected_null_charges"],

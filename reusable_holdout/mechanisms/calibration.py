@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.charged import NoiseScales
-from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector
+from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales, SparseVector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

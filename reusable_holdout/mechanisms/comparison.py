@@ -15,7 +15,7 @@ from reusable_holdout.accounting import (
 )
 from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.charged import NoiseScales
+from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy
 from reusable_holdout.mechanisms.sparse_vector.conditional_stream import ConditionalStream
 from reusable_holdout.mechanisms.sparse_vector.gaussian_svt import GaussianSVT

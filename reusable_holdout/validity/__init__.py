@@ -32,16 +32,21 @@ if TYPE_CHECKING:
         worst_choice_nats,
     )
     from reusable_holdout.validity.paired import lead_nats, paired_length
-    from reusable_holdout.validity.policies import (
+    from reusable_holdout.validity.precision_bands import average_precision_interval
+    from reusable_holdout.validity.theory import (
         BY_DISTANCE,
+        EDITIONS,
         LADDERS,
+        THEORY,
+        ClaimCode,
         Policy,
         PolicyCode,
+        Shares,
+        Theory,
+        edition,
         parameter_free_step,
         policy_code,
     )
-    from reusable_holdout.validity.precision_bands import average_precision_interval
-    from reusable_holdout.validity.theory import EDITIONS, THEORY, ClaimCode, Shares, Theory, edition
     from reusable_holdout.validity.threshold_table import ThresholdTable
     from reusable_holdout.validity.transcript_code import TranscriptCode
 else:  # what a plan does not rest on is not read
@@ -66,16 +71,21 @@ else:  # what a plan does not rest on is not read
                 "worst_choice_nats",
             ],
             ".paired": ["lead_nats", "paired_length"],
-            ".policies": [
+            ".precision_bands": ["average_precision_interval"],
+            ".theory": [
                 "BY_DISTANCE",
+                "EDITIONS",
                 "LADDERS",
+                "THEORY",
+                "ClaimCode",
                 "Policy",
                 "PolicyCode",
+                "Shares",
+                "Theory",
+                "edition",
                 "parameter_free_step",
                 "policy_code",
             ],
-            ".precision_bands": ["average_precision_interval"],
-            ".theory": ["EDITIONS", "THEORY", "ClaimCode", "Shares", "Theory", "edition"],
             ".threshold_table": ["ThresholdTable"],
             ".transcript_code": ["TranscriptCode"],
         },

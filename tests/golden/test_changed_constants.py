@@ -176,7 +176,7 @@ _FINDING = [
     ("validity.evidence", "_CELLS", 1 << 14),
     ("validity.evidence", "_LEAST_MEAN", 1e-10),
     ("validity.certificate", "_AFFORDED", 1e-8),
-    ("validity.confidence", "_FEW", 16),
+    ("validity.bound", "_FEW", 16),
     ("validity.log_tails", "_STIRLING_FROM", 20.0),
 ]
 # what a ledger's numbers and questions are made of: other mechanisms have other names, and grids do not change

@@ -20,7 +20,7 @@ from reusable_holdout import (
     ReusableHoldout,
     verify,
 )
-from reusable_holdout.guard.exam import kept_rows
+from reusable_holdout.guard.inputs import kept_rows
 from reusable_holdout.validity import ConfidenceBound, EvidenceRows
 
 ROWS, EXAM = 2_000, 400

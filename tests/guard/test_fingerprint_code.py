@@ -14,7 +14,7 @@ from joblib import delayed
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.fingerprint.origin import edition
+from reusable_holdout.guard.fingerprint.code import edition
 
 MODEL = """
 import functools
@@ -318,7 +318,7 @@ def test_installed_code_counts_by_its_version_and_ones_own_by_its_code(monkeypat
 
 
 def test_a_package_without_a_version_is_ones_own(monkeypatch, tmp_path):
-    monkeypatch.setattr("reusable_holdout.guard.fingerprint.origin._folders", lambda: ((str(tmp_path),), ()))
+    monkeypatch.setattr("reusable_holdout.guard.fingerprint.code._folders", lambda: ((str(tmp_path),), ()))
     (tmp_path / "loose_package_of_a_test.py").write_text("def f(): return 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     import loose_package_of_a_test as loose

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from reusable_holdout import InputError, ModelError, ReusableHoldout
-from reusable_holdout.guard.stand_ins import made_like
+from reusable_holdout.guard.trial import made_like
 
 ROWS = 1_000
 WISH = {

@@ -12,7 +12,7 @@ import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError
 from reusable_holdout.guard import Answer
-from reusable_holdout.guard.inputs import checked_names, checked_prior, checked_priors
+from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 from reusable_holdout.guard.kinds.table import POLICIES
 from reusable_holdout.plan import Plan
 from reusable_holdout.remote import RemoteHoldout, history_frame

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.guard.fingerprint.code import OfCode
-from reusable_holdout.guard.fingerprint.origin import is_found
+from reusable_holdout.guard.fingerprint.code import OfCode, is_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

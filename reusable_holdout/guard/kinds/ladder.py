@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from reusable_holdout.errors import HoldoutError, InputError
-from reusable_holdout.guard.inputs import checked_names
 from reusable_holdout.guard.kinds.check import Batch, Check
 from reusable_holdout.guard.kinds.gate import open_to_worse
 from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
-from reusable_holdout.guard.kinds.stated import Statement
+from reusable_holdout.guard.kinds.stated import Statement, checked_names
 from reusable_holdout.queries import GRID
 from reusable_holdout.queries.scoring import Mean
 from reusable_holdout.validity import Interval, StepCode

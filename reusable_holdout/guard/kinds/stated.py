@@ -1,25 +1,39 @@
-"""What a question states besides its predictions: a prior, and where it may, a tolerance of its own."""
+"""What a question states besides its predictions: a prior, a name, and where it may a tolerance of its own."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.inputs import checked_prior, checked_priors
 from reusable_holdout.guard.kinds.kind import Kind
 from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
+from reusable_holdout.queries.containers import as_array, one_column
+from reusable_holdout.slips import percentage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard.kinds.kind import State
 
-__all__ = ["Stated", "StatedWithTolerance", "Statement"]
+__all__ = [
+    "Stated",
+    "StatedWithTolerance",
+    "Statement",
+    "checked_names",
+    "checked_prior",
+    "checked_priors",
+    "listed",
+]
 
+_NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
 _NO_PRIOR = "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
 _NO_TOLERANCE = "a question's own tolerance is for policy='guess-and-check'; leave it out; nothing was asked"
 _TOLERANCE_GRID = 2**28  # tolerances that differ by less are the same question
@@ -171,3 +185,101 @@ class StatedWithTolerance(Stated):
             else:
                 refused = middle
         return round_up(kept)
+
+
+# ---- checked
+
+
+def checked_prior(prior: object, lower: float, upper: float, what: str) -> float:
+    """One prior within the bounds of what it estimates.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if type(prior) is float and lower <= prior <= upper:
+        return prior
+    try:
+        number = float(prior)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if (
+        isinstance(prior, _NO_NUMBERS)
+        or np.asarray(prior).dtype.kind not in "fiuO"
+        or not lower <= number <= upper
+    ):
+        raise InputError(
+            f"a prior must be a number in [{lower:g}, {upper:g}], the range of {what}; got {prior!r}"
+            f"{percentage(number, most=upper)}; nothing was asked and nothing was charged"
+        )
+    return number
+
+
+def checked_priors(
+    priors: ArrayLike, count: int, lower: float, upper: float, what: str
+) -> NDArray[np.float64]:
+    """Priors of a batch, shape (count,).
+
+    Raises
+    ------
+    InputError
+        If the shape is another or one of them is out of bounds.
+    """
+    given = one_column(as_array(priors, what="priors"))
+    if given.shape != (count,):
+        raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
+    stated = given.astype(np.float64)
+    wrong = np.flatnonzero(~((stated >= lower) & (stated <= upper)))
+    if len(wrong):
+        checked_prior(float(stated[wrong[0]]), lower, upper, what)
+    return stated
+
+
+def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
+    """Names of a batch; empty ones by default.
+
+    Raises
+    ------
+    InputError
+        If they are not text, or not as many as questions.
+    """
+    if names is None:
+        return [""] * count
+    if names == [""]:
+        return [""]
+    labels = list(names) if isinstance(names, Iterable) else [names]
+    if (
+        isinstance(names, str)
+        or len(labels) != count
+        or not all(isinstance(label, str) and _is_unicode(label) for label in labels)
+    ):
+        raise InputError(
+            f"names must be text, one for each question; {count} asked, {len(labels)} came or one is no text"
+        )
+    return labels
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def listed(several: Any, what: str) -> list[Any]:
+    """A list of at least one.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if isinstance(several, list | tuple) and several:
+        return list(several)
+    raise InputError(
+        f"{what} must be a list of at least one; got {type(several).__name__}; nothing was asked"
+    )

@@ -1,38 +1,88 @@
-"""Geometric variables from uniform bits: every draw is a fixed row of coin flips.
+"""Exact coins, and geometric variables from uniform bits: every draw is a fixed row of coin flips.
 
 The binary digits of a geometric variable with ratio ``q = exp(-1/scale)`` are independent: digit ``k`` is one with
 probability ``q**(2**k) / (1 + q**(2**k))``, and the quotient by ``2**m`` is again geometric, with ratio ``q**(2**m)``.
 A batch makes all its flips in one comparison.
 
 Each flip compares one 16-bit word with the first 16 bits of its probability. On a tie, once in 65,536 words, it goes on
-with further words against further bits. The law is therefore the geometric law itself: no truncation, no rounding,
-nothing to add to delta.
+with further words against further bits, which are computed on demand and certified: no floating-point number comes
+between the bits and the outcome (Mironov 2012). The law is therefore the geometric law itself: no truncation, no
+rounding, nothing to add to delta.
 """
 
 from __future__ import annotations
 
+import decimal
 import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.coins import WORD_BITS, Coin, flip, leading_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["GeometricRow", "checked_scale"]
+__all__ = ["Coin", "GeometricRow", "checked_scale", "flip", "leading_bits"]
 
+Coin: TypeAlias = Literal["digit", "quotient"]
+"""Probability ``exp(-x) / (1 + exp(-x))``, or ``exp(-x)``."""
+
+_WORD_BITS = 16
+_WORD_MASK = 0xFFFF
 _WORD = np.dtype("<u2")
 _SMALLEST_SCALE = Fraction(1, 2**20)
 _LARGEST_SCALE = Fraction(2**50)  # beyond it a draw could leave int64 with a probability above exp(-4000)
 # Once 2**m / scale exceeds this the quotient's first 16 bits are zero: the fast path never meets a quotient.
-_QUOTIENT_EXPONENT = WORD_BITS * math.log(2.0)
+_QUOTIENT_EXPONENT = _WORD_BITS * math.log(2.0)
+
+
+@functools.lru_cache(maxsize=4096)
+def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
+    """First binary digits of a coin's probability, certified.
+
+    The true probability lies in ``[result, result + 1) / 2**bits``: the decimal precision is raised until
+    both ends of the error interval agree, which ends because ``exp`` of a non-zero rational is irrational.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        ``x > 0``, the coin is a function of ``exp(-x)``.
+    coin : {"digit", "quotient"}
+    bits : int
+        Number of digits.
+    """
+    exponent = min(exponent, Fraction(bits))  # from there on all these digits are 0
+    precision = bits // 3 + 24
+    while True:
+        # A context of our own: the caller's may round or trap otherwise.
+        with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
+            power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
+            value = Fraction(power / (1 + power) if coin == "digit" else power)
+        # Each operation errs by half a unit in the last place, and exp multiplies the error of x by x.
+        error = (exponent + 4) / Fraction(10) ** (precision - 1)
+        low = math.floor(value * (1 - error) * (1 << bits))
+        if low == math.floor(value * (1 + error) * (1 << bits)):
+            return low
+        precision *= 2
+
+
+def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bool:
+    """Flip a coin of an exponent and kind exactly, given that its first `known` words tied with its probability.
+
+    It takes as many uniform 16-bit words as it needs.
+    """
+    exponent, kind = coin
+    while True:
+        known += 1
+        bits = leading_bits(exponent, kind, _WORD_BITS * known) & _WORD_MASK
+        word = next(words)
+        if word != bits:
+            return word < bits
 
 
 def checked_scale(scale: Fraction | float) -> Fraction:
@@ -85,8 +135,8 @@ class GeometricRow:
         while 2**digits <= _QUOTIENT_EXPONENT * scale:
             digits += 1
         exponents = tuple(Fraction(2**digit) / scale for digit in range(digits + 1))
-        one = [leading_bits(exponent, "digit", WORD_BITS) for exponent in exponents[:-1]]
-        one.append(leading_bits(exponents[-1], "quotient", WORD_BITS))
+        one = [leading_bits(exponent, "digit", _WORD_BITS) for exponent in exponents[:-1]]
+        one.append(leading_bits(exponents[-1], "quotient", _WORD_BITS))
         prefixes = np.array(one * variables, dtype=_WORD)
         return GeometricRow(digits, exponents, prefixes, np.stack([prefixes, prefixes + np.uint16(1)]))
 

@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from reusable_holdout.mechanisms.noise.coins import leading_bits
+from reusable_holdout.mechanisms.noise.geometric import leading_bits
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.samplers.random_words import RandomWords

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.coins import flip
+from reusable_holdout.mechanisms.noise.geometric import flip
 from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from scipy import stats
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed
-from reusable_holdout.mechanisms.noise.coins import leading_bits
+from reusable_holdout.mechanisms.noise.geometric import leading_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

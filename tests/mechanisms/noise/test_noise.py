@@ -15,7 +15,7 @@ from cases import for_each
 from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
 from reusable_holdout.mechanisms.noise import geometric
-from reusable_holdout.mechanisms.noise.coins import flip
+from reusable_holdout.mechanisms.noise.geometric import flip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
