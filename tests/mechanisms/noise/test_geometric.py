@@ -14,8 +14,7 @@ from cases import for_each
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import DiscreteExponential, DiscreteLaplace
-from reusable_holdout.mechanisms.noise.coins import _least_and_most, flip
-from reusable_holdout.mechanisms.noise.geometric import GeometricRow, checked_scale
+from reusable_holdout.mechanisms.noise.geometric import GeometricRow, _least_and_most, checked_scale, flip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
