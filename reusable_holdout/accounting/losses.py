@@ -25,6 +25,7 @@ _INFLATION = (
 _COARSE = 256  # points of the grid that a loss's variance is guessed on
 _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans
 _LARGEST = 2**22  # points of a grid
+_FINEST = 1e-12  # its least step; what has no larger loss has none but an infinite one
 _FARTHEST = 200.0  # losses beyond count as infinite
 _ROUNDING = 4e-16  # relative, of one operation of a Fourier transform
 _ROUND_UP = 1 + 1e-7  # pays for the rounding of the masses of one release
@@ -123,13 +124,13 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
         loss = _on_grid(profile, reach / _COARSE, _COARSE, count)
         points = loss.places() * reach / _COARSE
         variance += count * float(loss.masses @ points**2)
-    step = math.sqrt(_INFLATION * variance / total)
+    step = max(math.sqrt(_INFLATION * variance / total), _FINEST)
     # The commonest loss falls on the grid: where it is randomized response nothing is rounded.
-    most = max(range(len(parts)), key=lambda place: parts[place][1])
+    most = max(range(len(parts)), key=lambda place: (reaches[place] > _FINEST, parts[place][1]))
     step = reaches[most] / math.ceil(reaches[most] / step)
-    step = max(step, max(reaches) * 4 / _LARGEST)
+    step = max(step, max(reaches) * 4 / _LARGEST, _FINEST)
     return [
-        _on_grid(profile, step, math.ceil(reach / step - 1e-9), count)
+        _on_grid(profile, step, max(1, math.ceil(reach / step - 1e-9)), count)
         for (profile, count), reach in zip(parts, reaches, strict=True)
     ], step
 

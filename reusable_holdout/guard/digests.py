@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks.rows import ChunkedRows
-from reusable_holdout.queries.pieces import CodedLabels, in_blocks
+from reusable_holdout.queries.containers import CodedLabels, in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -10,8 +10,7 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.configuration import KeptRows
 from reusable_holdout.guard.row_sets import RowSet, column_names, names_in, width_of
-from reusable_holdout.queries.containers import typed_array
-from reusable_holdout.queries.pieces import compact
+from reusable_holdout.queries.containers import compact, typed_array
 from reusable_holdout.queries.targets import rows_of
 
 if TYPE_CHECKING:

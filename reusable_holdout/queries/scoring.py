@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.queries.pieces import in_blocks
+from reusable_holdout.queries.containers import in_blocks
 from reusable_holdout.queries.targets import HoldsLabels
 
 if TYPE_CHECKING:

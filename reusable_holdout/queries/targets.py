@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.queries.classes import ClassCoder
-from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
-from reusable_holdout.queries.pieces import CodedLabels, compact, in_blocks
+from reusable_holdout.queries.containers import (
+    CodedLabels,
+    as_array,
+    compact,
+    in_blocks,
+    one_column,
+    real_array,
+    typed_array,
+)
+from reusable_holdout.queries.predictions import ClassCoder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

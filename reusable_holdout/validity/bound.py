@@ -1,31 +1,57 @@
-"""The confidence bound of one query, one of three families, for a statistic normalised to [0, 1]; and intervals."""
+"""One-sided confidence bounds whose levels are logarithms: ``exp(-2000)`` is as good a level as 0.05.
+
+Three families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
+for means of losses in [0, 1], McDiarmid for bounded differences. ``*_lower`` bounds the population value from an
+observed one, and ``*_reach_low`` goes back, from a bound to the observation it needs; the other side is the mirror
+image. The same lines serve floats and arrays.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity.confidence import (
-    binomial_lower,
-    binomial_reach_low,
-    checked,
-    chernoff_lower,
-    chernoff_reach_low,
-    mcdiarmid_width,
+from reusable_holdout.validity.log_tails import (
+    EPS,
+    Number,
+    Real,
+    check_rows,
+    functions,
+    inflated,
+    margin,
+    mirrored,
+    mirrored_target,
+    pair,
+    solve_binomial,
+    solve_binomial_reach,
+    solve_chernoff,
+    solve_chernoff_reach,
+    solve_where,
 )
-from reusable_holdout.validity.floats_and_arrays import EPS, functions
-from reusable_holdout.validity.inversion import mirrored, mirrored_target
-from reusable_holdout.validity.log_tails import check_rows
 
 if TYPE_CHECKING:
-    from reusable_holdout.validity.floats_and_arrays import Number, Real
+    from collections.abc import Callable
 
-__all__ = ["ConfidenceBound", "Interval", "Numbers"]
+__all__ = [
+    "ConfidenceBound",
+    "Interval",
+    "Numbers",
+    "binomial_lower",
+    "binomial_reach_low",
+    "binomial_upper",
+    "chernoff_lower",
+    "chernoff_reach_low",
+    "mcdiarmid_width",
+]
+
+_LOG_HALF = math.log(0.5)
+_FEW = 256  # values below which sorting them costs more than it saves
 
 Numbers: TypeAlias = float | NDArray[np.float64]
 
@@ -93,7 +119,7 @@ class ConfidenceBound:
             found = chernoff_lower(value, rows=self.rows, log_level=log_level)
             if not self._may_be_narrower:
                 return found
-        checked_value, level = checked(value, log_level, self.rows)
+        checked_value, level = _checked(value, log_level, self.rows)
         f = functions(checked_value)
         inside = f.least(f.most(checked_value, 0.0), 1.0)
         by_differences = cast("Real", f.most(inside - self._width(level), 0.0))
@@ -111,7 +137,7 @@ class ConfidenceBound:
             found = chernoff_reach_low(target, rows=self.rows, log_level=log_level)
             if not self._may_be_narrower:
                 return found
-        checked_target, level = checked(target, log_level, self.rows)
+        checked_target, level = _checked(target, log_level, self.rows)
         f = functions(checked_target)
         needed = checked_target + self._width(level) + 2.0 * EPS
         needed = f.where((needed > 1.0) | (checked_target >= 1.0), math.inf, needed)
@@ -133,3 +159,208 @@ class ConfidenceBound:
 
     def _width(self, level: Number) -> Number:
         return mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=level) * (1.0 + 4.0 * EPS)
+
+
+# ---- the three families
+
+
+def binomial_lower(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
+    """Exact (Clopper-Pearson) lower confidence bound for a mean of 0/1 losses.
+
+    The population mean lies below it with probability at most ``exp(log_level)``; rounding only lowers it.
+
+    Parameters
+    ----------
+    value : float or array
+        What the observed mean is at least; rounded up to a multiple of 1/rows, and clipped to [0, 1].
+    rows : int
+        Number of losses, >= 1.
+    log_level : float or array
+        Natural log of the one-sided level; finite, at most log(0.5).
+
+    Returns
+    -------
+    float or array
+        In [0, 1], 0 if no loss is 1; an array, of the broadcast shape, if an argument is one.
+
+    Raises
+    ------
+    InputError
+        If rows is below 1, a level lies outside (0, 0.5], or a value is NaN.
+
+    Notes
+    -----
+    With ``x = ceil(rows * value)`` less a slack of 1e-9 + 2^-51 rows for rounding, solves
+    ``log P(Bin(rows, p) >= x) = log_level`` for p; falls short of the solution by less than 1e-12.
+
+    References
+    ----------
+    .. [1] Clopper and Pearson (1934).
+
+    Examples
+    --------
+    >>> round(binomial_lower(0.9, rows=100, log_level=math.log(0.025)), 6)
+    0.823777
+    """
+    value, level = _checked(value, log_level, rows)
+    f = functions(value)
+    value = f.least(f.most(value, 0.0), 1.0)
+    x = f.ceil(rows * value - _counting_slack(rows)) + 0.0
+    if isinstance(x, np.ndarray) and x.size > _FEW and level.min() == level.max():
+        counts, places = np.unique(x, return_inverse=True)  # many questions, few counts
+        return cast("Real", _lower_of_count(counts, rows, np.full(len(counts), level.flat[0]))[places])
+    return cast(
+        "Real", _lower_of_count(x, rows, level) if isinstance(x, np.ndarray) else _kept(x, rows, level)
+    )
+
+
+def binomial_upper(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
+    """Exact (Clopper-Pearson) upper confidence bound, the mirror image of :func:`binomial_lower`.
+
+    The population mean lies above it with probability at most ``exp(log_level)``; rounding only raises it.
+
+    Examples
+    --------
+    >>> round(binomial_upper(0.9, rows=100, log_level=math.log(0.025)), 6)
+    0.950995
+    """
+    return cast("Real", mirrored(binomial_lower(1.0 - value, rows=rows, log_level=log_level)))
+
+
+def binomial_reach_low(target: Real | float, *, rows: int, log_level: Real | float) -> Real:
+    """Observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target.
+
+    Every value from the result on has a lower bound of at least the target; the smallest such value lies less
+    than 1/rows below. It is -inf where every value will do (target <= 0), +inf where none will. A positive target below
+    1e-300 is taken to be 1e-300.
+
+    Notes
+    -----
+    Solves ``log I_target(x, rows - x + 1) = log_level`` for a real x; the result is ``x / rows``, rounded up.
+
+    Examples
+    --------
+    >>> round(binomial_reach_low(0.823777, rows=100, log_level=math.log(0.025)), 6)
+    0.9
+    """
+    slack = 2.0 * _counting_slack(rows) / rows
+    return cast("Real", _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack))
+
+
+def chernoff_lower(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
+    """Lower confidence bound for a mean of independent losses in [0, 1], whatever their distribution.
+
+    The population mean lies below it with probability at most ``exp(log_level)``; rounding only lowers it.
+
+    As :func:`binomial_lower`, and never above it, without rounding to multiples of 1/rows.
+
+    Notes
+    -----
+    Solves ``rows * kl(value, u) = -log_level`` for ``u < value``.
+
+    References
+    ----------
+    .. [1] Hoeffding (1963), Theorem 1, inequality (2.1).
+
+    Examples
+    --------
+    >>> round(chernoff_lower(0.9, rows=100, log_level=math.log(0.025)), 6)
+    0.799682
+    """
+    value, level = _checked(value, log_level, rows)
+    f = functions(value)
+    value = f.least(f.most(value, 0.0), 1.0)
+    return cast(
+        "Real", solve_where(value > 1e-100, solve_chernoff, 0.0, rows * value, rows * (1.0 - value), level)
+    )
+
+
+def chernoff_reach_low(target: Real | float, *, rows: int, log_level: Real | float) -> Real:
+    """Smallest observed mean whose :func:`chernoff_lower` reaches a target.
+
+    Rounded upwards; infinite as in :func:`binomial_reach_low`, whose parameters it has.
+
+    Examples
+    --------
+    >>> round(chernoff_reach_low(0.799682, rows=100, log_level=math.log(0.025)), 6)
+    0.9
+    """
+    return cast(
+        "Real", _reach_low(solve_chernoff_reach, target, rows, log_level, accuracy=0.0, slack=4.0 * EPS)
+    )
+
+
+def mcdiarmid_width(*, sum_of_squares: Real | float, log_level: Real | float) -> Real:
+    """One-sided width of the bounded-difference confidence bound.
+
+    A statistic whose row r moves it by at most c_r exceeds its mean by this much with probability at most
+    ``exp(log_level)``.
+
+    The sum is of c_r squared over the rows, in the squared unit of the statistic; the log level is at most 0.
+
+    References
+    ----------
+    .. [1] McDiarmid (1989), Lemma 1.2.
+
+    Examples
+    --------
+    >>> round(mcdiarmid_width(sum_of_squares=0.01, log_level=math.log(0.025)), 6)
+    0.13581
+    """
+    squares, level = pair(sum_of_squares, log_level)
+    f = functions(level)
+    if not (f.every(level <= 0.0) and f.every(squares >= 0.0)):
+        msg = "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
+        raise InputError(msg)
+    return cast("Real", f.sqrt(-0.5 * level * squares))
+
+
+# ---- checks and rounding
+
+
+def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Number]:
+    """Two floats, or two arrays of one shape; refuses what no bound is defined for."""
+    check_rows(rows)
+    value, level = pair(value, log_level)
+    every = functions(level).every
+    if not every((level > -1e100) & (level <= _LOG_HALF)):
+        msg = "log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05"
+        raise InputError(msg)
+    if not every(value == value):  # noqa: PLR0124 - NaN alone differs from itself
+        msg = "observed values and targets must be numbers, NaN came; leave them out"
+        raise InputError(msg)
+    return value, level
+
+
+def _lower_of_count(x: Number, rows: int, level: Number) -> Number:
+    return solve_where(x > 0.0, solve_binomial, 0.0, x, rows - x, level)
+
+
+# Between charges the level stays and counts repeat: a question then costs a look-up.
+_kept = lru_cache(maxsize=4096)(_lower_of_count)
+
+
+def _counting_slack(rows: float) -> float:
+    """How far ``rows * value`` can lie above the whole number it stands for."""
+    return 1e-9 + 2.0 * EPS * rows
+
+
+def _reach_low(
+    solve: Callable[..., Number],
+    target: Number,
+    rows: int,
+    log_level: Number,
+    *,
+    accuracy: float,
+    slack: float,
+) -> Number:
+    """Value whose lower bound is the target; infinite where none is, or where every one is."""
+    target, level = _checked(target, log_level, rows)
+    f = functions(target)
+    level = level - 2.0 * margin(float(rows), level) - accuracy
+    inside = f.least(f.most(target, 1e-300), 1.0)
+    p = inflated(inside)
+    possible = (p < 1.0) & (rows * f.log(p) <= level)
+    otherwise = f.where(target <= 0.0, -math.inf, math.inf)
+    failures = solve_where((target > 0.0) & possible, solve, -otherwise, p, 0.0 * p + rows, level)
+    return f.where(abs(failures) < math.inf, f.least((rows - failures) / rows + slack, 1.0), -failures)

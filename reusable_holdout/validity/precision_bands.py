@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.validity.confidence import binomial_lower, binomial_upper
+from reusable_holdout.validity.bound import binomial_lower, binomial_upper
 from reusable_holdout.validity.theory import THEORY, BandShares
 
 if TYPE_CHECKING:

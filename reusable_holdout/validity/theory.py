@@ -1,4 +1,4 @@
-"""Editions of the theory: every constant that an interval or a price rests on.
+"""Editions of the theory: every constant that an interval or a price rests on, and what a policy costs by them.
 
 A ledger names its edition, and its answers are certified and verified by that one for ever. So an edition that was
 released never changes: whoever finds a better constant adds an edition.
@@ -8,12 +8,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from reusable_holdout.errors import LedgerMismatchError
-from reusable_holdout.validity.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
+from reusable_holdout.validity.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode, StepCode
 
-__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "ClaimCode", "Shares", "Theory", "edition"]
+__all__ = [
+    "BY_DISTANCE",
+    "EDITIONS",
+    "LADDERS",
+    "THEORY",
+    "BandShares",
+    "BetSizes",
+    "ClaimCode",
+    "Policy",
+    "PolicyCode",
+    "Shares",
+    "Theory",
+    "edition",
+    "parameter_free_step",
+    "policy_code",
+]
 
 
 class Shares(NamedTuple):
@@ -269,3 +284,69 @@ def edition(number: object) -> Theory:
             f"names {number!r}; nothing was asked; use a newer version of reusable-holdout"
         )
     return known
+
+
+# ---- what each policy tells at a charge, and what that costs at most
+
+Policy: TypeAlias = Literal[
+    "thresholdout", "ladder", "guess-and-check", "gate", "parameter-free-ladder", "claims"
+]
+
+LADDERS: frozenset[Policy] = frozenset({"ladder", "parameter-free-ladder"})
+"""Policies whose prior is the best score so far."""
+
+BY_DISTANCE: frozenset[Policy] = LADDERS | {"claims"}
+"""Policies that a distance decides, of any metric: never the rows' own evidence."""
+
+
+class PolicyCode(NamedTuple):
+    """Public numbers of a policy.
+
+    Attributes
+    ----------
+    charge_nats : float
+        What the dearest charge costs; of a gate what a "yes" does.
+    shares : Shares
+        How the sides of an interval divide a question's failure probability.
+    """
+
+    charge_nats: float
+    shares: Shares
+
+
+def policy_code(
+    policy: Policy, *, places: float, by_evidence: bool = False, theory: Theory = THEORY
+) -> PolicyCode:
+    """Look up a policy's public numbers.
+
+    Parameters
+    ----------
+    policy : str
+    places : float
+        Of a ladder: how many of its smallest steps the metric's range has. Of claims: how many are declared.
+    by_evidence : bool
+        Whether the rows' evidence decides.
+    theory : Theory
+    """
+    if policy in LADDERS:
+        return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))
+    if policy == "claims":
+        return PolicyCode(_dearest_claim(round(places), theory.claims), Shares(0.5, 0.5))
+    if policy == "gate":
+        return PolicyCode(theory.gate.nats[0], Shares(1.0, 1.0))
+    dearest = max(theory.charge.worst, theory.spans.worst)  # of any metric of the rows
+    return PolicyCode(dearest, theory.by_evidence if by_evidence else theory.scores)
+
+
+def _dearest_claim(claims: int, code: ClaimCode) -> float:
+    """Nats of the dearest outcome that one of so many claims can have."""
+    begun = code.stands + len(THEORY.charge.cells) * code.charge + code.failed + 2.0 * sum(code.measured)
+    return math.log((claims + begun) / code.failed)
+
+
+def parameter_free_step(rows: int) -> float:
+    """Largest step that a parameter-free ladder can take, as a fraction of the metric's range: ``1/sqrt(rows)``.
+
+    It is public: its own step, the standard error of a mean difference, depends on the rows and is never told.
+    """
+    return 1.0 / math.sqrt(rows)

@@ -160,8 +160,6 @@ class TranscriptCode:
 
 
 def _log_choose(whole: int, chosen: int) -> float:
-    if not 0 < chosen < whole:
-        return 0.0
     if chosen == 1:
         return math.log(whole)
     return math.lgamma(whole + 1) - math.lgamma(chosen + 1) - math.lgamma(whole - chosen + 1)

@@ -161,7 +161,7 @@ _PLANNING = [
     ("plan.honest_search", "_NODES_PER_BEND", 2.0),
     ("plan.plan", "_ROUNDING", -1.0),
     ("plan.plan", "_CANDIDATES", 10),
-    ("plan.vacuity", "_WIDEST", 0.01),
+    ("plan.solution", "_WIDEST", 0.01),
     ("guard.pricing", "_LEAST_SPREAD", 0.1),
     ("guard.pricing", "_EXACT", 0.7),
     ("queries.ranks", "_BANDS", 4.0),
@@ -176,7 +176,7 @@ _FINDING = [
     ("validity.evidence", "_CELLS", 1 << 14),
     ("validity.evidence", "_LEAST_MEAN", 1e-10),
     ("validity.certificate", "_AFFORDED", 1e-8),
-    ("validity.confidence", "_FEW", 16),
+    ("validity.bound", "_FEW", 16),
     ("validity.log_tails", "_STIRLING_FROM", 20.0),
 ]
 # what a ledger's numbers and questions are made of: other mechanisms have other names, and grids do not change

@@ -13,11 +13,9 @@ import reusable_holdout.mechanisms
 GUARDS = {
     "calibration",
     "cores",
-    "cores.charged",
     "cores.conditional_release",
     "cores.sparse_vector",
     "noise",
-    "noise.coins",
     "noise.discrete_laplace",
     "noise.geometric",
     "noise.keyed",

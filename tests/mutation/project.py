@@ -141,13 +141,18 @@ OURS = Project(
     passed_over=(
         PassedOver(
             ("number",),
-            r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS) = ",
+            r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS|TAIL|RISE) = ",
             "how fast an answer comes, not which",
         ),
         PassedOver(
             ("number",),
             r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
+        ),
+        PassedOver(
+            ("number",),
+            r"^size = 1 << ",
+            "length of an array, above what is needed; what is needed is mutated all the same",
         ),
         PassedOver(
             ("number",),
@@ -193,7 +198,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"\bEPS\b|^return 2e-15 \* ",
+            r"\bEPS\b|^return 2e-15 \* |^error = ",
             "allowance for rounding, which a larger number makes larger; its direction is mutated all the same",
         ),
     ),

@@ -15,8 +15,8 @@ from long_tests import VALIDITY, examples
 from scipy import stats
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity import ConfidenceBound, inversion
-from reusable_holdout.validity.confidence import (
+from reusable_holdout.validity import ConfidenceBound, log_tails
+from reusable_holdout.validity.bound import (
     binomial_lower,
     binomial_reach_low,
     binomial_upper,
@@ -405,15 +405,15 @@ def test_good_starts_save_looks_at_the_tail(monkeypatch):
         return lambda *given: looks.append(given) or tail(*given)
 
     for name in ("tail_in_odds", "tail_in_failures"):
-        monkeypatch.setattr(inversion, name, counted(getattr(inversion, name)))
+        monkeypatch.setattr(log_tails, name, counted(getattr(log_tails, name)))
     counts = {}
     for rows in (5_000.0, 20_000.0, 1e6):
         looks.clear()
         for p, level in itertools.product((0.02, 0.1, 0.5, 0.9, 0.99), (-1.0, -5.0, -20.0, -100.0)):
             successes = round(p * rows)
-            inversion.solve_binomial(successes, rows - successes, level)
+            log_tails.solve_binomial(successes, rows - successes, level)
             if rows * math.log(p) < level:
-                inversion.solve_binomial_reach(p, rows, level)
+                log_tails.solve_binomial_reach(p, rows, level)
         counts[rows] = len(looks)
     assert counts[1e6] == 2 * 20
     assert sum(counts.values()) <= 164  # 159 at the time of writing, for 114 solutions
@@ -423,8 +423,8 @@ def test_newtons_method_that_does_not_settle_ends_at_a_vacuous_bound():
     def never(position):
         return position * 0.0, 1.0 + 0.0 * position, 0.0 * position
 
-    assert inversion.climb(never, 0.0, -1.0) == -math.inf
-    assert inversion.climb(never, 1.0, 1.0, bottom=0.0) == 0.0
+    assert log_tails.climb(never, 0.0, -1.0) == -math.inf
+    assert log_tails.climb(never, 1.0, 1.0, bottom=0.0) == 0.0
 
 
 @for_each(

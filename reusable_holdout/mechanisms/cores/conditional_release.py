@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.mechanisms.cores.charged import Charged
+from reusable_holdout.mechanisms.cores.sparse_vector import Charged
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:

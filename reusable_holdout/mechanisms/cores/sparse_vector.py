@@ -1,13 +1,14 @@
-"""The core of the sparse vector technique, on integers: what the guard runs on."""
+"""The core of the sparse vector technique, on integers: what the guard runs on, and how it counts charges."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.mechanisms.cores.charged import Charged
+from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
 
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from reusable_holdout.mechanisms.cores.charged import NoiseScales
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
 
-__all__ = ["Centred", "ComparisonLaw", "SparseVector", "ThresholdNoise"]
+__all__ = ["Centred", "Charged", "ComparisonLaw", "NoiseScales", "SparseVector", "ThresholdNoise"]
 
 ThresholdNoise: TypeAlias = Literal["renewed", "held"]
 
@@ -36,6 +36,76 @@ class ComparisonLaw(Protocol):
 
     def __call__(self, scale: Fraction, /) -> Centred:
         """Law of this scale, grid units."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseScales:
+    """Scales of the three noises of a sparse vector mechanism, in grid units.
+
+    Zero means no noise: without noise on the queries there is no privacy, without it on the threshold what
+    `target_charging` says.
+
+    Parameters
+    ----------
+    threshold : Fraction
+        Noise of the threshold.
+    query : Fraction
+        Noise of each comparison.
+    answer : Fraction
+        Noise of a released number; 0 when the mechanism releases none.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> NoiseScales(threshold=Fraction(2), query=Fraction(4), answer=Fraction(0)).query
+    Fraction(4, 1)
+    """
+
+    threshold: Fraction
+    query: Fraction
+    answer: Fraction
+
+
+class Charged:
+    """Counts the charges of a core, and remembers which question made the last one."""
+
+    def __init__(self, *, charges: int, spent: int, last_charged: bytes) -> None:
+        if not 0 <= spent <= charges:
+            raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
+        self._charges = charges
+        self._spent = spent
+        self._last_charged = last_charged
+
+    @property
+    def charges(self) -> int:
+        """Charges that can be afforded in all."""
+        return self._charges
+
+    @property
+    def spent(self) -> int:
+        """Charges made so far."""
+        return self._spent
+
+    @property
+    def last_charged(self) -> bytes:
+        """Digest of the question that was charged last; empty if none was."""
+        return self._last_charged
+
+    @property
+    def halted(self) -> bool:
+        """Whether the budget is spent."""
+        return self._spent >= self._charges
+
+    def _check_budget(self) -> None:
+        if self._spent >= self._charges:
+            raise BudgetError(
+                f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; "
+                f"start again on fresh data"
+            )
+
+    def _spend(self, question: bytes) -> None:
+        self._spent += 1
+        self._last_charged = question
 
 
 class SparseVector(Charged):

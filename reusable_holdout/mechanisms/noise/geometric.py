@@ -1,56 +1,115 @@
-"""Geometric variables from uniform bits: every draw is a fixed row of coin flips.
+"""Exact coins, and geometric variables from uniform bits: every draw is a fixed row of coin flips.
 
 The binary digits of a geometric variable with ratio ``q = exp(-1/scale)`` are independent: digit ``k`` is one with
 probability ``q**(2**k) / (1 + q**(2**k))``, and the quotient by ``2**m`` is again geometric, with ratio ``q**(2**m)``.
 A batch makes all its flips in one comparison.
 
 Each flip compares one 16-bit word with the first 16 bits of its probability. On a tie, once in 65,536 words, it goes on
-with further words against further bits. The law is therefore the geometric law itself: no truncation, no rounding,
-nothing to add to delta.
+with further words against further bits, which are computed on demand and certified: no floating-point number comes
+between the bits and the outcome (Mironov 2012). The law is therefore the geometric law itself: no truncation, no
+rounding, nothing to add to delta.
 """
 
 from __future__ import annotations
 
+import decimal
 import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.coins import WORD_BITS, Coin, flip, leading_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["GeometricRow", "checked_scale"]
+__all__ = ["Coin", "GeometricRow", "checked_scale", "flip", "leading_bits"]
 
+Coin: TypeAlias = Literal["digit", "quotient"]
+"""Probability ``exp(-x) / (1 + exp(-x))``, or ``exp(-x)``."""
+
+_WORD_BITS = 16
+_WORD_MASK = 0xFFFF
 _WORD = np.dtype("<u2")
 _SMALLEST_SCALE = Fraction(1, 2**20)
 _LARGEST_SCALE = Fraction(2**50)  # beyond it a draw could leave int64 with a probability above exp(-4000)
 # Once 2**m / scale exceeds this the quotient's first 16 bits are zero: the fast path never meets a quotient.
-_QUOTIENT_EXPONENT = WORD_BITS * math.log(2.0)
+_QUOTIENT_EXPONENT = _WORD_BITS * math.log(2.0)
+
+
+@functools.lru_cache(maxsize=4096)
+def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
+    """First binary digits of a coin's probability, certified.
+
+    The true probability lies in ``[result, result + 1) / 2**bits``: the decimal precision is raised until
+    both ends of the error interval agree, which ends because ``exp`` of a non-zero rational is irrational.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        ``x > 0``, the coin is a function of ``exp(-x)``.
+    coin : {"digit", "quotient"}
+    bits : int
+        Number of digits.
+    """
+    exponent = min(exponent, Fraction(bits))  # from there on all these digits are 0
+    precision = bits + 24
+    while True:
+        low, high = _least_and_most(exponent, coin, bits, precision)
+        if low == high:
+            return low
+        precision *= 2
+
+
+def _least_and_most(exponent: Fraction, coin: Coin, bits: int, precision: int) -> tuple[int, int]:
+    """Ends of what so many decimals leave open: the first binary digits lie between them, both included."""
+    # A context of our own: the caller's may round or trap otherwise.
+    with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
+        power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
+        value = Fraction(power / (1 + power) if coin == "digit" else power)
+    # Each operation errs by half a unit in the last place, and exp multiplies the error of x by x.
+    error = (exponent + 4) / Fraction(10) ** (precision - 1)
+    return math.floor(value * (1 - error) * (1 << bits)), math.floor(value * (1 + error) * (1 << bits))
+
+
+def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bool:
+    """Flip a coin of an exponent and kind exactly, given that its first `known` words tied with its probability.
+
+    It takes as many uniform 16-bit words as it needs.
+    """
+    exponent, kind = coin
+    while True:
+        known += 1
+        bits = leading_bits(exponent, kind, _WORD_BITS * known) & _WORD_MASK
+        word = next(words)
+        if word < bits:
+            return True
+        if word > bits:
+            return False
 
 
 def checked_scale(scale: Fraction | float) -> Fraction:
     """Scale as an exact fraction: 0, or between 2**-20 and 2**50; a float stands for its exact value."""
-    if isinstance(scale, float) and not math.isfinite(scale):
-        raise InputError(f"a noise scale is a finite number of grid units; got {scale}")
-    exact = Fraction(scale)
-    if exact != 0 and not _SMALLEST_SCALE <= exact <= _LARGEST_SCALE:
-        other = (
-            "larger scale, that is a smaller"
-            if exact < _SMALLEST_SCALE
-            else "smaller scale, that is a larger"
-        )
-        raise InputError(
-            f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; "
-            f"got {float(exact):.6g}; use a {other} epsilon"
-        )
+    try:
+        exact = Fraction(scale)
+    except (ValueError, OverflowError):
+        raise InputError(f"a noise scale is a finite number of grid units; got {scale}") from None
+    if exact != 0 and exact < _SMALLEST_SCALE:
+        raise _out_of_range(exact, "larger scale, that is a smaller epsilon")
+    if exact > _LARGEST_SCALE:
+        raise _out_of_range(exact, "smaller scale, that is a larger epsilon")
     return exact
+
+
+def _out_of_range(scale: Fraction, other: str) -> InputError:
+    told = decimal.Context(prec=6).divide(scale.numerator, scale.denominator)  # a float may not reach so far
+    return InputError(
+        f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; got {told}; use a {other}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +144,8 @@ class GeometricRow:
         while 2**digits <= _QUOTIENT_EXPONENT * scale:
             digits += 1
         exponents = tuple(Fraction(2**digit) / scale for digit in range(digits + 1))
-        one = [leading_bits(exponent, "digit", WORD_BITS) for exponent in exponents[:-1]]
-        one.append(leading_bits(exponents[-1], "quotient", WORD_BITS))
+        one = [leading_bits(exponent, "digit", _WORD_BITS) for exponent in exponents[:-1]]
+        one.append(leading_bits(exponents[-1], "quotient", _WORD_BITS))
         prefixes = np.array(one * variables, dtype=_WORD)
         return GeometricRow(digits, exponents, prefixes, np.stack([prefixes, prefixes + np.uint16(1)]))
 
@@ -137,7 +196,7 @@ class GeometricRow:
         further : Callable[[int, int], Iterator[int]]
             For a draw's index and a word's position, an endless stream of further 16-bit words.
         """
-        words = np.frombuffer(stream, _WORD).reshape(-1, self.words)
+        words = np.frombuffer(stream, _WORD).reshape(len(stream) // self.stream_bytes, self.words)
         variables = self._as_integers(words)
         ties = [divmod(hit, self.words) for hit in np.flatnonzero(words == self.prefixes).tolist()]
         # A word that ties with a quotient may lead to more coins; one that ties with a digit decides that digit alone.
@@ -156,17 +215,17 @@ class GeometricRow:
     def _as_integers(
         self, words: npt.NDArray[np.uint16]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Digits of both variables, without the quotients' bits, which count in a tie alone."""
-        integers = 1 if self.words < 64 else 2  # of a draw: both variables in one where they fit
-        width = self.words // integers
-        rows = np.zeros((len(words), integers, 64), dtype=np.bool_)  # as wide as an integer: packed in one go
-        prefixes = self.prefixes.reshape(integers, width)
-        np.less(words.reshape(-1, integers, width), prefixes, out=rows[:, :, :width])
-        bits = np.packbits(rows.reshape(-1), bitorder="little").view(np.dtype("<i8"))
-        packed = bits.astype(np.int64, copy=False).reshape(-1, integers).T
-        second = packed[1] if integers == 2 else packed[0] >> (self.digits + 1)
-        digits = (1 << self.digits) - 1
-        return packed[0] & digits, second & digits
+        """Digits of both variables; the quotients' bits are zero but for what ties add."""
+        width = self.digits + 1
+        variables = self.words // width
+        rows = np.zeros(
+            (len(words), variables, 64), dtype=np.bool_
+        )  # as wide as an integer: packed in one go
+        prefixes = self.prefixes.reshape(variables, width)
+        np.less(words.reshape(len(words), variables, width), prefixes, out=rows[:, :, :width])
+        bits = np.packbits(rows, bitorder="little").view(np.dtype("<i8"))
+        packed = np.asarray(bits, dtype=np.int64).reshape(len(words), variables).T
+        return packed[0], packed[1] if variables == 2 else np.zeros_like(packed[0])
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Decode a draw in which a word tied: the same law, one coin at a time."""
@@ -176,7 +235,7 @@ class GeometricRow:
             coin = self.coin(position)
             prefix = int(self.prefixes[position])
             words = further(position) if word == prefix else iter(())
-            if not (flip(coin, words, known=1) if word == prefix else word < prefix):
+            if word > prefix or (word == prefix and not flip(coin, words, known=1)):
                 continue
             values[variable] += 1 << digit
             if coin[1] == "quotient":  # memoryless: count successes until the first failure

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.coins import flip
+from reusable_holdout.mechanisms.noise.geometric import flip
 from reusable_holdout.mechanisms.noise.keyed import key_from_seed, new_key
 
 if TYPE_CHECKING:
@@ -67,15 +67,17 @@ class RandomWords:
         >>> RandomWords(seed=1).take(3).shape
         (3,)
         """
-        blocks, missing = [self._words], count - len(self._words)
-        for _ in range(-(-missing // _BLOCK)):
-            counter = next(self._blocks).to_bytes(8, "big")
-            stream = hashlib.shake_256(_DOMAIN + self.__key + counter).digest(8 * _BLOCK)
-            blocks.append(np.frombuffer(stream, np.dtype("<u8")).astype(np.uint64))
-        if len(blocks) > 1:
-            self._words = np.concatenate(blocks)
+        missing = count - len(self._words)
+        blocks = [self._block() for _ in range(-(-missing // _BLOCK))]
+        if blocks:
+            self._words = np.concatenate([self._words, *blocks])
         taken, self._words = self._words[:count], self._words[count:]
         return taken
+
+    def _block(self) -> npt.NDArray[np.uint64]:
+        counter = next(self._blocks).to_bytes(8, "big")
+        stream = hashlib.shake_256(_DOMAIN + self.__key + counter).digest(8 * _BLOCK)
+        return np.frombuffer(stream, np.dtype("<u8")).astype(np.uint64)
 
     def below(self, count: int) -> int:
         """Draw a uniform integer in ``0 .. count-1``.

@@ -10,7 +10,7 @@ from reusable_holdout.accounting.target_charging import (
     not_prior_q,
     target_charging_epsilon_each,
 )
-from reusable_holdout.mechanisms.cores.charged import NoiseScales
+from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream, check_tail
 

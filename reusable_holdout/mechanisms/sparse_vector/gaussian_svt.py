@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from reusable_holdout.accounting.gaussian_sparse_vector import gaussian_sparse_vector_deviations
 from reusable_holdout.deferred import special
-from reusable_holdout.mechanisms.cores.charged import NoiseScales
+from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.rounded_normal import RoundedNormal
 from reusable_holdout.mechanisms.sparse_vector.real_stream import WhetherStream, check_tail

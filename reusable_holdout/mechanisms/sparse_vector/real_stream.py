@@ -19,8 +19,7 @@ from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reusable_holdout.mechanisms.cores.charged import NoiseScales
-    from reusable_holdout.mechanisms.cores.sparse_vector import ComparisonLaw, ThresholdNoise
+    from reusable_holdout.mechanisms.cores.sparse_vector import ComparisonLaw, NoiseScales, ThresholdNoise
     from reusable_holdout.mechanisms.samplers.grid import Grid
 
 __all__ = ["Comparison", "RealStream", "WhetherStream", "check_tail", "law_named"]

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from reusable_holdout.accounting.composition import optimal_epsilon_each
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.charged import NoiseScales
+from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy, divided
 from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison, WhetherStream, law_named

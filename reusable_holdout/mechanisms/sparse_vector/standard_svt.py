@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.cores.charged import NoiseScales
+from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.sparse_vector.budget import check_privacy, divided
 from reusable_holdout.mechanisms.sparse_vector.real_stream import (

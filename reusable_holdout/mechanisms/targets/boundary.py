@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.noise.coins import leading_bits
+from reusable_holdout.mechanisms.noise.geometric import leading_bits
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 if TYPE_CHECKING:

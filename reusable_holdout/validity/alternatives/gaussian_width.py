@@ -11,15 +11,16 @@ distribution of the rows given the answers. Each is minimised over s and over it
 from __future__ import annotations
 
 import math
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity.alternatives.transfer import bassily_error, transfer_error
+from reusable_holdout.validity.alternatives.transfer import bassily_error, expected_error, transfer_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import numpy as np
 
@@ -40,7 +41,6 @@ GaussianAnalysis: TypeAlias = Literal[
     "conditional",
 ]
 
-_LEAST_LOG_NOISE, _MOST_LOG_NOISE = -25.0, 2.0
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -167,22 +167,20 @@ def _quantile(log_p: float) -> float:
 
 def _by_privacy(theorem: Callable[..., float], rows: int, queries: int, beta: float) -> tuple[float, float]:
     def error(at: np.ndarray) -> float:
-        log_noise, ratio, log_failure = (float(number) for number in at)
-        noise = math.exp(min(max(log_noise, _LEAST_LOG_NOISE), _MOST_LOG_NOISE))
+        log_noise, ratio, log_odds = (float(number) for number in at)
+        noise, log_failure = math.exp(log_noise), float(special.log_expit(log_odds))
         privacy = math.sqrt(queries) / (rows * noise)
-        epsilon = privacy * abs(ratio)
-        log_failure = min(log_failure, -1e-3)
+        epsilon = privacy * ratio * ratio
         return theorem(
             sample_error=noise * _quantile(log_failure - math.log(2.0 * queries)),
             sample_beta=math.exp(log_failure),
             epsilon=epsilon,
-            delta=min(gaussian_delta(privacy=privacy, epsilon=epsilon), 1.0 - 1e-9),
+            delta=gaussian_delta(privacy=privacy, epsilon=epsilon),
             beta=beta,
         )
 
     start = 0.25 * math.log(queries) - 0.5 * math.log(rows)
-    starts = [(start + shift, 5.0, math.log(beta) - 8.0) for shift in (-1.0, 0.0)]
-    return _lowest(error, starts)
+    return _lowest(error, (start, 2.0, math.log(beta) - 8.0))
 
 
 def _transfer(rows: int, queries: int, beta: float) -> tuple[float, float]:
@@ -195,15 +193,15 @@ def _bassily(rows: int, queries: int, beta: float) -> tuple[float, float]:
 
 def _transfer_published(rows: int, queries: int, beta: float) -> tuple[float, float]:
     def error(at: np.ndarray) -> float:
-        log_noise, log_delta = float(at[0]), min(float(at[1]), 0.0)
+        log_noise, log_delta = float(at[0]), -abs(float(at[1]))
         rho = queries / 2.0 * math.exp(-2.0 * (math.log(rows) + log_noise))
-        log_ratio = min(0.5 * math.log(math.pi * rho), 0.0) - log_delta  # Bun and Steinke (2016), Lemma 3.6
-        epsilon = rho + 2.0 * math.sqrt(rho * max(log_ratio, 0.0))
+        log_ratio = 0.5 * math.log(math.pi * rho) - log_delta  # Bun and Steinke (2016), Lemma 3.6
+        epsilon = rho + 2.0 * math.sqrt(rho * abs(log_ratio))
         sample_error = math.exp(log_noise) * _quantile(log_delta - math.log(2.0 * queries))
-        return sample_error + math.expm1(min(epsilon, 700.0)) + 6.0 * math.exp(log_delta) / beta
+        return sample_error + expected_error(epsilon=epsilon, delta=0.0) + 6.0 * math.exp(log_delta) / beta
 
     start = 0.25 * math.log(queries) - 0.5 * math.log(rows)
-    return _lowest(error, [(start, math.log(beta) - 8.0)])
+    return _lowest(error, (start, math.log(beta) - 8.0))
 
 
 def _information(rows: int, queries: int, beta: float) -> tuple[float, float]:
@@ -211,13 +209,12 @@ def _information(rows: int, queries: int, beta: float) -> tuple[float, float]:
         log_noise, log_odds = (float(number) for number in at)
         share = beta * float(special.expit(log_odds))
         information = queries / (8.0 * rows) * math.exp(-2.0 * log_noise)
-        answer = math.log((beta - share) / (2.0 * queries)) if share < beta else -math.inf
-        return math.sqrt(_exponent(information, share) / (2.0 * rows)) + math.exp(log_noise) * _quantile(
-            answer
-        )
+        answer = math.log(beta / (2.0 * queries)) + float(special.log_expit(-log_odds))  # of beta - share
+        sampled = math.sqrt(_exponent(information, share) / (2.0 * rows))
+        return sampled + math.exp(log_noise) * _quantile(answer)
 
     start = 0.25 * math.log(queries / beta) - 0.5 * math.log(rows)
-    return _lowest(error, [(start - 1.0, 2.0)])
+    return _lowest(error, (start - 1.0, 2.0))
 
 
 def _exponent(information: float, share: float) -> float:
@@ -225,8 +222,8 @@ def _exponent(information: float, share: float) -> float:
     if share <= 0.0:
         return math.inf
     entropy = -share * math.log(share) - (1.0 - share) * math.log1p(-share)
-    exponent = (information + entropy) / share
-    for _ in range(30):
+    exponent = math.inf
+    for _ in range(31):
         exponent = (information + entropy + (1.0 - share) * math.log1p(-math.exp(-exponent))) / share
     return exponent
 
@@ -243,37 +240,41 @@ def _information_published(rows: int, queries: int, beta: float) -> tuple[float,
         return math.sqrt(moment / (4.0 * rows * half)) + math.exp(log_noise) * reach
 
     start = 0.25 * math.log(queries / beta) - 0.5 * math.log(rows)
-    return _lowest(error, [(start - 1.0, 1.0)])
+    return _lowest(error, (start - 1.0, 1.0))
 
 
 def _conditional(rows: int, queries: int, beta: float) -> tuple[float, float]:
     def error(at: np.ndarray) -> float:
         log_noise, log_odds = (float(number) for number in at)
-        side = beta / 2.0 * float(special.expit(log_odds))
-        failure = beta - 2.0 * side
-        if side <= 0.0 or failure <= 0.0:
-            return math.inf
-        privacy = math.exp(0.5 * math.log(queries) - math.log(rows) - log_noise)
-        level = min(side, float(special.ndtr(-privacy / 2.0)))  # beyond, a larger level gains no power
-        excess = float(special.ndtr(special.ndtri(level) + privacy)) - level if level > 0.0 else 1.0
+        side, failure = beta / 2.0 * float(special.expit(log_odds)), beta * float(special.expit(-log_odds))
+        privacy = math.sqrt(queries) / (rows * math.exp(log_noise))
         z = _quantile(math.log(failure / (2.0 * queries)))
         density = math.exp(-z * z / 2.0 - _HALF_LOG_TWO_PI)
-        return excess / side + math.exp(log_noise) * 2.0 * queries * density / failure
+        return _gain(privacy, side) / side + math.exp(log_noise) * 2.0 * queries * density / failure
 
     start = 0.25 * math.log(queries) - 0.5 * math.log(rows)
-    return _lowest(error, [(start, 0.0), (start + 1.0, 2.0)])
+    return _lowest(error, (start, 0.0))
 
 
-def _lowest(error: Callable[..., float], starts: Sequence[tuple[float, ...]]) -> tuple[float, float]:
+def _gain(privacy: float, level: float) -> float:
+    """Most by which a test's power exceeds its level, under Gaussian privacy, at levels up to this one."""
+    quantile = min(float(special.ndtri(level)), -privacy / 2.0)  # beyond, a larger level gains no power
+    return float(special.ndtr(quantile + privacy) - special.ndtr(quantile))
+
+
+def _lowest(error: Callable[..., float], start: tuple[float, ...]) -> tuple[float, float]:
     """Smallest value found and its first coordinate; every value is a bound, so no more than width is at stake."""
-    found = [
-        optimize.minimize(
-            error, start, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12, "maxiter": 2000}
-        )
-        for start in starts
-    ]
-    best = min(found, key=lambda result: float(result.fun))
-    return float(best.fun), float(best.x[0])
+
+    def finite(at: np.ndarray) -> float:
+        try:
+            return min(error(at), sys.float_info.max)
+        except (ArithmeticError, InputError):  # noise beyond all floats, a probability that rounds to 1
+            return sys.float_info.max
+
+    found = optimize.minimize(
+        finite, start, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12, "maxiter": 2000}
+    )
+    return float(found.fun), float(found.x[0])
 
 
 _ANALYSES: dict[str, Callable[[int, int, float], tuple[float, float]]] = {

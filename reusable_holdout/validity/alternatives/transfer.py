@@ -243,4 +243,7 @@ def _expm1(epsilon: float) -> float:
     """``exp(epsilon) - 1``, infinite where it has no float."""
     if not (math.isfinite(epsilon) and epsilon >= 0.0):
         raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
-    return math.expm1(epsilon) if epsilon < 700.0 else math.inf
+    try:
+        return math.expm1(epsilon)
+    except OverflowError:
+        return math.inf

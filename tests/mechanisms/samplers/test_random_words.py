@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from fractions import Fraction
@@ -13,6 +14,7 @@ from cases import for_each
 from scipy import stats
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import key_from_seed
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 
@@ -98,7 +100,8 @@ def test_permutations_are_uniform() -> None:
 
 
 def test_permutations_start_again_when_two_words_tie() -> None:
-    assert Scripted([3, 3, 1, 9]).permutation(2).tolist() == [0, 1]
+    assert Scripted([3, 3, 9, 1]).permutation(2).tolist() == [1, 0]
+    assert Scripted([3, 4, 2, 8, 8, 8, 1, 2, 3]).permutation(3).tolist() == [2, 0, 1]
 
 
 def test_words_come_in_sequence_and_differ_without_a_seed() -> None:
@@ -119,7 +122,19 @@ def test_ranges_that_do_not_exist_are_refused(count: int) -> None:
         RandomWords(seed=1).below(count)
 
 
-@for_each("share", [(1, 0), (-1, 2), (3, 2)])
+def test_words_are_those_of_a_counted_hash() -> None:
+    """SHAKE-256 of a domain, the key and a number for every 8,192 of them: what a seed repeats."""
+    head = b"reusable-holdout/words/1" + key_from_seed(9)
+    blocks = [hashlib.shake_256(head + block.to_bytes(8, "big")).digest(2**16) for block in range(3)]
+    words = np.frombuffer(b"".join(blocks), "<u8").tolist()
+    for sizes in ((0, 1, 8191, 0, 1, 16_383), (8192, 8192, 8192), (24_576,)):
+        source = RandomWords(seed=9)
+        taken = [source.take(size) for size in sizes]
+        assert [len(part) for part in taken] == list(sizes)
+        assert np.concatenate(taken).tolist() == words
+
+
+@for_each("share", [(1, 0), (-1, 2), (3, 2), (0, 0), (0, -1)])
 def test_ratios_that_are_no_probability_are_refused(share: tuple[int, int]) -> None:
     with pytest.raises(InputError):
         RandomWords(seed=1).share(*share)

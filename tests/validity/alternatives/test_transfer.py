@@ -136,13 +136,58 @@ def test_numbers_out_of_range_are_refused(theorem, wrong):
         theorem(**{**MECHANISM, "beta": 0.05, **wrong})
 
 
-def test_the_other_functions_refuse_too():
-    with pytest.raises(InputError):
-        transfer_failure(**MECHANISM, error=0.0)
-    with pytest.raises(InputError):
-        expected_error(epsilon=0.1, delta=1.5)
-    with pytest.raises(InputError):
-        transfer_slack(sample_beta=0.1, delta=0.1, beta=1.0)
+@for_each(
+    "wrong",
+    [
+        {"sample_error": math.inf},
+        {"sample_error": -1e-9},
+        {"sample_beta": 1.0},
+        {"sample_beta": -1e-9},
+        {"delta": 1.0},
+        {"delta": -1e-9},
+        {"epsilon": math.inf},
+        {"error": 0.0},
+        {"error": math.inf},
+        {"error": math.nan},
+    ],
+)
+def test_a_failure_probability_of_wrong_numbers_is_refused(wrong):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} "):
+        transfer_failure(**{**MECHANISM, "error": 0.1, **wrong})
+
+
+@for_each(
+    "wrong", [{"delta": 1.0}, {"delta": 1.5}, {"delta": -1e-9}, {"epsilon": -1e-9}, {"epsilon": math.nan}]
+)
+def test_a_bias_of_wrong_numbers_is_refused(wrong):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} "):
+        expected_error(**{"epsilon": 0.1, "delta": 0.1, **wrong})
+
+
+@for_each("wrong", [{"sample_beta": 1.0}, {"delta": 1.0}, {"beta": 1.0}, {"beta": 0.0}, {"beta": 1.2}])
+def test_a_slack_of_wrong_numbers_is_refused(wrong):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} "):
+        transfer_slack(**{"sample_beta": 0.1, "delta": 0.1, "beta": 0.5, **wrong})
+
+
+def test_an_error_without_room_fails_for_certain_and_one_with_little_for_certain_too():
+    exact = {"sample_error": 0.25, "sample_beta": 0.01, "epsilon": 0.0, "delta": 0.0}
+    assert transfer_failure(**exact, error=0.25) == 1.0
+    assert transfer_failure(**exact, error=0.25 + 0.01 / 1.2) == 1.0
+    assert transfer_failure(**exact, error=0.25 + 0.01 / 0.8) == pytest.approx(0.8)
+
+
+@for_each("beta", [0.9, 0.5, 0.3, 0.051, 0.05])
+def test_the_monitors_argument_is_the_stated_formula(beta):
+    copies = next(copies for copies in range(1, 99) if (copies + 1) * beta > 1.0)
+    caught = 1.0 - (1.0 - beta) ** copies
+    expected = (0.02 + math.exp(0.05) - 1.0 + copies * (1e-6 + 1e-7)) / caught
+    assert bassily_error(**MECHANISM, beta=beta) == pytest.approx(expected, rel=1e-12)
+
+
+def test_as_large_an_epsilon_as_has_a_float_has_an_error():
+    assert expected_error(epsilon=709.0, delta=0.0) == math.expm1(709.0)
+    assert expected_error(epsilon=710.0, delta=0.0) == math.inf
 
 
 # ---- Gaussian noise
@@ -266,7 +311,7 @@ def test_widths_without_noise_are_monotone_and_refuse_wrong_input(width):
     by_rows = [width(rows=n, queries=10, beta=0.05) for n in (10, 100, 1000)]
     assert by_queries == sorted(by_queries)
     assert by_rows == sorted(by_rows, reverse=True)
-    for wrong in ({"rows": 0}, {"queries": 0}, {"beta": 0.0}, {"beta": 2.0}):
+    for wrong in ({"rows": 0}, {"queries": 0}, {"beta": 0.0}, {"beta": 1.0}, {"beta": 1.2}):
         with pytest.raises(InputError):
             width(**{"rows": 100, "queries": 10, "beta": 0.05, **wrong})
 
@@ -274,6 +319,13 @@ def test_widths_without_noise_are_monotone_and_refuse_wrong_input(width):
 def test_a_single_level_is_refused():
     with pytest.raises(InputError, match="levels"):
         rounded_answers_half_width(rows=100, queries=10, beta=0.05, levels=1)
+
+
+def test_levels_are_tried_from_two_to_ten_thousand():
+    most = rounded_answers_half_width(rows=10, queries=1, beta=0.05, levels=10_000)
+    assert rounded_answers_half_width(rows=10, queries=1, beta=0.05) == most
+    fewest = rounded_answers_half_width(rows=10, queries=1000, beta=0.05, levels=2)
+    assert rounded_answers_half_width(rows=10, queries=1000, beta=0.05) == fewest
 
 
 @for_each("width", [hoeffding_splitting_half_width, naive_union_half_width, rounded_answers_half_width])
