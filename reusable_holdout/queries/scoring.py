@@ -148,17 +148,11 @@ class Statistic(HoldsLabels, ABC):
 
 
 class Mean(Statistic):
-    """A mean over the rows of terms in [0, 1] after normalisation, one per row.
-
-    Attributes
-    ----------
-    largest_share : fractions.Fraction
-        Largest weight of a row in the mean; 1/rows without weights. It is the sensitivity.
-    """
+    """A mean over the rows of terms in [0, 1] after normalisation, one per row."""
 
     @property
     def largest_share(self) -> Fraction:
-        """Largest weight of a row in the mean."""
+        """Largest weight of a row in the mean, which is its sensitivity; 1/rows without weights."""
         return Fraction(1, self.rows)
 
     @property
@@ -202,13 +196,6 @@ class Agreement(Mean):
     """Share of rows whose predicted code equals the label's, or differs from it; of several labels all, or any.
 
     The count is exact.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels.
-    errors : bool
-        Count the rows that differ.
     """
 
     def __init__(self, targets: ClassTargets, *, errors: bool = False) -> None:
@@ -247,18 +234,8 @@ class MeanLoss(Mean):
     Losses outside the bounds are moved to them and a loss that is not a number becomes the worst value:
     raising would tell the analyst something about a label.
 
-    Parameters
-    ----------
-    rows : int
-        Rows of the holdout.
-    losses : callable
-        Takes one query (rows[, classes]), gives its losses (rows,) in the metric's units.
-    lower, upper : float
-        Bounds of a loss.
-    greater_is_better : bool
-        Whether `lower` is the worst value, else `upper` is.
-    binary : bool
-        Losses are `lower` or `upper` and nothing between; others go to the nearer one.
+    Of one query (rows[, classes]) `losses` gives the losses (rows,) in the metric's units. Binary ones are `lower` or
+    `upper` and nothing between; others go to the nearer one.
     """
 
     def __init__(

@@ -32,11 +32,6 @@ class HoldsLabels:
     """Something that holds labels, and shows only how many.
 
     Its repr does not depend on the labels' values, and it can be neither pickled nor copied.
-
-    Attributes
-    ----------
-    rows : int
-        Number of labels.
     """
 
     rows: int
@@ -154,22 +149,10 @@ class RealTargets(HoldsLabels):
     y : array-like of shape (rows,) or (rows, outputs)
         Finite real numbers.
 
-    Attributes
-    ----------
-    values : numpy.ndarray of shape (rows,) or (rows, outputs)
-        Read-only float64.
-    outputs : int
-        Targets of a row.
-
     Raises
     ------
     InputError
         If the targets are not such; no target is quoted.
-
-    Examples
-    --------
-    >>> RealTargets([0.5, 1.5])
-    <RealTargets: 2 rows>
     """
 
     def __init__(self, y: object) -> None:
