@@ -79,28 +79,15 @@ class PublicNumbers(NamedTuple):
 
 
 class Statistic(HoldsLabels, ABC):
-    """A statistic bound to private labels.
-
-    Attributes
-    ----------
-    rows : int
-        Rows of the holdout.
-    sensitivity : fractions.Fraction
-        Largest change of the normalised statistic between neighbours.
-    sum_of_squares : float
-        Sum over rows of the squared largest change of the normalised statistic, or another number s such that it
-        lies beyond its population value by t with probability at most exp(-2 t^2 / s) on each side.
-    family : {"binomial", "bounded", "bounded-difference"} or None
-        Of the confidence bound, where it is not the metric's.
-    part : (numpy.ndarray of int, Statistic) or None
-        If it is about some rows alone: their places, and the statistic of these.
-    """
+    """A statistic bound to private labels; :class:`BoundMetric` says what its numbers mean."""
 
     rows: int
     sensitivity: Fraction
     sum_of_squares: float
-    family: Family | None = None
-    part: tuple[NDArray[Any], Statistic] | None = None
+    family: Family | None = None  # of the confidence bound, where it is not the metric's
+    part: tuple[NDArray[Any], Statistic] | None = (
+        None  # of some rows alone: their places, and their statistic
+    )
 
     @property
     def effective_rows(self) -> int:

@@ -50,21 +50,12 @@ class ClassTargets(HoldsLabels):
     """Class labels as codes.
 
     The set of classes and the number of rows of each are treated as public, the assignment to rows is
-    private.
-
-    Parameters
-    ----------
-    y : array-like of shape (rows,) or (rows, outputs)
-        Booleans, whole numbers or text; of several labels for each row, zeros and ones.
-    classes : array-like, optional
-        All classes that may occur; by default those of `y`.
+    private. Several labels for each row are zeros and ones in columns.
 
     Attributes
     ----------
     coder : ClassCoder
         The classes; holds nothing private.
-    outputs : int
-        Labels of a row.
     codes : numpy.ndarray of shape (rows,) or (rows, outputs)
         Place of each label in the sorted classes.
     counts : numpy.ndarray of shape (classes,)
@@ -143,11 +134,6 @@ class RealTargets(HoldsLabels):
     """Real-valued targets as float64.
 
     The values are private; whether they keep to stated bounds is public.
-
-    Parameters
-    ----------
-    y : array-like of shape (rows,) or (rows, outputs)
-        Finite real numbers.
 
     Raises
     ------
