@@ -33,16 +33,9 @@ class Solution(NamedTuple):
 
 
 def solved(wish: Wish, *, span: float, kept: bool = False) -> Solution:
-    """Derive the number that was not stated.
+    """Derive the number of four that was not stated; those of a plan that a ledger keeps are as they are.
 
-    Parameters
-    ----------
-    wish : Wish
-        With at most one of the four missing.
-    span : float
-        Range of the metric, for messages.
-    kept : bool
-        Whether a ledger keeps the plan: then its numbers are as they are, all stated.
+    The range of the metric is for messages.
 
     Raises
     ------

@@ -45,19 +45,7 @@ class ClassCoder:
     smallest unsigned dtype that also has room for one value more than there are classes. The set of classes
     is public.
 
-    Parameters
-    ----------
-    classes : numpy.ndarray
-        Booleans, whole numbers or text, any order, repetitions allowed.
-    kind : {"numbers", "text"}
-        Which of these; booleans are the numbers 0 and 1.
-
-    Attributes
-    ----------
-    classes : numpy.ndarray
-        Sorted, read-only.
-    dtype : numpy.dtype
-        Of the codes; uint8 up to 255 classes.
+    Classes come in any order, repetitions allowed; booleans are the numbers 0 and 1.
 
     Raises
     ------
@@ -143,13 +131,7 @@ class ClassCoder:
 
 
 class Form(ABC):
-    """How predictions are checked and brought into one canonical form.
-
-    Attributes
-    ----------
-    rows : int
-        Number of holdout rows.
-    """
+    """How predictions are checked and brought into one canonical form."""
 
     rows: int
 
@@ -179,20 +161,9 @@ class Form(ABC):
 
 
 class Predictions(Form):
-    """The form of the predictions that a metric needs.
+    """The form of the predictions that a metric of this response needs.
 
     It knows the number of rows and the classes, both public, and no label.
-
-    Parameters
-    ----------
-    response : {"labels", "probabilities", "scores", "values"}
-        What a model must produce.
-    rows : int
-        Number of holdout rows.
-    coder : ClassCoder, optional
-        The classes, for labels and probabilities.
-    outputs : int
-        Labels or values of a row.
 
     Examples
     --------

@@ -5,8 +5,7 @@ from reusable_holdout.deferred import names_on_first_use
 __getattr__, __dir__ = names_on_first_use(
     __name__,
     {
-        ".hashing": ["Words", "mixed", "siphash"],
-        ".sketch": ["Sketch", "Sketcher", "overlap"],
+        ".sketch": ["Sketch", "Sketcher", "Words", "mixed", "overlap", "siphash"],
         ".store": ["VARIABLE", "Budget", "Registry", "registry_of_its_own"],
     },
 )

@@ -47,14 +47,6 @@ def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
 
     The true probability lies in ``[result, result + 1) / 2**bits``: the decimal precision is raised until
     both ends of the error interval agree, which ends because ``exp`` of a non-zero rational is irrational.
-
-    Parameters
-    ----------
-    exponent : Fraction
-        ``x > 0``, the coin is a function of ``exp(-x)``.
-    coin : {"digit", "quotient"}
-    bits : int
-        Number of digits.
     """
     exponent = min(exponent, Fraction(bits))  # from there on all these digits are 0
     precision = bits + 24
@@ -116,25 +108,16 @@ def _out_of_range(scale: Fraction, other: str) -> InputError:
 class GeometricRow:
     """One or two independent geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
-    Uniform independent words give exactly this law.
-
-    Attributes
-    ----------
-    digits : int
-        Binary digits of one variable. Words ``0 .. digits-1`` of a draw decide them, word ``digits`` asks whether its
-        quotient is above zero, and the same number of words follows for a second variable.
-    exponents : tuple of Fraction
-        Of the coins of one variable, the quotient's last.
-    prefixes : ndarray of uint16, shape (words,)
-        First bits of the coins' probabilities.
-    prefix_pair : ndarray of uint16, shape (2, words)
-        The prefixes and the prefixes plus one: their comparisons differ exactly on a tie.
+    Uniform independent words give exactly this law. Words ``0 .. digits-1`` of a draw decide the binary digits of one
+    variable, word ``digits`` asks whether its quotient is above zero, and as many words follow for a second one.
     """
 
     digits: int
-    exponents: tuple[Fraction, ...]
-    prefixes: npt.NDArray[np.uint16]
-    prefix_pair: npt.NDArray[np.uint16]
+    exponents: tuple[Fraction, ...]  # of the coins of one variable, the quotient's last
+    prefixes: npt.NDArray[np.uint16]  # first bits of the probability of each word's coin
+    prefix_pair: npt.NDArray[
+        np.uint16
+    ]  # these, and these plus one: their comparisons differ exactly on a tie
 
     @staticmethod
     @functools.lru_cache(maxsize=256)
@@ -167,12 +150,7 @@ class GeometricRow:
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Turn `stream_bytes` uniform bytes into one draw; the second number is 0 if there is one variable.
 
-        Parameters
-        ----------
-        stream : bytes
-            Uniform.
-        further : Callable[[int], Iterator[int]]
-            For a word's position, an endless stream of further 16-bit words; called only on a tie.
+        On a tie alone `further` gives, for a word's position, an endless stream of further 16-bit words.
         """
         below = np.frombuffer(stream, _WORD) < self.prefix_pair
         packed = int.from_bytes(np.packbits(below, None, "little").tobytes(), "little")
@@ -189,12 +167,7 @@ class GeometricRow:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Turn a multiple of `stream_bytes` into draws, each the same as `decode` gives for its part.
 
-        Parameters
-        ----------
-        stream : bytes
-            Uniform.
-        further : Callable[[int, int], Iterator[int]]
-            For a draw's index and a word's position, an endless stream of further 16-bit words.
+        To `further` goes the draw's index before the word's position.
         """
         words = np.frombuffer(stream, _WORD).reshape(len(stream) // self.stream_bytes, self.words)
         variables = self._as_integers(words)
