@@ -146,7 +146,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
+            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|HALVINGS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
         ),
         PassedOver(
@@ -171,7 +171,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_STIRLING_FROM = |^h = ",
+            r"^_(STIRLING|TAIL)_FROM = |^h = ",
             "where one formula takes over from another that is as exact, and the step of a difference quotient",
         ),
         PassedOver(
