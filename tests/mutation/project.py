@@ -166,7 +166,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^precision \*?= ",
+            r"^(precision|digits) \*?= |^return _series\(",
             "how many digits are computed, at first and then, until what they say is certified",
         ),
         PassedOver(

@@ -283,19 +283,23 @@ def normal_cdf_digits(y: Fraction, bits: int) -> tuple[int, int]:
         return 1 << bits - 1, 1 << bits - 1
     if y * y > _TAIL_FROM * bits:  # what lies above is less than exp(-y^2/2)
         return (1 << bits) - 1, 1 << bits
-    precision = bits + 24
+    return _series(y, bits, precision=bits + 24)
+
+
+def _series(y: Fraction, bits: int, *, precision: int) -> tuple[int, int]:
+    """Bracket of the distribution function at ``y > 0`` from so many decimals; few of them leave it wide."""
     with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
         at = decimal.Decimal(y.numerator) / decimal.Decimal(y.denominator)
         square = at * at
         term, total, count = at, at, 0
-        while term > total * decimal.Decimal(10) ** -precision or count < square:
+        while total + term != total:
             count += 1
             term = term * square / (2 * count + 1)
             total += term
         value = Fraction((-square / 2).exp() / (2 * _pi()).sqrt() * total)
     # Each operation errs by half a unit in the last place, a term by as many as it has factors, exp by its exponent
-    # times that; what is left out of the sum is less than its last term.
-    error = value * (4 * count + 40 + 2 * y * y) / Fraction(10) ** (precision - 1)
+    # times that, which is less than the terms' number; what is left out of the sum is less than a few of its last term.
+    error = value * 50 * count / Fraction(10) ** (precision - 1)
     return (
         math.floor((_HALF + value - error) * (1 << bits)),
         math.ceil((_HALF + value + error) * (1 << bits)),
@@ -315,8 +319,10 @@ def _pi() -> decimal.Decimal:
     def inverse_tangent(inverse: int) -> int:
         power: int = unit // inverse
         total = power
-        for odd in range(3, 4 * digits, 2):
+        odd = 1
+        while power:
             power //= -(inverse * inverse)
+            odd += 2
             total += power // odd
         return total
 
