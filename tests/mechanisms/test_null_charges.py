@@ -46,6 +46,8 @@ def test_one_query_is_an_integral_over_its_deviation(noise_scale: float, sd: flo
     parts = [integrate.quad(density, *pair, epsabs=0, epsrel=1e-12) for pair in itertools.pairwise(ends)]
     found = expected_null_charges(threshold=T, deviation_sd=sd, queries=1, noise_scale=noise_scale)
     assert found == pytest.approx(sum(part for part, _ in parts), rel=1e-8)
+    staged = expected_charges_of_stages([T], deviation_sd=sd, queries=1, noise_scale=noise_scale)
+    assert staged == pytest.approx(found, rel=1e-12)
 
 
 @pytest.mark.parametrize("noise_scale", [0.001, 0.01])

@@ -146,7 +146,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
+            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|HALVINGS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
         ),
         PassedOver(
@@ -166,12 +166,12 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^precision \*?= ",
+            r"^(precision|digits) \*?= |^return _series\(",
             "how many digits are computed, at first and then, until what they say is certified",
         ),
         PassedOver(
             ("number",),
-            r"^_STIRLING_FROM = |^h = ",
+            r"^_(STIRLING|TAIL)_FROM = |^h = ",
             "where one formula takes over from another that is as exact, and the step of a difference quotient",
         ),
         PassedOver(

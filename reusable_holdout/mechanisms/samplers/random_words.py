@@ -232,7 +232,7 @@ class RandomWords:
         uniform = words.astype(np.float64) * 2.0**-64
         probability = np.exp(-exponents)
         # Clearly tails are skipped; every candidate left is decided exactly.
-        likely = np.flatnonzero(uniform <= probability * (1 + _DOUBT) + 2.0**-63)
+        likely = np.flatnonzero(uniform <= probability * (1 + _DOUBT))
         for index in likely.tolist():
             if self._decay(exact(index), int(words[index])):
                 return int(index)

@@ -83,6 +83,29 @@ def test_a_word_on_the_edge_is_decided_by_the_next() -> None:
         assert words.first_decay(np.array([2.0]), [Fraction(2)].__getitem__) == expected
 
 
+def test_a_row_asks_only_of_coins_that_may_fall_heads() -> None:
+    """A word above its probability by a millionth is clearly tails; one that ties is looked at, however unlikely."""
+    asked: list[int] = []
+
+    def exact(index: int) -> Fraction:
+        asked.append(index)
+        return exponents[index]
+
+    exponents = [Fraction(number, 5) for number in range(1, 150)]
+    floats = np.array([float(exponent) for exponent in exponents])
+    above = [min(2**64 - 1, int(2**64 * math.exp(-x) * (1 + 1e-6)) + 3) for x in floats.tolist()]
+    assert Scripted(above).first_decay(floats, exact) is None
+    assert asked == []
+    tied = 100
+    assert math.exp(-floats[tied]) < 2.0**-28
+    below = int(2**64 * math.exp(-floats[tied])) - 1
+    words = Scripted([*above[:tied], below, *above[tied + 1 :]])
+    assert words.first_decay(floats, exact) == tied
+    assert asked == [tied]
+    zeros = Scripted([0, 0])  # exp(-60) has 86 leading zeros: the second word decides
+    assert zeros.first_decay(np.array([60.0]), lambda index: Fraction(60)) == 0
+
+
 def test_uniform_integers_reject_what_would_favour_some() -> None:
     assert Scripted([2**64 - 1, 7]).below(10) == 7, "2**64 is 6 more than a multiple of 10"
     assert Scripted([2**64 - 7]).below(10) == 9
