@@ -229,6 +229,12 @@ def test_the_weight_is_that_of_what_calls_leave_of_delta(
     assert (calls.weight, calls.weight_left) == (5.0, 5.0)
 
 
+@for_each("calls_delta", [0.5, 0.75, -0.125, math.nan])
+def test_what_is_set_aside_is_less_than_delta(calls_delta: float) -> None:
+    with pytest.raises(InputError, match=r"^calls_delta is at least 0 and less than delta, 0.5; got"):
+        MixedInteraction(epsilon=8.0, delta=0.5, largest_epsilon=0.1, calls_delta=calls_delta)
+
+
 def test_the_last_hit_that_can_be_paid_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     wish: dict[str, float] = {"epsilon": 2.0, "delta": 0.5, "largest_epsilon": 0.5, "smallest_q": 0.25}
     monkeypatch.setattr(mixed, "mixed_charging_weight", lambda **_: 2.0)
