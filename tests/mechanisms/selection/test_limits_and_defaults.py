@@ -79,7 +79,10 @@ DEFAULTS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda **o: [row.lead + row.scale + row.answer for row in compare_selections(**TABLE, **o)],
         PLAIN | {"beta": 0.05, "answers": False},
     ),
-    "first of the table": (lambda **o: tightest_selection(**TABLE, **o), {"answers": False}),
+    "first of the table": (
+        lambda **o: tightest_selection(**TABLE | {"count": 9} | o),
+        {"monotonic": False, "answers": False},
+    ),
 }
 
 
