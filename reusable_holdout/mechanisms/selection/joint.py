@@ -231,7 +231,7 @@ def _split(
     low, high = sequences.logs(starts), sequences.logs(ends - 1)
     flat: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
     while True:
-        steep = high - low > _RISE  # a single reach has no rise
+        steep = np.greater(high - low, _RISE)  # a single reach has no rise
         flat.append((starts[~steep], ends[~steep], high[~steep]))
         if not steep.any():
             break
@@ -255,10 +255,10 @@ def _odds(
         area = _power(-exponent) * sequences.number(cells.ends[cell]) * cells.widths[cell]
         if cell == len(cells.weights) - 1:
             area = area / (1 - _power(-period))
-    if area.adjusted() < -bits:  # no number that could be written down
-        return Fraction(0), Fraction(1, 2**bits)
-    value = Fraction(area) * Fraction(cells.scale) / (weight * (1 + doubt))
     error = Fraction(1, 2**bits)
+    if area.adjusted() < -bits:  # a number that cannot be written down as a fraction
+        return Fraction(0), error
+    value = Fraction(area) * Fraction(cells.scale) / (weight * (1 + doubt))
     return value * (1 - error), value * (1 + error)
 
 

@@ -125,6 +125,23 @@ def test_reaches_have_their_law_also_where_the_tail_is_likely(
     assert ((counts - expected) ** 2 / expected).sum() <= stats.chi2.isf(1e-6, df=bins - 1)
 
 
+@for_each(("scores", "count", "rate"), INSTANCES[-1:] + EXTREME[1:2])
+def test_a_cell_that_is_rarer_than_its_digits_is_only_known_to_be_so(
+    scores: Sequence[int], count: int, rate: Fraction
+) -> None:
+    sequences = sequences_of(scores, count)
+    cells = _Cells.of(sequences, rate)
+    last = len(cells.starts) - 1
+    area = mpmath.exp(-float(rate) * cells.starts[last] - cells.shift) * sequences.number(cells.ends[last])
+    area *= cells.widths[last] / -mpmath.expm1(-float(rate) * cells.widths[last])
+    zeros = -int(
+        mpmath.floor(mpmath.log10(area))
+    )  # decimal ones: so many binary digits are enough for the weight
+    assert zeros > 10
+    assert _odds(cells, sequences, rate, last, zeros)[0] > 0
+    assert _odds(cells, sequences, rate, last, zeros - 1) == (0, Fraction(1, 2 ** (zeros - 1)))
+
+
 def reach_law(scores: Sequence[int], count: int, rate: Fraction) -> dict[int, float]:
     """Law of the reach that the cells, their integer weights and the coins give, over all that can be drawn."""
     sequences = sequences_of(scores, count)

@@ -10,7 +10,7 @@ from cases import for_each
 from mechanisms.selection.selection_laws import Scripted
 
 from reusable_holdout.accounting import optimal_epsilon_each
-from reusable_holdout.mechanisms import noisy_top_k_gaps, select_then_measure
+from reusable_holdout.mechanisms import noisy_top_k_gaps, select_then_measure, select_top
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
@@ -54,6 +54,28 @@ def test_half_of_the_budget_chooses_and_half_of_it_measures(
     scores = [3 * grid.step, 4 * grid.step, 900 * grid.step]
     halves = {"epsilon": epsilon / 2, "delta": delta / 2, "seed": None, "mechanism": mechanism}
     assert asked == [{"scores": scores, "count": 2} | wish | halves]
+
+
+def test_the_tightest_is_asked_for_with_answers_where_scores_are_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(tightest, "tightest_selection", lambda **how: asked.append(how) or "exponential_top")
+    wish: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-3, "monotonic": True}
+    select_then_measure([1.0, 2.0, 3.0], 2, **wish)
+    select_top([1.0, 2.0, 3.0], 1, **wish)
+    assert asked == [
+        {"count": 2, "candidates": 3, "answers": True} | wish,
+        {"count": 1, "candidates": 3} | wish,
+    ]
+
+
+@for_each("name", ["exponential_top", "permute_and_flip_top"])
+def test_the_rounds_that_are_named_are_run(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in ("exponential_top", "permute_and_flip_top"):
+        monkeypatch.setattr(tightest, other, lambda *_, other=other, **how: (other, how))
+    how = {"epsilon": 1.0, "delta": 1e-3, "sensitivity": 2.0, "monotonic": True, "seed": 7}
+    assert select_top([1.0, 2.0], 1, mechanism=name, **how) == (name, how)  # type: ignore[arg-type]
 
 
 def test_a_seed_gives_the_choice_one_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

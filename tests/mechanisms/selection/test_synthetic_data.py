@@ -309,6 +309,15 @@ def test_the_accuracy_of_one_of_each_is_that_of_the_notes() -> None:
     assert found == pytest.approx(math.sqrt(math.log(2) / 2) + 2 * math.log(2) / 100 + 2**-20, rel=1e-12)
 
 
+@for_each(("rows", "queries", "cells", "size", "epsilon"), [(10**5, 7, 5, 12, 2.0), (10**4, 1, 9, 3, 0.5)])
+def test_the_accuracy_of_many_is_that_of_the_notes(
+    rows: int, queries: int, cells: int, size: int, epsilon: float
+) -> None:
+    found = synthetic_accuracy(rows=rows, queries=queries, cells=cells, size=size, epsilon=epsilon, beta=0.01)
+    lost = 2 * math.log(math.comb(cells + size - 1, size) / 0.01) / (rows * epsilon)
+    assert found == pytest.approx(math.sqrt(math.log(2 * queries) / (2 * size)) + lost + 2**-20, rel=1e-12)
+
+
 def test_an_accuracy_is_no_worse_than_certain() -> None:
     """No answer of a query with values in [0, 1] is further away."""
     found = synthetic_accuracy(rows=1, queries=9, cells=9, size=1, epsilon=0.01, beta=1e-9)
