@@ -1,4 +1,4 @@
-"""The search of bounded range on costs whose root is known, and values that the lattice has given since it was checked."""
+"""The search of bounded range on costs whose root is known, and values that the lattice gave when it was checked."""
 
 from __future__ import annotations
 

@@ -150,6 +150,19 @@ def test_parameters_out_of_range_are_refused(
             FUNCTIONS[name](**(WISH[name] | {parameter: value}))
 
 
+def test_unless_said_otherwise_queries_change_by_one_in_either_direction() -> None:
+    stream: dict[str, Any] = {"queries": 3, "charges": 1}
+    noise = {"threshold": 2.0, "query": 3.0}
+    found = gaussian_sparse_vector_rdp(2.0, **stream, **noise)
+    assert found == gaussian_sparse_vector_rdp(2.0, sensitivity=1.0, monotonic=False, **stream, **noise)
+    less = gaussian_sparse_vector_rdp(2.0, monotonic=True, **stream, **noise)
+    assert less == gaussian_sparse_vector_rdp(2.0, **stream, **(noise | {"query": 6.0})) < found
+    wish: dict[str, Any] = {"epsilon": 0.7, "delta": 1e-3, **stream}
+    either = gaussian_sparse_vector_deviations(**wish)
+    assert either == gaussian_sparse_vector_deviations(sensitivity=1.0, monotonic=False, **wish)
+    assert gaussian_sparse_vector_deviations(monotonic=True, **wish) < either
+
+
 def test_a_threshold_whose_noise_is_infinite_costs_nothing() -> None:
     stream: dict[str, Any] = {"queries": 3, "charges": 1, "query": 2.0}
     without = gaussian_sparse_vector_rdp(2.0, threshold=math.inf, **stream)

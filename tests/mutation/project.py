@@ -180,6 +180,16 @@ OURS = Project(
             "by how much a bracket grows until it holds the root, which is the same in any",
         ),
         PassedOver(
+            ("dropped",),
+            r"^step \+= step$",
+            "by how much a bracket grows until it holds the root: a bracket that grows by as much each time does, later",
+        ),
+        PassedOver(
+            ("boundary",),
+            r"_LARGEST_EXPONENT\b",
+            "exp is finite at this very number: there the branches on both sides of it are as good",
+        ),
+        PassedOver(
             ("boundary",),
             r"^while excess\((low|high)\) (<=|>) 0:$",
             "whether a bracket whose end is exactly the root grows once more: the root is found in either",
