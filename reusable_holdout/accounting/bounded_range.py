@@ -147,11 +147,12 @@ def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
         found = _worst(each, count, epsilon).delta(epsilon)
         return math.log(found / delta) if found > 0 else -math.inf
 
-    high, at_low, at_high = low, excess(low), -math.inf
-    if at_low > 0:  # the lattice, coarse as it is, promises less than what is known
-        return low
+    high = low
+    at_low = at_high = excess(
+        low
+    )  # above 0 where the lattice, coarse as it is, promises less than what is known
     while at_high <= 0:
-        low, at_low, high = high, max(at_low, at_high), 1.5 * high
+        low, at_low, high = high, at_high, 1.5 * high
         at_high = excess(high)
     for step in range(_BISECTIONS):
         if high <= low * (1 + _CLOSE):

@@ -171,26 +171,26 @@ def test_a_sampled_event_fails_as_seldom_as_its_rate() -> None:
     assert deltas(SubsampledEvent(PureEvent(0.3), 1.0), [0.1]) == pytest.approx(deltas(PureEvent(0.3), [0.1]))
 
 
-@for_each(
-    ("make", "taken", "refused"),
-    [
-        (PureEvent, [0.0, 1e300], [-1e-9, math.inf, math.nan]),
-        (lambda epsilon: ApproximateEvent(epsilon, 0.1), [0.0, 1e300], [-1e-9, math.inf, math.nan]),
-        (lambda failing: ApproximateEvent(0.1, failing), [0.0, 0.99], [-1e-9, 1.0, 1.5, math.nan]),
-        (ConcentratedEvent, [1e-9, 1e300], [0.0, math.inf, math.nan]),
-        (BoundedRangeEvent, [1e-9, 9.0], [0.0, -1.0, math.inf]),
-        (GaussianEvent, [1e-9, 1e300], [0.0, -1.0, math.inf]),
-        (lambda each: GaussianSparseVectorEvent(each, 1.0, 1, 1), [0.1], [0.0, math.inf, math.nan]),
-        (lambda each: GaussianSparseVectorEvent(1.0, each, 1, 1), [0.1], [0.0, math.inf, math.nan]),
-        (lambda count: GaussianSparseVectorEvent(1.0, 1.0, count, 1), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
-        (lambda count: GaussianSparseVectorEvent(1.0, 1.0, 1, count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
-        (lambda count: RepeatedEvent(PureEvent(0.1), count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
-        (lambda rate: SubsampledEvent(PureEvent(0.1), rate), [1e-9, 1.0], [0.0, -0.1, 1.01, 1.5, math.nan]),
-        (lambda charges: TargetChargingEvent(0.1, charges, 0.4), [1, 3], [0, -1]),
-        (lambda q: TargetChargingEvent(0.1, 1, q), [1e-3, 1.0], [0.0, 1.01, math.nan]),
-        (lambda mean: TargetChargingEvent(0.1, 1, 0.4, mean), [0.4, 0.5], [0.39, 1.01]),
-    ],
-)
+LIMITS: list[tuple[Any, list[Any], list[Any]]] = [
+    (PureEvent, [0.0, 1e300], [-1e-9, math.inf, math.nan]),
+    (lambda epsilon: ApproximateEvent(epsilon, 0.1), [0.0, 1e300], [-1e-9, math.inf, math.nan]),
+    (lambda failing: ApproximateEvent(0.1, failing), [0.0, 0.99], [-1e-9, 1.0, 1.5, math.nan]),
+    (ConcentratedEvent, [1e-9, 1e300], [0.0, math.inf, math.nan]),
+    (BoundedRangeEvent, [1e-9, 9.0], [0.0, -1.0, math.inf]),
+    (GaussianEvent, [1e-9, 1e300], [0.0, -1.0, math.inf]),
+    (lambda each: GaussianSparseVectorEvent(each, 1.0, 1, 1), [0.1], [0.0, math.inf, math.nan]),
+    (lambda each: GaussianSparseVectorEvent(1.0, each, 1, 1), [0.1], [0.0, math.inf, math.nan]),
+    (lambda count: GaussianSparseVectorEvent(1.0, 1.0, count, 1), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
+    (lambda count: GaussianSparseVectorEvent(1.0, 1.0, 1, count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
+    (lambda count: RepeatedEvent(PureEvent(0.1), count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
+    (lambda rate: SubsampledEvent(PureEvent(0.1), rate), [1e-9, 1.0], [0.0, -0.1, 1.01, 1.5, math.nan]),
+    (lambda charges: TargetChargingEvent(0.1, charges, 0.4), [1, 3], [0, -1]),
+    (lambda q: TargetChargingEvent(0.1, 1, q), [1e-3, 1.0], [0.0, 1.01, math.nan]),
+    (lambda mean: TargetChargingEvent(0.1, 1, 0.4, mean), [0.4, 0.5], [0.39, 1.01]),
+]
+
+
+@for_each(("make", "taken", "refused"), LIMITS)
 def test_parameters_are_taken_up_to_their_limits(
     make: Callable[[Any], PrivacyEvent], taken: list[Any], refused: list[Any]
 ) -> None:

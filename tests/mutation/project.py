@@ -175,6 +175,31 @@ OURS = Project(
             "where one formula takes over from another that is as exact, and the step of a difference quotient",
         ),
         PassedOver(
+            ("number", "boundary"),
+            r"\b_SMALL_SHIFT\b",
+            "where one formula takes over from another that is as exact: both are compared with sixty digits",
+        ),
+        PassedOver(
+            ("number",),
+            r"^(low -|high \+)= 1\.0$",
+            "by how much a bracket grows until it holds the root, which is the same in any",
+        ),
+        PassedOver(
+            ("dropped",),
+            r"^step \+= step$",
+            "by how much a bracket grows until it holds the root: a bracket that grows by as much each time does, later",
+        ),
+        PassedOver(
+            ("boundary",),
+            r"_LARGEST_EXPONENT\b",
+            "exp is finite at this very number: there the branches on both sides of it are as good",
+        ),
+        PassedOver(
+            ("boundary",),
+            r"^while excess\((low|high)\) (<=|>) 0:$",
+            "whether a bracket whose end is exactly the root grows once more: the root is found in either",
+        ),
+        PassedOver(
             ("number",),
             r"^for _ in range\(\d\d+\):",
             "rounds of a method that has converged long before the last, or gives up after it",
