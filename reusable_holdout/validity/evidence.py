@@ -33,17 +33,14 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 14  # rows: what a processor's cache holds
-_FACTORS = (
-    64,
-    16,
-)  # whose product is taken before its logarithm, where it cannot overflow: above 1e-84, or below 1e193
-_MODERATE = 1e4  # bet: 64 factors of less than 1 + that are below 1e257
+_CHUNK = 16  # factors whose product is taken before its logarithm: above 1e-84, and finite up to bets of 1e19
 MANY = 1 << 18
 """Rows, from which on they are counted by their values: that costs them a two-hundredth of their evidence at most."""
 
 _CELLS = 1 << 16
 _LEAST_MEAN = 1e-12  # nobody bets on less
 _BISECTIONS = 48
+_NODES = 17  # distances of which the farthest with enough evidence begins a bisection
 
 
 class EvidenceRows(NamedTuple):
@@ -117,14 +114,12 @@ def gains_of_rows(
 ) -> NDArray[np.float64]:
     """Logarithm of what each bet has gained on all rows: of the product of ``1 + bet * weight * (term - mean)``."""
     logs = np.zeros(len(bets))
-    many, few = _FACTORS
-    together = many if float(bets.max()) < _MODERATE else few
     for start in range(0, len(terms), _BLOCK):
         rows = slice(start, start + _BLOCK)
         gains = terms[rows] - mean if weights is None else weights[rows] * (terms[rows] - mean)
-        padded = np.zeros(-(-len(gains) // together) * together)
+        padded = np.zeros(-(-len(gains) // _CHUNK) * _CHUNK)
         padded[: len(gains)] = gains
-        by_factor = padded.reshape(together, -1)
+        by_factor = padded.reshape(_CHUNK, -1)
         logs += [float(np.log(np.prod(1.0 + bet * by_factor, axis=0)).sum()) for bet in bets]
     return logs
 
@@ -301,10 +296,13 @@ class Evidence:
         near = -self.tolerance if self.sides == "both" else -(self.named if above else 1.0 - self.named)
         if enough(far):
             return self.tolerance
-        start = next((place for place in np.linspace(far, near, 17).tolist() if enough(place)), None)
-        if start is None:
+        refused = far
+        for kept in np.linspace(far, near, _NODES).tolist():
+            if enough(kept):
+                break
+            refused = kept
+        else:
             return -math.inf
-        kept, refused = float(start), min(far, start + (far - near) / 16.0)
         for _ in range(_BISECTIONS):
             middle = (kept + refused) / 2.0
             kept, refused = (middle, refused) if enough(middle) else (kept, middle)
