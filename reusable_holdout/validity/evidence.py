@@ -77,14 +77,13 @@ class EvidenceRows(NamedTuple):
 def rounded(terms: NDArray[np.float64]) -> tuple[EvidenceRows, EvidenceRows]:
     """Rows that are rounded down, and up, to 2^-16 and counted: each for the side on which that is less evidence."""
     scaled = terms * _CELLS
-    values = np.arange(_CELLS + 1) / _CELLS
     down, up = (np.bincount(places.astype(np.int64)) for places in (scaled, np.ceil(scaled)))
-    return _counted(values, down), _counted(values, up)
+    return _counted(down), _counted(up)
 
 
-def _counted(values: NDArray[np.float64], counts: NDArray[np.int64]) -> EvidenceRows:
+def _counted(counts: NDArray[np.int64]) -> EvidenceRows:
     some = np.flatnonzero(counts)
-    return EvidenceRows(values[some], counts[some].astype(np.float64))
+    return EvidenceRows(some / _CELLS, counts[some].astype(np.float64))
 
 
 def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
@@ -119,8 +118,8 @@ def gains_of_rows(
         gains = terms[rows] - mean if weights is None else weights[rows] * (terms[rows] - mean)
         padded = np.zeros(-(-len(gains) // _CHUNK) * _CHUNK)
         padded[: len(gains)] = gains
-        by_factor = padded.reshape(_CHUNK, -1)
-        logs += [float(np.log(np.prod(1.0 + bet * by_factor, axis=0)).sum()) for bet in bets]
+        by_factor = padded.reshape(_CHUNK, len(padded) // _CHUNK)
+        logs += [float(np.log(np.multiply.reduce(1.0 + bet * by_factor)).sum()) for bet in bets]
     return logs
 
 
@@ -291,9 +290,12 @@ class Evidence:
             mean = self.named + sign * distance
             return 0.0 <= mean <= 1.0 and self.of(rows(mean)) >= nats
 
-        far = min(self.tolerance, 1.0 - self.named if above else self.named)
+        ahead, behind = 1.0 - self.named, self.named
+        if not above:
+            ahead, behind = behind, ahead
+        far = min(self.tolerance, ahead)
         # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
-        near = -self.tolerance if self.sides == "both" else -(self.named if above else 1.0 - self.named)
+        near = -self.tolerance if self.sides == "both" else -behind
         if enough(far):
             return self.tolerance
         refused = far

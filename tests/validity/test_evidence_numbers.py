@@ -247,3 +247,13 @@ def test_reaches_are_of_every_kind():
     assert 0.3 in found
     assert any(-1 < reach < -0.1 for reach in found)
     assert any(0 < reach < 0.05 for reach in found)
+
+
+def test_no_rows_beyond_the_bounds_are_asked_for_and_as_much_as_is_needed_is_enough():
+    for named, above in ((0.97, False), (0.03, True)):
+        evidence = Evidence(named, 0.05)
+        assert evidence.reach(900.0, lambda mean: likely_rows(mean, 0.02, 10), above=above) == -math.inf
+    assert Evidence(0.05, 0.1, "low").reach(math.inf, lambda mean: worst_rows(mean, 9), above=False) == 0.1
+    for named, above in ((0.97, True), (0.03, False)):
+        evidence = Evidence(named, 0.05)
+        assert evidence.reach(8.0, lambda mean: likely_rows(mean, 0.02, 3000), above=above) == 0.05
