@@ -11,7 +11,7 @@ from cases import for_each
 from scipy import optimize
 
 from reusable_holdout.validity import THEORY, EvidenceSet
-from reusable_holdout.validity.evidence import MANY, EvidenceRows, likely_rows, rounded
+from reusable_holdout.validity.evidence import MANY, EvidenceRows, likely_rows, mixed, rounded
 from reusable_holdout.validity.theory import BetSizes
 
 RNG = np.random.default_rng(12)
@@ -101,6 +101,7 @@ def test_rows_are_rounded_from_a_quarter_of_a_million_on():
     found = EvidenceSet(6.0, MANY, 0.5, 0.3, few)
     assert found.of_rows(terms) == found.of(*rounded(terms))
     assert found.of_rows(terms[1:]) != found.of(*rounded(terms[1:]))
+    assert found.of_rows(terms, np.ones(MANY)) != found.of_rows(terms)
 
 
 def test_evidence_of_another_form_excludes_up_to_the_lowest():
@@ -119,3 +120,24 @@ def test_evidence_of_another_form_excludes_up_to_the_lowest():
     assert 0.1 < lowest < 0.5
     assert found.excludes(lowest, 0.4, won)
     assert not found.excludes(lowest + 1 / STEPS, 0.4, won)
+    assert (lowest * STEPS).is_integer()
+
+
+def test_as_much_evidence_as_is_needed_is_enough():
+    found = EvidenceSet(4.0, 60, 0.4, 0.2)
+    stakes = found._stakes(0.4)[1]
+
+    def nats(gained):
+        logs = gained + stakes
+        return mixed(logs) + math.log(len(logs))
+
+    gained = 4.0 - nats(0.0)
+    gained = next(each for k in range(-40, 40) if nats(each := gained + k * 2.0**-52) == 4.0)
+    less = gained - 1e-12
+
+    def won(value, bets):
+        return np.full(len(bets), gained)
+
+    assert found.excludes(0.3, 0.4, won)
+    assert not found.excludes(0.3, 0.4, lambda value, bets: np.full(len(bets), less))
+    assert found.lowest(0.4, won) == 1.0 - 1 / STEPS

@@ -99,3 +99,7 @@ def test_a_lead_is_worth_the_divergence_of_its_share_from_a_half(lead, differing
 )
 def test_a_lead_within_rounding_is_worth_nothing(lead, differing):
     assert lead_nats(lead, differing) == 0.0
+
+
+def test_rounding_is_taken_from_what_a_lead_is_worth():
+    assert 10 * math.log(2) - 4e-8 < lead_nats(10, 10) < 10 * math.log(2) - 1.5e-9

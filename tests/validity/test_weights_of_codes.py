@@ -233,5 +233,6 @@ def test_a_factors_cell_and_weight_follow_from_its_distance(below, above):
 def test_a_factor_at_an_edge_is_in_the_farther_cell():
     code = FactorCode(2, 2, first=math.log(2.0), growth=0.0)
     assert [code.place(factor) for factor in (2.0, 4.0, 8.0, 0.5, 0.25)] == [1, 2, 2, -1, -2]
+    assert [FactorCode(1, 1, 0.5, 0.25).place(factor) for factor in (0.3, 3.0, 0.9)] == [-1, 1, 0]
     with pytest.raises(InputError, match="no cell holds"):
         code.place(0.125)
