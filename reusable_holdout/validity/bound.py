@@ -51,7 +51,6 @@ __all__ = [
 ]
 
 _LOG_HALF = math.log(0.5)
-_FEW = 256  # values below which sorting them costs more than it saves
 
 Numbers: TypeAlias = float | NDArray[np.float64]
 
@@ -115,15 +114,14 @@ class ConfidenceBound:
         """Lower bound for the population value, in [0, 1], when the observed one is at least this."""
         if self.family == "binomial":
             return binomial_lower(value, rows=self.rows, log_level=log_level)
-        if self.family == "bounded":
-            found = chernoff_lower(value, rows=self.rows, log_level=log_level)
-            if not self._may_be_narrower:
-                return found
         checked_value, level = _checked(value, log_level, self.rows)
         f = functions(checked_value)
         inside = f.least(f.most(checked_value, 0.0), 1.0)
-        by_differences = cast("Real", f.most(inside - self._width(level), 0.0))
-        return by_differences if self.family != "bounded" else cast("Real", f.most(found, by_differences))
+        found = cast("Real", f.most(inside - self._width(level), 0.0))
+        if self.family == "bounded":
+            chernoff = chernoff_lower(value, rows=self.rows, log_level=log_level)
+            found = cast("Real", f.most(chernoff, found))
+        return found
 
     def upper(self, value: Real | float, *, log_level: Real | float) -> Real:
         """Upper bound for the population value, in [0, 1], when the observed one is at most this."""
@@ -133,25 +131,19 @@ class ConfidenceBound:
         """Observed value from which on ``lower`` reaches the target; -inf: always, +inf: never."""
         if self.family == "binomial":
             return binomial_reach_low(target, rows=self.rows, log_level=log_level)
-        if self.family == "bounded":
-            found = chernoff_reach_low(target, rows=self.rows, log_level=log_level)
-            if not self._may_be_narrower:
-                return found
         checked_target, level = _checked(target, log_level, self.rows)
         f = functions(checked_target)
         needed = checked_target + self._width(level) + 2.0 * EPS
-        needed = f.where((needed > 1.0) | (checked_target >= 1.0), math.inf, needed)
-        by_differences = cast("Real", f.where(checked_target <= 0.0, -math.inf, needed))
-        return by_differences if self.family != "bounded" else cast("Real", f.least(found, by_differences))
+        needed = f.where(needed > 1.0, math.inf, needed)
+        found = cast("Real", f.where(checked_target <= 0.0, -math.inf, needed))
+        if self.family == "bounded":
+            chernoff = chernoff_reach_low(target, rows=self.rows, log_level=log_level)
+            found = cast("Real", f.least(chernoff, found))
+        return found
 
     def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
         """Observed value up to which ``upper`` stays within the target; +inf: always, -inf: never."""
         return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
-
-    @property
-    def _may_be_narrower(self) -> bool:
-        """Whether bounded differences may say more than kl-Chernoff somewhere."""
-        return self.sum_of_squares * self.rows < 1.0 - 1e-9
 
     def of_rows(self, rows: int) -> ConfidenceBound:
         """Bound of as many rows of the same kind."""
@@ -206,7 +198,7 @@ def binomial_lower(value: Real | float, *, rows: int, log_level: Real | float) -
     f = functions(value)
     value = f.least(f.most(value, 0.0), 1.0)
     x = f.ceil(rows * value - _counting_slack(rows)) + 0.0
-    if isinstance(x, np.ndarray) and x.size > _FEW and level.min() == level.max():
+    if isinstance(x, np.ndarray) and x.size and (level == level.flat[0]).all():
         counts, places = np.unique(x, return_inverse=True)  # many questions, few counts
         return cast("Real", _lower_of_count(counts, rows, np.full(len(counts), level.flat[0]))[places])
     return cast(
@@ -357,10 +349,11 @@ def _reach_low(
     """Value whose lower bound is the target; infinite where none is, or where every one is."""
     target, level = _checked(target, log_level, rows)
     f = functions(target)
-    level = level - 2.0 * margin(float(rows), level) - accuracy
+    rounding = margin(float(rows), level)
+    level = level - rounding - rounding - accuracy  # as often as the lower bound's level was, and once more
     inside = f.least(f.most(target, 1e-300), 1.0)
     p = inflated(inside)
-    possible = (p < 1.0) & (rows * f.log(p) <= level)
+    possible = rows * f.log(p) <= level
     otherwise = f.where(target <= 0.0, -math.inf, math.inf)
     failures = solve_where((target > 0.0) & possible, solve, -otherwise, p, 0.0 * p + rows, level)
     return f.where(abs(failures) < math.inf, f.least((rows - failures) / rows + slack, 1.0), -failures)

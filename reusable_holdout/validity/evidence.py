@@ -33,17 +33,14 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 14  # rows: what a processor's cache holds
-_FACTORS = (
-    64,
-    16,
-)  # whose product is taken before its logarithm, where it cannot overflow: above 1e-84, or below 1e193
-_MODERATE = 1e4  # bet: 64 factors of less than 1 + that are below 1e257
+_CHUNK = 16  # factors whose product is taken before its logarithm: above 1e-84, and finite up to bets of 1e19
 MANY = 1 << 18
 """Rows, from which on they are counted by their values: that costs them a two-hundredth of their evidence at most."""
 
 _CELLS = 1 << 16
 _LEAST_MEAN = 1e-12  # nobody bets on less
 _BISECTIONS = 48
+_NODES = 17  # distances of which the farthest with enough evidence begins a bisection
 
 
 class EvidenceRows(NamedTuple):
@@ -80,14 +77,13 @@ class EvidenceRows(NamedTuple):
 def rounded(terms: NDArray[np.float64]) -> tuple[EvidenceRows, EvidenceRows]:
     """Rows that are rounded down, and up, to 2^-16 and counted: each for the side on which that is less evidence."""
     scaled = terms * _CELLS
-    values = np.arange(_CELLS + 1) / _CELLS
     down, up = (np.bincount(places.astype(np.int64)) for places in (scaled, np.ceil(scaled)))
-    return _counted(values, down), _counted(values, up)
+    return _counted(down), _counted(up)
 
 
-def _counted(values: NDArray[np.float64], counts: NDArray[np.int64]) -> EvidenceRows:
+def _counted(counts: NDArray[np.int64]) -> EvidenceRows:
     some = np.flatnonzero(counts)
-    return EvidenceRows(values[some], counts[some].astype(np.float64))
+    return EvidenceRows(some / _CELLS, counts[some].astype(np.float64))
 
 
 def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
@@ -117,15 +113,13 @@ def gains_of_rows(
 ) -> NDArray[np.float64]:
     """Logarithm of what each bet has gained on all rows: of the product of ``1 + bet * weight * (term - mean)``."""
     logs = np.zeros(len(bets))
-    many, few = _FACTORS
-    together = many if float(bets.max()) < _MODERATE else few
     for start in range(0, len(terms), _BLOCK):
         rows = slice(start, start + _BLOCK)
         gains = terms[rows] - mean if weights is None else weights[rows] * (terms[rows] - mean)
-        padded = np.zeros(-(-len(gains) // together) * together)
+        padded = np.zeros(-(-len(gains) // _CHUNK) * _CHUNK)
         padded[: len(gains)] = gains
-        by_factor = padded.reshape(together, -1)
-        logs += [float(np.log(np.prod(1.0 + bet * by_factor, axis=0)).sum()) for bet in bets]
+        by_factor = padded.reshape(_CHUNK, len(padded) // _CHUNK)
+        logs += [float(np.log(np.multiply.reduce(1.0 + bet * by_factor)).sum()) for bet in bets]
     return logs
 
 
@@ -307,15 +301,21 @@ class Evidence:
             mean = self.named + sign * distance
             return 0.0 <= mean <= 1.0 and self._has(rows(mean), nats, high_first=above)
 
-        far = min(self.tolerance, 1.0 - self.named if above else self.named)
+        ahead, behind = 1.0 - self.named, self.named
+        if not above:
+            ahead, behind = behind, ahead
+        far = min(self.tolerance, ahead)
         # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
-        near = -self.tolerance if self.sides == "both" else -(self.named if above else 1.0 - self.named)
+        near = -self.tolerance if self.sides == "both" else -behind
         if enough(far):
             return self.tolerance
-        start = next((place for place in np.linspace(far, near, 17).tolist() if enough(place)), None)
-        if start is None:
+        refused = far
+        for kept in np.linspace(far, near, _NODES).tolist():
+            if enough(kept):
+                break
+            refused = kept
+        else:
             return -math.inf
-        kept, refused = float(start), min(far, start + (far - near) / 16.0)
         for _ in range(_BISECTIONS):
             middle = (kept + refused) / 2.0
             kept, refused = (middle, refused) if enough(middle) else (kept, middle)

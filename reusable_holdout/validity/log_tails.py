@@ -247,7 +247,9 @@ def climb(
         step = gap / slope
         moved = position + step / f.most(1.0 + 0.5 * curvature * step / slope, 0.5)
         position = moved if bottom < 0.0 else f.most(moved, 0.125 * position)
-        settled = (abs(gap) <= tolerance) | (abs(step) <= 4.0 * EPS * abs(position))
+        # a step that was cut short has not come to the lower side
+        near = (abs(gap) <= tolerance) & (position == moved)
+        settled = near | (abs(step) <= 4.0 * EPS * abs(position))
         if f.every(settled):
             return position
         if isinstance(settled, np.ndarray) and 2 * np.count_nonzero(settled) > settled.size:

@@ -256,12 +256,12 @@ class FactorCode:
 
     def place(self, factor: float) -> int:
         """Cell of a factor: 0 is the middle one, those above it are positive."""
-        distance = abs(math.log(factor))
-        cells = self.above if factor >= 1.0 else self.below
-        cell = sum(self._edge(k) <= distance for k in range(1, cells + 1))
-        if factor < 1.0 and distance >= self._edge(self.below + 1):
+        exponent = math.log(factor)
+        if -exponent >= self._edge(self.below + 1):
             raise InputError(f"no cell holds a factor of {factor}")
-        return cell if factor >= 1.0 else -cell
+        above = sum(self._edge(k) <= exponent for k in range(1, self.above + 1))
+        below = sum(self._edge(k) <= -exponent for k in range(1, self.below + 1))
+        return above - below
 
     def least(self, place: int) -> float:
         """Lower end of a cell."""

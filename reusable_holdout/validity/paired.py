@@ -83,9 +83,9 @@ def lead_nats(lead: float, differing: int) -> float:
     >>> round(lead_nats(60, 400), 2), round(lead_nats(60, 4_000), 2), lead_nats(-3, 400)
     (4.52, 0.45, 0.0)
     """
-    if differing <= 0 or lead <= _ROUNDING:
+    if differing <= 0:
         return 0.0
-    share = min((lead - _ROUNDING) / differing, 1.0)
+    share = min(max(lead - _ROUNDING, 0.0) / differing, 1.0)
     right, wrong = (1.0 + share) / 2.0, (1.0 - share) / 2.0
     entropy = right * math.log(2.0 * right) + (wrong * math.log(2.0 * wrong) if wrong > 0.0 else 0.0)
     return max(0.0, differing * entropy - _ROUNDING)

@@ -58,7 +58,7 @@ def average_precision_interval(
     """
     positives = len(above)
     rows = positives + negatives
-    level = -max(nats - math.log(shares.positives), math.log(2.0))
+    level = math.log(shares.positives) - nats
     least = float(binomial_lower(positives / rows, rows=rows, log_level=level))
     most = float(binomial_upper(positives / rows, rows=rows, log_level=level))
     own, other = (_band(count, nats - math.log(shares.band), shares) for count in (positives, negatives))
@@ -76,13 +76,11 @@ def _lower(
         (1.0 - share) / share * np.append(most[above], 1.0)
     )  # from the last step on nothing is known of S_0
     start, end = ends[:-1], ends[1:]
-    some = end > start
-    start, end, against = start[some], end[some], against[some]
     wide = end - start
     parts = wide - against * np.log1p(
         wide / (start + against)
     )  # exact to rounding of `wide`, whatever the odds
-    return min(max(float(parts.sum()), 0.0), 1.0)
+    return max(float(parts.sum()), 0.0)
 
 
 def _upper(
@@ -110,12 +108,9 @@ def _band(rows: int, nats: float, shares: BandShares = THEORY.bands) -> _Band:
     # of the k-th smallest uniform draw u: at least k draws are below u's upper bound, at most k - 1 below its lower one
     lows = np.asarray(binomial_lower(ranks / rows, rows=rows, log_level=level))
     highs = np.asarray(binomial_upper((ranks - 1) / rows, rows=rows, log_level=level))
-    last = np.searchsorted(ranks, counts, side="right") - 1
-    following = last + 1
-    low = np.where(last >= 0, lows[np.maximum(last, 0)], 0.0)
-    high = np.where(following < len(ranks), highs[np.minimum(following, len(ranks) - 1)], 1.0)
-    least, most = np.maximum(low, counts / rows - distance), np.minimum(high, counts / rows + distance)
-    return _Band(np.maximum.accumulate(least), np.maximum.accumulate(most))
+    reached = np.searchsorted(ranks, counts, side="right")
+    low, high = np.append(0.0, lows)[reached], np.append(highs, 1.0)[reached]
+    return _Band(np.maximum(low, counts / rows - distance), np.minimum(high, counts / rows + distance))
 
 
 def _ranks(rows: int, ratio: float) -> NDArray[np.int64]:
@@ -124,4 +119,4 @@ def _ranks(rows: int, ratio: float) -> NDArray[np.int64]:
     while rank < rows:
         found.append(int(rank))
         rank = max(rank * ratio, rank + 1.0)
-    return np.unique([*found, rows])
+    return np.array([*found, rows])

@@ -140,7 +140,7 @@ class TranscriptCode:
         return cheaper - math.log(both)
 
     def _check(self, query: int, charges: int) -> None:
-        if query < 1 or not 0 <= charges < query:
+        if not 0 <= charges < query:
             msg = (
                 f"query must be at least 1 and charges in [0, query), got query={query} and charges={charges}"
             )

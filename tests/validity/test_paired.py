@@ -75,3 +75,31 @@ def test_all_pairs_of_any_strategy_weigh_at_most_one(queries):
 def test_a_pair_needs_an_earlier_question():
     with pytest.raises(InputError, match="one of 2 to 10; got 1"):
         paired_length(queries=10, question=1, nats=0.0)
+
+
+@for_each(("queries", "question"), [(2, 2), (9, 2), (9, 9), (10_000, 501)])
+def test_a_pairs_length_names_both_and_who_leads(queries, question):
+    length = paired_length(queries=queries, question=question, nats=1.5)
+    assert length == pytest.approx(1.5 + math.log(queries * (question - 1) * 2), rel=1e-13)
+    for beyond in (1, queries + 1):
+        with pytest.raises(InputError, match="the later question of a pair"):
+            paired_length(queries=queries, question=beyond, nats=1.5)
+
+
+@for_each(("lead", "differing"), [(60, 400), (60, 4000), (0.5, 2), (3.0, 3), (1, 1), (900.5, 1000)])
+def test_a_lead_is_worth_the_divergence_of_its_share_from_a_half(lead, differing):
+    right = (1 + lead / differing) / 2
+    divergence = sum(share * math.log(2 * share) for share in (right, 1 - right) if share)
+    assert lead_nats(lead, differing) == pytest.approx(differing * divergence, rel=1e-7, abs=3e-8)
+
+
+@for_each(
+    ("lead", "differing"),
+    [(0.0, 1), (-1e-9, 9), (1e-9, 1), (0.5e-9, 3), (-4, 4), (0, 0), (3, 0), (1e-3, 10**6)],
+)
+def test_a_lead_within_rounding_is_worth_nothing(lead, differing):
+    assert lead_nats(lead, differing) == 0.0
+
+
+def test_rounding_is_taken_from_what_a_lead_is_worth():
+    assert 10 * math.log(2) - 4e-8 < lead_nats(10, 10) < 10 * math.log(2) - 1.5e-9

@@ -106,6 +106,8 @@ def test_a_final_that_cannot_be_is_refused_and_its_neighbours_are_not(charges, a
     code = TranscriptCode(queries=7, charges=5)
     with pytest.raises(InputError, match="a final has at least 1 answer"):
         code.final_length(charges=charges, answers=answers, last_charge=last)
+    with pytest.raises(InputError, match="a final has at least 1 answer"):
+        TranscriptCode().final_length(charges=1)
     assert code.final_length(charges=3, answers=1, last_charge=3) > code.final_length(
         charges=0, last_charge=0
     )
@@ -149,6 +151,10 @@ CELLS = CellCode(
 )
 def test_a_deviation_is_in_the_nearest_cell_of_its_side_that_reaches_beyond_it(deviation, place):
     assert CELLS.place(deviation) == place
+
+
+def test_no_deviation_at_all_is_one_of_the_overfitting_side():
+    assert (THEORY.charge.cells[THEORY.charge.place(0.0)].side, THEORY.charge.place(-1e-9)) == (1, 4)
 
 
 @for_each("deviation", [-4.0, -1e9, math.inf, math.nan])
@@ -227,5 +233,6 @@ def test_a_factors_cell_and_weight_follow_from_its_distance(below, above):
 def test_a_factor_at_an_edge_is_in_the_farther_cell():
     code = FactorCode(2, 2, first=math.log(2.0), growth=0.0)
     assert [code.place(factor) for factor in (2.0, 4.0, 8.0, 0.5, 0.25)] == [1, 2, 2, -1, -2]
+    assert [FactorCode(1, 1, 0.5, 0.25).place(factor) for factor in (0.3, 3.0, 0.9)] == [-1, 1, 0]
     with pytest.raises(InputError, match="no cell holds"):
         code.place(0.125)
