@@ -231,7 +231,7 @@ def _split(
     low, high = sequences.logs(starts), sequences.logs(ends - 1)
     flat: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
     while True:
-        steep = np.greater(high - low, _RISE)  # a single reach has no rise
+        steep = high - low > _RISE  # a single reach has no rise
         flat.append((starts[~steep], ends[~steep], high[~steep]))
         if not steep.any():
             break

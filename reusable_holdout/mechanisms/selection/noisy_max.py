@@ -331,4 +331,4 @@ class Ranking:
         At least 0: the difference of noisy scores, less one if the next would win a tie. If the next would not, none
         of those that follow it would overtake either.
         """
-        return -np.diff(self.noisy) - np.less(self._places[1:], self._places[:-1])
+        return -np.diff(self.noisy) - (self._places[1:] < self._places[:-1])

@@ -59,10 +59,10 @@ def first_rings(
     low, high = _log_ring_bounds(first, behind, float(rate))
     order = np.argsort(low)
     following = order[1:][:count]
-    if np.less(high[order[: len(following)]], low[following]).all():
+    if (high[order[: len(following)]] < low[following]).all():
         return order[:count].astype(np.int64)
     # In doubt: exact clocks for all that may be among the first. The rest ring after `count` others for certain.
-    contenders = np.flatnonzero(np.less_equal(low, np.sort(high)[:count].max()))
+    contenders = np.flatnonzero(low <= np.sort(high)[:count].max())
     clocks = [
         _Clock(index, Digits(words, int(first[index])), int(behind[index])) for index in contenders.tolist()
     ]
