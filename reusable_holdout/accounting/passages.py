@@ -81,10 +81,7 @@ def passage_delta(*, each: float, epsilon: float, charges: int, mean: float) -> 
     steps = math.floor(epsilon / each)
     below = _at(steps, each, charges, mean)
     rest = max(0.0, epsilon - steps * each)
-    if each < _LARGEST_EXPONENT:
-        share = math.expm1(rest) / math.expm1(each)
-    else:
-        share = math.exp(rest - each)
+    share = math.expm1(rest) / math.expm1(each) if each < _LARGEST_EXPONENT else math.exp(rest - each)
     return below + share * (_at(steps + 1, each, charges, mean) - below)
 
 
