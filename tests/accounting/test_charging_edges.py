@@ -62,7 +62,7 @@ def test_calls_are_counted_at_their_best_number(epsilon: float, charges: int, q:
 
 
 @for_each(
-    ("epsilon", "charges", "delta", "q"), [(0.5, 3, 1e-5, 0.3), (0.1, 20, 1e-3, 0.6), (1.5, 2, 1e-9, 0.2)]
+    ("epsilon", "charges", "delta", "q"), [(0.5, 3, 1e-5, 0.3), (0.1, 20, 1e-3, 0.6), (0.1, 3, 0.02, 0.6)]
 )
 def test_epsilon_is_where_the_smaller_delta_is_what_was_asked_for(
     epsilon: float, charges: int, delta: float, q: float

@@ -131,8 +131,19 @@ def test_a_law_is_taken_up_to_its_limits(
             Repetitions(mean=mean, shape=shape)
 
 
+def test_a_shape_is_above_minus_one() -> None:
+    for shape in (-1.0, -1.5, math.nan):
+        with pytest.raises(InputError, match="shape is 0, or above -1"):
+            Repetitions(mean=1.0, shape=shape)
+
+
 def test_costs_are_taken_up_to_their_limits() -> None:
     law = Repetitions(mean=3.0)
+    for bad in (-1e-9, math.inf, math.nan):
+        with pytest.raises(InputError, match="epsilon is finite"):
+            law.epsilon(bad)
+        with pytest.raises(InputError, match="epsilon is finite"):
+            law.epsilon_each(bad)
     assert law.renyi(1.0 + 1e-9, lambda _: 0.0) > 1.0
     assert law.delta_each(1 - 1e-9) < 1.0
     for bad in (1.0, 1.5, -1e-9, math.nan):
