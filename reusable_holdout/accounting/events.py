@@ -289,8 +289,8 @@ class TargetChargingEvent(PrivacyEvent):
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         farthest = float(epsilons.max())
-        start = 1
-        steps = start
+        starts = 1
+        steps = starts
         while self._at(steps) > _NEGLIGIBLE and steps * self.epsilon < farthest:
             steps += steps
         points = np.unique(np.linspace(0, steps, _MOST_POINTS + 1).round())

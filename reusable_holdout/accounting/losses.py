@@ -22,7 +22,7 @@ __all__ = ["composed_delta", "composed_epsilon", "pure_profile", "pure_renyi"]
 _INFLATION = (
     0.0005  # squared grid step over the mean variance of a loss, which grows by a quarter of it at most
 )
-_COARSE = 256  # points of the grid that a loss's variance is guessed on
+_CELLS = 256  # points of the grid that a loss's variance is guessed on
 _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans
 _MOST_POINTS = 2**22  # points of a grid
 _FINEST = 1e-12  # its least step; what has no larger loss has none but an infinite one
@@ -108,7 +108,8 @@ def composed_epsilon(parts: Sequence[tuple[Profile, int]], delta: float) -> floa
 
     if holds(0.0):
         return 0.0
-    low, high = 0.0, step * 16
+    start = step * 16
+    low, high = 0.0, start
     while not holds(high):
         low, high = high, high + high
     for _ in range(_BISECTIONS):
@@ -125,8 +126,8 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
     reaches = [_reach(profile, smallest / total) for profile, _ in parts]
     variance = 0.0
     for (profile, count), reach in zip(parts, reaches, strict=True):
-        loss = _on_grid(profile, reach / _COARSE, _COARSE, count)
-        points = loss.places() * reach / _COARSE
+        loss = _on_grid(profile, reach / _CELLS, _CELLS, count)
+        points = loss.places() * reach / _CELLS
         variance += count * float(loss.masses @ points**2)
     step = max(math.sqrt(_INFLATION * variance / total), _FINEST)
     # The commonest loss falls on the grid: where it is randomized response nothing is rounded.

@@ -71,9 +71,7 @@ class Repetitions:
             )
         if self.poisson and not 0 < self.mean < math.inf:
             raise InputError(f"the mean of a Poisson law is finite and above 0; got {self.mean}")
-        if not self.poisson and not (
-            1 <= self.mean < math.inf and _mean(_LEAST_STOP, self.shape) > self.mean
-        ):
+        if not self.poisson and not 1 <= self.mean < _mean(_LEAST_STOP, self.shape):
             raise InputError(
                 f"the mean number of runs is finite and at least 1, and smaller the closer shape is to -1; got "
                 f"{self.mean} with shape {self.shape}"

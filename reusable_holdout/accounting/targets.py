@@ -225,7 +225,9 @@ def boundary_wrapped_epsilon(epsilon: float) -> float:
     inside = epsilon + math.log1p(math.expm1(-epsilon) / (root + 2))
     result = inside
     while result > 0 and boundary_epsilon(result) > epsilon:
-        inside *= _ROUND_DOWN
+        inside = min(
+            inside * _ROUND_DOWN, math.nextafter(inside, 0.0)
+        )  # the smallest numbers get smaller, too
         result = inside
     return result
 

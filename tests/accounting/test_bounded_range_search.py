@@ -111,6 +111,50 @@ def test_rounds_that_tell_less_than_delta_cost_nothing() -> None:
     assert bounded_range_composition(epsilon=0.01, count=2, delta=0.3) == 0.0
 
 
+def test_the_epsilon_at_a_delta_that_a_number_has_is_no_larger() -> None:
+    curve = bounded_range._worst(0.3, 2, 0.5)
+    for epsilon in (0.1, 0.2, 0.31, 0.35, 0.44, 0.5, 0.52):
+        assert curve.epsilon(curve.delta(epsilon)) <= epsilon
+    assert bounded_range._worst(0.3, 200, 0.5).epsilon(1e-300) == math.inf
+
+
+@for_each(("count", "total"), [(1, 0.1), (1, 5.0), (3, 0.77), (200, 1.3)])
+def test_a_lattice_reaches_as_far_as_losses_or_three_and_a_half_deviations(count: int, total: float) -> None:
+    each = 0.3
+    fine = round(350 / math.sqrt(count) + 350 / count)
+    step = each / fine
+    room = 3.5 * each * math.sqrt(count) / 2
+    logs = bounded_range._worst(each, count, total).logs
+    assert logs[0] == pytest.approx(
+        -(min(count * fine, math.ceil((total + room) / step)) + 1) * step, rel=1e-12
+    )
+    assert logs[-1] == pytest.approx((min(count * fine, math.ceil(room / step)) + 1) * step, rel=1e-12)
+    assert logs[1] - logs[0] == pytest.approx(step, rel=1e-9)
+
+
+def test_a_lattice_has_at_least_six_points_in_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_range, "_FINE", 7)
+    logs = bounded_range._worst(0.3, 4, 1.0).logs
+    assert logs[1] - logs[0] == pytest.approx(0.05, rel=1e-9)
+
+
+@for_each(("each", "count"), [(3.0, 2), (0.05, 60)])
+def test_a_lattice_is_made_for_the_least_epsilon_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, each: float, count: int
+) -> None:
+    asked = []
+    whole = bounded_range._worst
+
+    def worst(each: float, count: int, epsilon: float) -> object:
+        asked.append(epsilon)
+        return whole(each, count, epsilon)
+
+    monkeypatch.setattr(bounded_range, "_worst", worst)
+    bounded_range_composition(epsilon=each, count=count, delta=1e-5)
+    rho = count * each**2 / 8
+    assert asked == [pytest.approx(min(count * each, rho + 2 * math.sqrt(rho * math.log(1e5))), rel=1e-12)]
+
+
 def test_without_slack_ranges_add_up() -> None:
     assert bounded_range_composition(epsilon=0.25, count=8, delta=0.0) == 2.0
     assert bounded_range_composition(epsilon=0.25, count=30_000, delta=1e-300) <= 30_000 * 0.25

@@ -11,6 +11,7 @@ from cases import for_each
 from scipy import special
 
 from reusable_holdout.accounting import (
+    gaussian_sparse_vector,
     gaussian_sparse_vector_deviations,
     gaussian_sparse_vector_epsilon,
     gaussian_sparse_vector_rdp,
@@ -94,6 +95,23 @@ def test_the_grid_is_used_as_long_as_it_is_fine_enough(order: float) -> None:
     assert (found < published * (1 - 1e-3)) == fine
 
 
+def test_a_grid_that_is_just_fine_enough_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaussian_sparse_vector, "_STEEPEST", (5.0 - 1) * (0.25 + 0.0625) * 12.0 / 1200)
+    for order, fine in ((5.0, True), (5.01, False)):
+        found = divergences(np.array([order]), 1000, 1, 0.0, 0.25)[0]
+        published = order * 0.03125 + math.log(1000) / (order - 1)
+        assert (found < published * (1 - 1e-3)) == fine
+
+
+def test_a_large_delta_needs_less_noise_than_where_the_search_starts() -> None:
+    stream: dict[str, Any] = {"queries": 1, "charges": 1}
+    threshold, query = gaussian_sparse_vector_deviations(epsilon=1.0, delta=0.9, **stream)
+    assert threshold < 1
+    for more, within in ((1.0, True), (1 - 3e-4, False)):
+        noise = {"threshold": threshold * more, "query": query * more}
+        assert (gaussian_sparse_vector_epsilon(delta=0.9, **stream, **noise) <= 1.0) == within
+
+
 def test_noise_is_what_it_was_and_keeps_epsilon() -> None:
     """Values of a version whose epsilons had been checked against integrals."""
     for (epsilon, delta, queries, charges, monotonic), wanted in {
@@ -106,7 +124,7 @@ def test_noise_is_what_it_was_and_keeps_epsilon() -> None:
         threshold, query = found
         there = gaussian_sparse_vector_epsilon(delta=delta, threshold=threshold, query=query, **stream)
         assert epsilon * (1 - 1e-3) <= there <= epsilon
-        if not monotonic:
+        if monotonic:
             tripled = gaussian_sparse_vector_deviations(
                 epsilon=epsilon, delta=delta, sensitivity=3.0, **stream
             )

@@ -107,6 +107,13 @@ def test_delta_of_what_fails_alone_is_attained_and_below_it_nothing_is_enough() 
     assert composed_epsilon([(failing(0.0, 0.5), 1)], losses._infinite(once) * (1 + 1e-7)) == 0.0
 
 
+@for_each("epsilon", [1e-4, 0.01, 0.09, 0.2])
+def test_an_epsilon_of_a_few_grid_steps_is_found(epsilon: float) -> None:
+    parts = [(pure(0.3), 1)]
+    found = composed_epsilon(parts, composed_delta(parts, epsilon))
+    assert found == pytest.approx(epsilon, rel=0.03)
+
+
 def test_a_loss_that_no_one_looks_for_is_infinite() -> None:
     assert losses._reach(pure(190.0), 0.0) == pytest.approx(190.0, rel=1e-5)
     assert losses._reach(pure(250.0), 0.0) < 1e-9

@@ -196,6 +196,11 @@ OURS = Project(
         ),
         PassedOver(
             ("boundary",),
+            r"^if low < _FARTHEST:$",
+            "when to give up: at the limit or just beyond it",
+        ),
+        PassedOver(
+            ("boundary",),
             r"^while excess\((low|high)\) (<=|>) 0:$",
             "whether a bracket whose end is exactly the root grows once more: the root is found in either",
         ),
@@ -205,7 +210,7 @@ OURS = Project(
             "rounds of a method that has converged long before the last, or gives up after it",
         ),
         PassedOver(
-            ("number", "arithmetic", "sign", "function"),
+            ("number", "arithmetic", "sign", "function", "and/or", "side"),
             r"^(starts? = |return _lowest\()",
             "where a search starts, not where it ends",
         ),
