@@ -50,13 +50,16 @@ def names_on_first_use(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package that imports some of its public names when they are first used.
 
+    They are its ``__all__``, unless it lists more below. Type checkers, which run nothing, are told the names in a
+    branch of their own, or, where there are no others, in an ``__init__.pyi``.
+
     Parameters
     ----------
     package : str
         Its ``__name__``.
     homes : mapping of str to sequence of str
-        Which names are defined in which module, such as ``{".plan": ["Plan"]}``: what the package imports for type
-        checkers. None may have the name of a submodule, which would hide it.
+        Which names are defined in which module, such as ``{".plan": ["Plan"]}``. None may have the name of a submodule,
+        which would hide it.
 
     References
     ----------
@@ -64,6 +67,7 @@ def names_on_first_use(
     """
     names = vars(import_module(package))
     places = {name: home for home, defined in homes.items() for name in defined}
+    names["__all__"] = sorted(places)
 
     def get(name: str) -> Any:
         if name not in places:

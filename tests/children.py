@@ -1,29 +1,67 @@
 """Child processes that run a script as ``python -c`` would, forked from a warm parent: an interpreter costs a second.
 
 For tests about what several processes do to one ledger, or about their deaths; what is about how an interpreter begins
-or ends needs one of its own.
+or ends needs one of its own. Joblib's workers come from the same parent: a pool dies with the first error in it, and
+the next one would import scikit-learn anew. For what is about workers that begin as a user's do, there are fresh ones.
 """
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend.context import set_start_method
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-__all__ = ["Child"]
+__all__ = ["Child", "fork_workers", "fresh_workers"]
 
 _PATIENCE_SECONDS = 120
-_WARM = [
+_WARM = [  # what scripts and workers import, at once or with their first answer; what is not installed is passed over
+    "joblib.externals.loky.process_executor",
+    "numpy.random",
     "reusable_holdout.guard.guard",
     "reusable_holdout.ledger.storage",
+    "reusable_holdout_leaderboard.competition.competition",
+    "reusable_holdout_sklearn.scorer",
+    "reusable_holdout_sklearn.search",
+    "scipy.special",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
     "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite",
+    "sqlite3",
 ]
+
+
+def fork_workers() -> None:
+    """From now on the workers of joblib's own pool are forked from the warm parent too."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(_WARM)
+    set_start_method("forkserver", force=True)
+
+
+@contextlib.contextmanager
+def fresh_workers() -> Iterator[None]:
+    """In the ``with`` block they are interpreters that have imported nothing, as they are by default."""
+    _end_pool()
+    set_start_method("loky", force=True)
+    try:
+        yield
+    finally:
+        _end_pool()
+        fork_workers()
+
+
+def _end_pool() -> None:
+    """The next one has other workers."""
+    get_reusable_executor().shutdown(kill_workers=True)
 
 
 class Child:

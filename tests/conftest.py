@@ -7,6 +7,7 @@ import os
 import shutil
 
 import pytest
+from children import fork_workers, fresh_workers
 from hypothesis import settings
 from long_tests import select
 from servers import new_database, run_folder, shared, start_postgresql, stop_postgresql, why_no_postgresql
@@ -26,6 +27,8 @@ if settings.default.deadline is not None:  # the mutation run has a profile of i
     settings.register_profile("untimed", deadline=None)
     settings.load_profile("untimed")
 
+fork_workers()
+
 
 def pytest_collection_modifyitems(config, items):
     """Long tests run when what they are about has changed."""
@@ -36,6 +39,13 @@ def pytest_collection_finish():
     """What has been imported and collected stays to the end: the garbage collector need not look at it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", name="fresh_workers")
+def _fresh_workers():
+    """Joblib's workers begin as a user's do: with nothing imported."""
+    with fresh_workers():
+        yield
 
 
 @pytest.fixture(scope="session")

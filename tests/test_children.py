@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sys
 
 import pytest
-from children import Child
+from children import Child, fresh_workers
+from joblib import Parallel, delayed
 
 
 def test_it_has_its_arguments_reads_what_it_is_sent_and_prints():
@@ -36,3 +38,15 @@ def test_it_imports_what_tests_import_and_starts_warm():
     )
     assert child.communicate() == "True\n"
     assert child.returncode == 0
+
+
+def _imported(name):
+    return name in sys.modules
+
+
+def test_workers_of_joblib_start_warm_unless_they_are_to_be_fresh():
+    asked = [delayed(_imported)("reusable_holdout.ledger")] * 2
+    assert Parallel(n_jobs=2)(asked) == [True, True]
+    with fresh_workers():
+        assert Parallel(n_jobs=2)(asked) == [False, False]
+    assert Parallel(n_jobs=2)(asked) == [True, True]

@@ -138,22 +138,32 @@ def test_every_public_name_is_documented():
         assert getattr(reusable_holdout, name).__doc__, name
 
 
-@pytest.mark.parametrize("package", ["", ".ledger", ".mechanisms"])
+_IN_A_BRANCH = [""]
+_IN_A_STUB = [".guard", ".ledger", ".mechanisms", ".queries", ".registry", ".validity", ".witness"]
+
+
+@pytest.mark.parametrize("package", _IN_A_BRANCH + _IN_A_STUB)
 def test_what_is_imported_on_first_use_is_what_type_checkers_see(package):
     module = importlib.import_module(f"reusable_holdout{package}")
-    (branch,) = [
-        node for node in ast.parse(Path(module.__file__).read_text()).body if isinstance(node, ast.If)
-    ]
-    seen = {
-        node.module.removeprefix(module.__name__): [alias.name for alias in node.names]
-        for node in branch.body
-    }
-    (homes,) = [ast.literal_eval(node) for node in ast.walk(branch) if isinstance(node, ast.Dict)]
+    source = ast.parse(Path(module.__file__).read_text())
+    if package in _IN_A_STUB:
+        told = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text()).body
+    else:
+        (told,) = [node.body for node in source.body if isinstance(node, ast.If)]
+    seen = {}
+    for node in told:
+        if isinstance(node, ast.ImportFrom):
+            home = seen.setdefault(node.module.removeprefix(module.__name__), [])
+            home += [alias.name for alias in node.names]
+            assert package not in _IN_A_STUB or all(alias.asname == alias.name for alias in node.names)
+    (homes,) = [ast.literal_eval(node) for node in ast.walk(source) if isinstance(node, ast.Dict)]
     assert homes == seen
-    assert {name for names in homes.values() for name in names} <= set(module.__all__)
+    names = [name for names in homes.values() for name in names]
+    assert set(names) <= set(module.__all__)
+    assert package not in _IN_A_STUB or sorted(names) == module.__all__
 
 
-@pytest.mark.parametrize("package", ["", ".ledger", ".mechanisms"])
+@pytest.mark.parametrize("package", _IN_A_BRANCH + _IN_A_STUB)
 def test_every_public_name_is_listed_and_star_imported(package):
     module = importlib.import_module(f"reusable_holdout{package}")
     namespace = {}

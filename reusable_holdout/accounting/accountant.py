@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.accounting.composition import basic_composition
+from reusable_holdout.accounting.bisection import smallest
+from reusable_holdout.accounting.events import has_profile
 from reusable_holdout.accounting.gaussian import gaussian_delta
 from reusable_holdout.accounting.losses import composed_delta, composed_epsilon
 from reusable_holdout.errors import InputError
@@ -24,8 +26,7 @@ __all__ = ["PrivacyAccountant", "PrivacyCost", "renyi_delta", "renyi_epsilon"]
 
 _ORDERS = 1 + np.geomspace(1e-2, 1e4, 240)
 _ROUND_UP = 1 + 1e-9
-_STEPS = 80  # of a bisection
-_FORMULA_STEPS = 14  # likewise, of a formula that takes long, and
+_HALVINGS = 13  # of a bisection by a formula that takes long, and
 _DEEPEST = 3.0  # how far below the other theories the log of its delta is looked for
 
 
@@ -149,12 +150,12 @@ class PrivacyAccountant:
         if shift is not None:
             yield _gaussian_epsilon(shift, delta), "Gaussian"
             return
-        if len(self._counts) == 1 and failing == 0:
+        if len(self._counts) == 1:
             [(event, count)] = self._counts.items()
             if (known := event.repeated_epsilon(count, delta)) is not None:
                 yield known
                 return
-        yield renyi_epsilon(_ORDERS, self._renyi(_ORDERS), delta - failing), "Renyi"
+        yield renyi_epsilon(_ORDERS, _renyi(self._counts), delta - failing), "Renyi"
         yield composed_epsilon(self._profiles(), delta), "privacy-loss distributions"
 
     def _deltas(self, epsilon: float) -> Iterator[tuple[float, str]]:
@@ -168,46 +169,39 @@ class PrivacyAccountant:
         if shift is not None:
             yield gaussian_delta(epsilon=epsilon, deviation=1 / math.sqrt(shift)) * _ROUND_UP, "Gaussian"
             return
-        by_renyi = self._failure() + renyi_delta(_ORDERS, self._renyi(_ORDERS), epsilon)
-        yield min(1.0, by_renyi), "Renyi"
+        yield self._failure() + renyi_delta(_ORDERS, _renyi(self._counts), epsilon), "Renyi"
         by_losses = composed_delta(self._profiles(), epsilon)
         yield by_losses, "privacy-loss distributions"
-        if len(self._counts) == 1 and self._failure() == 0 and by_losses > 0:
+        if len(self._counts) == 1 and by_losses:
             yield from self._by_formula(epsilon, by_losses)
 
     def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
         """Delta by the formula for events that are all the same, if it is below `start`: by bisection of its log."""
         [(event, count)] = self._counts.items()
-        low, high, name = math.log(start) - _DEEPEST, math.log(start), ""
-        for place in range(_FORMULA_STEPS):
-            middle = high if place == 0 else (low + high) / 2
-            known = event.repeated_epsilon(count, math.exp(middle))
-            if known is None or (place == 0 and known[0] > epsilon):
-                return
-            name = known[1]
-            low, high = (low, middle) if known[0] <= epsilon else (middle, high)
+
+        def cost(log_delta: float) -> tuple[float, str]:
+            return event.repeated_epsilon(count, math.exp(log_delta)) or (math.inf, "none")
+
+        high = math.log(start)
+        known, name = cost(high)
+        if known > epsilon:
+            return
+        low = high - _DEEPEST
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            known, name = cost(middle)
+            low, high = (low, middle) if known <= epsilon else (middle, high)
         yield math.exp(high), name
 
     def _failure(self) -> float:
-        return min(1.0, math.fsum(count * event.failure() for event, count in self._counts.items()))
+        return math.fsum(count * event.failure() for event, count in self._counts.items())
 
     def _pure(self) -> float:
-        if any(math.isinf(event.pure()) for event in self._counts):
+        """Sum of the epsilons, each as the decimal it is written as: fifty times 0.02 is 1."""
+        costs = [(event.pure(), count) for event, count in self._counts.items()]
+        if any(math.isinf(epsilon) for epsilon, _ in costs):
             return math.inf
-        total = math.fsum(count * event.pure() for event, count in self._counts.items())
-        return min(total * _ROUND_UP, self._decimal_sum()) if total else 0.0
-
-    def _decimal_sum(self) -> float:
-        """The same sum with each epsilon as the decimal it is written as: fifty times 0.02 is 1."""
-        if sum(self._counts.values()) > 10**5:
-            return math.inf
-        return basic_composition(event.pure() for event, count in self._counts.items() for _ in range(count))
-
-    def _renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        total = np.zeros(len(orders))
-        for event, count in self._counts.items():
-            total += count * event.renyi(orders)
-        return total
+        return float(sum(count * Fraction(repr(float(epsilon))) for epsilon, count in costs))
 
     def _squared_shift(self) -> float | None:
         """That of the sum, if all losses are those of normal laws, which add up."""
@@ -221,16 +215,20 @@ class PrivacyAccountant:
 
     def _profiles(self) -> list[tuple[Profile, int]]:
         """Profiles of all events; those that only Renyi knows have one together."""
-        parts: list[tuple[Profile, int]] = []
-        rest = np.zeros(len(_ORDERS))
-        for event, count in self._counts.items():
-            if event.delta(np.array([1.0])) is None:
-                rest += count * event.renyi(_ORDERS)
-            else:
-                parts.append((_profile(event), count))
-        if rest.any():
-            parts.append((lambda epsilons: _convex(epsilons, renyi_deltas(_ORDERS, rest, epsilons)), 1))
+        rest = {event: count for event, count in self._counts.items() if not has_profile(event)}
+        parts = [(_profile(event), count) for event, count in self._counts.items() if event not in rest]
+        if rest:
+            costs = _renyi(rest)
+            parts.append((lambda epsilons: _convex(epsilons, renyi_deltas(_ORDERS, costs, epsilons)), 1))
         return parts
+
+
+def _renyi(counts: dict[PrivacyEvent, int]) -> npt.NDArray[np.float64]:
+    """Divergences of all events together, at the orders that are tried."""
+    total = np.zeros(len(_ORDERS))
+    for event, count in counts.items():
+        total += count * event.renyi(_ORDERS)
+    return total
 
 
 def _profile(event: PrivacyEvent) -> Profile:
@@ -256,20 +254,14 @@ def renyi_deltas(
     orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], epsilons: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """`renyi_delta` of many epsilons."""
-    known = np.isfinite(divergences)
-    if not known.any():
-        return np.ones(len(epsilons))
-    a, cost = orders[known, None], divergences[known, None]
-    logs = (a - 1) * (cost - epsilons + np.log1p(-1 / a)) - np.log(a)
+    a = orders[:, None]
+    logs = (a - 1) * (divergences[:, None] - epsilons + np.log1p(-1 / a)) - np.log(a)
     return np.asarray(np.exp(np.minimum(logs.min(axis=0), 0.0)))
 
 
 def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Lower convex hull over ``exp(epsilon)``: a profile is convex, so what bounds it on points bounds it so."""
-    if len(epsilons) < 3:
-        return deltas
-    # slopes per exp(epsilon - first), kept within range: what is so far out has no delta left
-    heights = np.exp(np.minimum(epsilons - epsilons[0], 700.0))
+    heights = np.exp(epsilons)
     hull: list[int] = []
     for place in range(len(epsilons)):
         while len(hull) > 1 and (deltas[hull[-1]] - deltas[hull[-2]]) * (
@@ -283,12 +275,4 @@ def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) 
 def _gaussian_epsilon(squared_shift: float, delta: float) -> float:
     """Smallest epsilon of a normal law's shift, rounded up."""
     deviation = 1 / math.sqrt(squared_shift)
-    low, high = 0.0, 1.0
-    while gaussian_delta(epsilon=high, deviation=deviation) > delta:
-        low, high = high, 2 * high
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle) if gaussian_delta(epsilon=middle, deviation=deviation) <= delta else (middle, high)
-        )
-    return high * _ROUND_UP
+    return smallest(lambda epsilon: gaussian_delta(epsilon=epsilon, deviation=deviation) <= delta) * _ROUND_UP

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reusable_holdout.accounting.bisection import smallest_between
 from reusable_holdout.accounting.composition import even_share
 from reusable_holdout.errors import InputError
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["bounded_range_composition", "bounded_range_epsilon_each"]
 
 _FINE, _COARSEST = 350, 6  # lattice points in one range: over the root of the rounds, and at least
-_MOST = 20_000  # rounds; beyond them the lattice would be too coarse to be worth its time
+_MOST_ROUNDS = 20_000  # rounds; beyond them the lattice would be too coarse to be worth its time
 _REACH = 3.5  # standard deviations of the loss, beyond what delta needs
 _UPWARDS = 1 + 1e-8  # relative; all sums are of positive numbers, so rounding errs by far less
 _CLOSE = 3e-4  # relative, of an inverse
-_STEPS = 60
+_BISECTIONS = 60
 
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
@@ -86,7 +87,7 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
     if delta == 0:
         return count * epsilon
     concentrated = _zcdp_epsilon(count * epsilon**2 / 8, delta)
-    if count > _MOST:
+    if count > _MOST_ROUNDS:
         return min(count * epsilon, concentrated)
     curve = _worst(epsilon, count, min(concentrated, count * epsilon))
     return min(count * epsilon, concentrated, curve.epsilon(delta))
@@ -134,7 +135,7 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
         return low
     log = math.log(1 / delta)
     low = max(low, math.sqrt(8 / count) * (math.sqrt(log + epsilon) - math.sqrt(log)) * (1 - 1e-9))
-    if count > _MOST:
+    if count > _MOST_ROUNDS:
         return low
     return _largest(low, epsilon, count, delta)
 
@@ -146,13 +147,14 @@ def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
         found = _worst(each, count, epsilon).delta(epsilon)
         return math.log(found / delta) if found > 0 else -math.inf
 
-    high, at_low, at_high = low, excess(low), -math.inf
-    if at_low > 0:  # the lattice, coarse as it is, promises less than what is known
-        return low
+    high = low
+    at_low = at_high = excess(
+        low
+    )  # above 0 where the lattice, coarse as it is, promises less than what is known
     while at_high <= 0:
-        low, at_low, high = high, max(at_low, at_high), 1.5 * high
+        low, at_low, high = high, at_high, 1.5 * high
         at_high = excess(high)
-    for step in range(_STEPS):
+    for step in range(_BISECTIONS):
         if high <= low * (1 + _CLOSE):
             break
         share = at_low / (at_low - at_high) if math.isfinite(at_low) and step % 3 < 2 else 0.5
@@ -186,15 +188,14 @@ class _Curve(NamedTuple):
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon whose bound is at most delta; infinite if the span has none."""
-        deltas = np.exp(-self.logs) * self.means * _UPWARDS
-        kept = int(np.searchsorted(deltas, delta, side="right")) - 1  # they rise with s
-        if kept < 0:
-            return math.inf
-        low, high = -float(self.logs[min(kept + 1, len(self.logs) - 1)]), -float(self.logs[kept])
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
-        return max(0.0, high)
+
+        def holds(epsilon: float) -> bool:
+            return self.delta(epsilon) <= delta
+
+        if holds(0.0):
+            return 0.0
+        farthest = -float(self.logs[1])
+        return smallest_between(holds, 0.0, farthest) if holds(farthest) else math.inf
 
 
 def _worst(each: float, count: int, epsilon: float) -> _Curve:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reusable_holdout.accounting.bisection import largest_between
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 
@@ -21,8 +22,6 @@ __all__ = [
     "optimal_delta",
     "optimal_epsilon_each",
 ]
-
-_BISECTIONS = 60
 
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
@@ -158,11 +157,12 @@ def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
     _check(epsilon=epsilon, count=count, delta=delta)
     if delta == 0:
         return count * epsilon
-    # a_l and b_l cross at l = k/2; beyond it a larger j only lowers the quotient.
-    l = np.arange(count // 2 + 1, dtype=np.float64)  # noqa: E741 - the theorem's letter
+    # a_l and b_l cross at l = k/2; from there on a larger j only lowers the quotient.
+    ahead = np.arange(count, 0, -2, dtype=np.float64)
+    l = (count - ahead) / 2  # noqa: E741 - the theorem's letter
     choose = special.gammaln(count + 1) - special.gammaln(l + 1) - special.gammaln(count - l + 1)
     log_a = choose - l * epsilon - count * math.log1p(math.exp(-epsilon))
-    log_b = log_a - (count - 2 * l) * epsilon
+    log_b = log_a - ahead * epsilon
     log_sum_a, log_sum_b = np.logaddexp.accumulate(log_a), np.logaddexp.accumulate(log_b)
     reached = log_sum_a > math.log(delta)
     if not reached.any():
@@ -208,9 +208,9 @@ def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
     _check(epsilon=epsilon, count=count, delta=0.0)
     if not (math.isfinite(total) and total >= 0):
         raise InputError(f"total is finite and at least 0; got {total}")
-    l = np.arange(count // 2 + 1, dtype=np.float64)  # noqa: E741 - the theorem's letter
-    loss = (count - 2 * l) * epsilon
-    kept = l[loss > total]
+    ahead = np.arange(count, 0, -2, dtype=np.float64)
+    loss = ahead * epsilon
+    kept = (count - ahead[loss > total]) / 2  # l of the theorem
     choose = special.gammaln(count + 1) - special.gammaln(kept + 1) - special.gammaln(count - kept + 1)
     log_a = choose - kept * epsilon - count * math.log1p(math.exp(-epsilon))
     return float(np.exp(log_a) @ -np.expm1(total - loss[: len(kept)]))
@@ -255,12 +255,10 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     low = high = even_share(epsilon, count)
     if delta == 0:
         return low
-    while optimal_composition(epsilon=high, count=count, delta=delta) <= epsilon:
-        low, high = high, 2 * high
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if optimal_composition(epsilon=middle, count=count, delta=delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
+
+    def affordable(each: float) -> bool:
+        return optimal_composition(epsilon=each, count=count, delta=delta) <= epsilon
+
+    while affordable(high):
+        low, high = high, high + high
+    return largest_between(affordable, low, high)

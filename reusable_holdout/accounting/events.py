@@ -47,6 +47,11 @@ def _check_count(name: str, value: int) -> None:
         raise InputError(f"{name} is a whole number of at least 1; got {value}")
 
 
+def has_profile(event: PrivacyEvent) -> bool:
+    """Whether its delta is known at every epsilon, and so at any."""
+    return event.delta(np.array([math.e])) is not None
+
+
 class PrivacyEvent:
     """One private release, or an interaction that counts as one.
 
@@ -280,18 +285,19 @@ class TargetChargingEvent(PrivacyEvent):
     mean: float | None = None
 
     def __post_init__(self) -> None:
-        target_charging_delta(total=0.0, epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
+        self._at(self.charges)  # refuses what is out of range
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         farthest = float(epsilons.max())
-        steps = 1
+        start = 1
+        steps = start
         while self._at(steps) > _NEGLIGIBLE and steps * self.epsilon < farthest:
-            steps *= 2
+            steps += steps
         points = np.unique(np.linspace(0, steps, _MOST_POINTS + 1).round())
         known = np.array([self._at(int(step)) for step in points.tolist()])
         # Straight lines in exp(epsilon), above a convex curve; beyond the last point the last value.
-        place = np.clip(
-            np.searchsorted(points * self.epsilon, epsilons, side="right") - 1, 0, len(points) - 2
+        place = np.minimum(
+            np.searchsorted(points * self.epsilon, epsilons, side="right") - 1, len(points) - 2
         )
         start, end = points[place] * self.epsilon, points[place + 1] * self.epsilon
         inside = np.minimum(epsilons, end)
@@ -323,7 +329,7 @@ class SubsampledEvent(PrivacyEvent):
     def __post_init__(self) -> None:
         if not 0 < self.rate <= 1:
             raise InputError(f"a rate lies in (0, 1]; got {self.rate}")
-        if self.event.delta(np.array([1.0])) is None:
+        if not has_profile(self.event):
             raise InputError(f"a subsampled event has a privacy profile; got {self.event}")
 
     def failure(self) -> float:  # noqa: D102
@@ -372,7 +378,7 @@ class RepeatedEvent(PrivacyEvent):
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         event = self.event
-        if event.delta(np.array([1.0])) is None:
+        if not has_profile(event):
             return None
         profile = lambda at: np.asarray(event.delta(at))  # noqa: E731
         points = np.linspace(0.0, float(epsilons.max()), min(len(epsilons), _MOST_POINTS) + 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reusable_holdout.accounting.bisection import smallest_between
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import BudgetError, InputError
 
@@ -23,7 +24,6 @@ _MAIN_SHARE = (
     0.9  # of the weight, on the order that is best for concentrated events; the others share the rest
 )
 _ROUND_UP = 1 + 1e-12  # pays for the rounding of a sum
-_STEPS = 80  # of a bisection
 
 
 class _Spent:
@@ -219,14 +219,15 @@ class PrivacyOdometer:
     def epsilon(self) -> float:
         """The reading; it never falls."""
         target = -math.log(self._slack) + math.log(len(_ORDERS))
-        low, high = 0.0, float(np.min(self._spent.renyi + target / (_ORDERS - 1)))
+        high = float(np.min(self._spent.renyi + target / (_ORDERS - 1)))
         if not math.isfinite(high):
             return float(self._spent.pure)
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            exceeded = special.logsumexp((_ORDERS - 1) * (middle - self._spent.renyi)) >= target
-            low, high = (low, middle) if exceeded else (middle, high)
-        return min(high * _ROUND_UP, float(self._spent.pure))
+
+        def exceeded(reading: float) -> bool:
+            return bool(special.logsumexp((_ORDERS - 1) * (reading - self._spent.renyi)) >= target)
+
+        reading = smallest_between(exceeded, 0.0, high)
+        return min(reading * _ROUND_UP, float(self._spent.pure))
 
     def add(self, event: PrivacyEvent) -> None:
         """Note what is about to happen.

@@ -13,6 +13,7 @@ __all__ = ["gaussian_delta", "gaussian_deviation"]
 
 _NODES = 24  # of a quadrature; the integrand is smooth over a length of 1
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of delta and of the root
+_SMALL_SHIFT = 1.0  # up to which a quadrature keeps the digits that a difference loses
 _ROOT_TWO = math.sqrt(2.0)
 
 
@@ -107,13 +108,14 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
     def excess(log_deviation: float) -> float:
         return math.log(max(_delta(epsilon, math.exp(-log_deviation)), 5e-324) / delta)
 
-    low = high = 0.0
+    start = 0.0
+    low = high = start
     while excess(low) <= 0:
         low -= 1.0
     while excess(high) > 0:
         high += 1.0
     root = float(optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13))
-    deviation = math.exp(root) * _ROUND_UP
+    deviation = math.exp(root)
     while _delta(epsilon, 1 / deviation) > delta * (1 - 1e-9):
         deviation *= _ROUND_UP
     return deviation * sensitivity
@@ -122,9 +124,9 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
 def _delta(epsilon: float, shift: float) -> float:
     """Delta at a shift of so many standard deviations."""
     start = epsilon / shift - shift / 2
-    if shift > 1 or start < 0:
+    if shift > _SMALL_SHIFT:
         first, second = float(special.log_ndtr(-start)), float(special.log_ndtr(-start - shift))
-        return math.exp(first) * -math.expm1(min(epsilon + second - first, 0.0))
+        return math.exp(first) * -math.expm1(epsilon + second - first)
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     x = start + shift * (nodes + 1) / 2
     slope = 1 - x * math.sqrt(math.pi / 2) * special.erfcx(x / _ROOT_TWO)

@@ -213,7 +213,8 @@ def _smallest(epsilon: float, delta: float, queries: int, charges: int, factor: 
         moved = math.exp(-log_deviation)
         return math.log(_epsilon(delta, queries, charges, moved, moved * factor / ratio) / epsilon)
 
-    low = high = -math.log(epsilon)
+    start = -math.log(epsilon)
+    low = high = start
     while excess(low) <= 0:
         low -= 1.0
     while excess(high) > 0:

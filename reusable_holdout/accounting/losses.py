@@ -24,11 +24,12 @@ _INFLATION = (
 )
 _COARSE = 256  # points of the grid that a loss's variance is guessed on
 _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans
-_LARGEST = 2**22  # points of a grid
+_MOST_POINTS = 2**22  # points of a grid
+_FINEST = 1e-12  # its least step; what has no larger loss has none but an infinite one
 _FARTHEST = 200.0  # losses beyond count as infinite
 _ROUNDING = 4e-16  # relative, of one operation of a Fourier transform
 _ROUND_UP = 1 + 1e-7  # pays for the rounding of the masses of one release
-_STEPS = 60  # of a bisection
+_BISECTIONS = 60
 _CLOSE = 1e-6  # relative, of an epsilon
 
 
@@ -101,16 +102,20 @@ def composed_epsilon(parts: Sequence[tuple[Profile, int]], delta: float) -> floa
     losses, step = _discretised(parts, delta * 1e-3)
     if _infinite(losses) * _ROUND_UP > delta:
         return math.inf
-    if _delta(losses, step, 0.0) <= delta:
+
+    def holds(epsilon: float) -> bool:
+        return _delta(losses, step, epsilon) <= delta
+
+    if holds(0.0):
         return 0.0
     low, high = 0.0, step * 16
-    while _delta(losses, step, high) > delta:
-        low, high = high, 2 * high
-    for _ in range(_STEPS):
+    while not holds(high):
+        low, high = high, high + high
+    for _ in range(_BISECTIONS):
         if high - low <= _CLOSE * high:
             break
         middle = (low + high) / 2
-        low, high = (low, middle) if _delta(losses, step, middle) <= delta else (middle, high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
 
@@ -123,13 +128,13 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
         loss = _on_grid(profile, reach / _COARSE, _COARSE, count)
         points = loss.places() * reach / _COARSE
         variance += count * float(loss.masses @ points**2)
-    step = math.sqrt(_INFLATION * variance / total)
+    step = max(math.sqrt(_INFLATION * variance / total), _FINEST)
     # The commonest loss falls on the grid: where it is randomized response nothing is rounded.
-    most = max(range(len(parts)), key=lambda place: parts[place][1])
+    most = max(range(len(parts)), key=lambda place: (reaches[place] > _FINEST, parts[place][1]))
     step = reaches[most] / math.ceil(reaches[most] / step)
-    step = max(step, max(reaches) * 4 / _LARGEST)
+    step = max(step, max(reaches) * 4 / _MOST_POINTS, _FINEST)
     return [
-        _on_grid(profile, step, math.ceil(reach / step - 1e-9), count)
+        _on_grid(profile, step, max(1, math.ceil(reach / step - 1e-9)), count)
         for (profile, count), reach in zip(parts, reaches, strict=True)
     ], step
 
@@ -144,7 +149,7 @@ def _reach(profile: Profile, least: float) -> float:
     low, high = 0.0, 2.0**-20
     while more(high) and high < _FARTHEST:
         low, high = high, 2 * high
-    for _ in range(_STEPS):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if more(middle) else (low, middle)
     return high
@@ -211,7 +216,7 @@ def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:
         points, weights = loss.places() * step, loss.tilted(slope, step)
         variance += loss.count * float(weights @ (points - weights @ points) ** 2)
     needed = max(64.0, _WIDTH * math.sqrt(variance) / step, 2.0 * max(len(loss.masses) for loss in losses))
-    return int(min(2 ** math.ceil(math.log2(needed)), _LARGEST))
+    return int(min(2 ** math.ceil(math.log2(needed)), _MOST_POINTS))
 
 
 def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) -> npt.NDArray[np.float64]:

@@ -80,11 +80,12 @@ def passage_delta(*, each: float, epsilon: float, charges: int, mean: float) -> 
     """
     steps = math.floor(epsilon / each)
     below = _at(steps, each, charges, mean)
-    rest = epsilon - steps * each
-    if rest <= 0:
-        return below
-    share = math.expm1(min(rest, _LARGEST_EXPONENT)) / math.expm1(min(each, _LARGEST_EXPONENT))
-    return below + min(1.0, share) * (_at(steps + 1, each, charges, mean) - below)
+    rest = max(0.0, epsilon - steps * each)
+    if each < _LARGEST_EXPONENT:
+        share = math.expm1(rest) / math.expm1(each)
+    else:
+        share = math.exp(rest - each)
+    return below + share * (_at(steps + 1, each, charges, mean) - below)
 
 
 def passage_epsilon(*, each: float, delta: float, charges: int, mean: float) -> float:
@@ -106,8 +107,10 @@ def passage_epsilon(*, each: float, delta: float, charges: int, mean: float) -> 
 
 def _guess(each: float, delta: float, charges: int, mean: float) -> int:
     """Steps to start from: those of a normal law with the variance of that many calls."""
-    calls = charges / min(mean, 0.5)
-    return math.ceil(min(_FARTHEST, math.sqrt(-2 * calls * math.log(delta)) + calls * math.tanh(each / 2)))
+    start = charges / min(mean, 0.5)  # calls
+    start = math.sqrt(-2 * start * math.log(delta)) + start * math.tanh(each / 2)
+    start = min(_FARTHEST, start)
+    return math.ceil(start)
 
 
 def _first(reached: Callable[[int], bool], guess: int) -> int:

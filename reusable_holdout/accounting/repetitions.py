@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reusable_holdout.accounting.bisection import largest_between
 from reusable_holdout.deferred import optimize
 from reusable_holdout.errors import InputError
 
@@ -19,7 +20,6 @@ __all__ = ["Repetitions"]
 
 _ROUND_UP = 1 + 1e-12  # pays for a few floating-point operations
 _LEAST_STOP, _NEAREST = 1e-280, 1e-12
-_BISECTIONS = 200
 _ORDERS = np.logspace(-6, 6, 481)  # orders less 1 that are tried for the second term of a Renyi cost
 
 
@@ -339,10 +339,6 @@ def _mean(stop: float, shape: float) -> float:
 
 def _largest(cost: Callable[[float], float], wanted: float) -> float:
     """Largest argument whose cost, which rises and is at least the argument's, is at most the one wanted."""
-    low, high = 0.0, wanted
-    if cost(high) <= wanted:
-        return high
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if cost(middle) <= wanted else (low, middle)
-    return low
+    if cost(wanted) <= wanted:
+        return wanted
+    return largest_between(lambda each: cost(each) <= wanted, 0.0, wanted)

@@ -44,7 +44,7 @@ _LARGE = 0.05  # epsilon of one call from which on counting calls may be the bet
 _MOST_CALLS = 5000
 _AROUND = 6  # numbers of calls on both sides of the first guess; odd ones compose a little worse
 _BISECTIONS = 40
-_SMALLEST = -500.0  # log of an epsilon that no interaction needs
+_FARTHEST = -500.0  # log of an epsilon that no interaction needs
 
 
 def _check(*, epsilon: float, charges: int, delta: float, targets: int) -> None:
@@ -301,14 +301,17 @@ def target_charging_epsilon_each(
     low = _start(epsilon, delta, charges)
     step = _BRACKET
     while excess(low) > 0:
-        low, step = low - step, 2 * step
-        if low < _SMALLEST:
+        low -= step
+        step += step
+        if low < _FARTHEST:
             raise InputError(
                 f"{charges} charges cost more, however small one call's epsilon is; use fewer charges"
             )
-    high, step = low + _BRACKET, _BRACKET
+    step = _BRACKET
+    high = low + step
     while excess(high) <= 0:
-        low, high, step = high, high + 2 * step, 2 * step
+        step += step
+        low, high = high, high + step
     root = float(optimize.brentq(excess, low, high, xtol=_PRECISION, rtol=_PRECISION))
     while excess(root) > 0:
         root -= _PRECISION
@@ -317,5 +320,7 @@ def target_charging_epsilon_each(
 
 def _start(epsilon: float, delta: float, charges: int) -> float:
     """Log of the epsilon of one call to start from: that of a normal law with the variance of two calls a charge."""
-    log = -math.log(delta)
-    return math.log((math.sqrt(log + epsilon) - math.sqrt(log)) / math.sqrt(charges))
+    start = -math.log(delta)
+    start = math.sqrt(start + epsilon) - math.sqrt(start)
+    start = math.log(start / math.sqrt(charges))
+    return start  # noqa: RET504 - a line of its own is a place of its own

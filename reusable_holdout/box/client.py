@@ -15,10 +15,9 @@ from reusable_holdout.guard import Answer, Choice
 from reusable_holdout.guard.kinds.stated import checked_names, checked_prior, checked_priors
 from reusable_holdout.plan import Plan
 from reusable_holdout.queries import described_metric
-from reusable_holdout.queries.classes import ClassCoder
 from reusable_holdout.queries.ids import Ids
 from reusable_holdout.queries.judged import Judge, JudgedScores
-from reusable_holdout.queries.predictions import Predictions
+from reusable_holdout.queries.predictions import ClassCoder, Predictions
 from reusable_holdout.remote import RemoteHoldout, history_frame
 from reusable_holdout.slips import checked_call
 

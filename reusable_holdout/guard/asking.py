@@ -12,7 +12,6 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.kinds.table import rail_of
 from reusable_holdout.guard.models import check_model, check_prior_method, training_estimate
 from reusable_holdout.slips import checked_call
 
@@ -23,18 +22,17 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.answered import Query
+    from reusable_holdout.guard.claiming import Pairs
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import samples
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.claims import Claims
-    from reusable_holdout.guard.kinds.gate import Gate
     from reusable_holdout.guard.kinds.kind import HaltReason, Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod
     from reusable_holdout.guard.overlap import TrainedOn
-    from reusable_holdout.guard.pairs import Pairs
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
     from reusable_holdout.mechanisms import KeyedNoise
@@ -143,10 +141,6 @@ class Asking:
                 f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
                 "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
             )
-
-    def _rail(self, *, paired: bool) -> Gate:
-        """Guardrail that this metric is for a gate of another one."""
-        return rail_of(self._view.kept, self._noise, paired=paired)
 
     def _answer(
         self,

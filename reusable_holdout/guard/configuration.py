@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
 
-__all__ = ["Configuration", "metric_of", "past_epochs"]
+__all__ = ["Configuration", "KeptRows", "metric_of", "past_epochs"]
 
 _MISMATCH = "nothing was asked and nothing was charged"
 _RESUMED_WITH = {"classes": "classes", "counts": "prevalence", "exam": "exam"}
@@ -181,6 +182,32 @@ class Configuration(Facts):
                     f"{parameter}="
                 )
         _check_unchanged(*same_wish(mine["plan"], theirs["plan"]))
+
+
+class KeptRows(NamedTuple):
+    """What a ledger keeps of an epoch's rows.
+
+    Attributes
+    ----------
+    digests : dict of str to str
+        SHA-256 of each part, in their order.
+    text : bytes
+        The parts, one after the other, equally long: :meth:`RowSet.text`.
+    """
+
+    digests: dict[str, str]
+    text: bytes
+
+    def parts(self) -> dict[str, bytes] | None:
+        """Each part by its name; None if they are not those that were sealed."""
+        if not self.digests:
+            return None if self.text else {}
+        size, rest = divmod(len(self.text), len(self.digests))
+        parts = {
+            part: self.text[place * size : (place + 1) * size] for place, part in enumerate(self.digests)
+        }
+        same = all(hashlib.sha256(parts[part]).hexdigest() == digest for part, digest in self.digests.items())
+        return parts if same and not rest else None
 
 
 def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:

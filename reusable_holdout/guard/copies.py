@@ -15,7 +15,7 @@ from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.chunks.rows import ChunkedRows
 from reusable_holdout.guard.digests import named_columns
 from reusable_holdout.guard.row_sets import hashes_of
-from reusable_holdout.queries.pieces import CodedLabels
+from reusable_holdout.queries.containers import CodedLabels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks.rows import ChunkedRows
-from reusable_holdout.queries.pieces import CodedLabels, in_blocks
+from reusable_holdout.queries.containers import CodedLabels, in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -234,13 +234,6 @@ class ContentKey:
         digest.update(predictions_digest(prepared))
         return digest.digest()
 
-    def comparison(self, prepared: NDArray[Any], prior_unit: int) -> bytes:
-        """Digest of a comparison of two predictions, in this order."""
-        digest = self._new(b"comparison")
-        digest.update(prior_unit.to_bytes(8, "big", signed=True))
-        digest.update(predictions_digest(prepared))
-        return digest.digest()
-
     def several(self, person: bytes, questions: Sequence[bytes]) -> bytes:
         """Digest of several questions together: a choice among them, or the failure of a whole batch."""
         digest = self._new(b"several " + person)
@@ -299,10 +292,6 @@ class ContentKey:
     def _masked(self, plain: bytes, nonce: bytes) -> bytes:
         stream = hashlib.shake_256(self._key + b"concealed" + nonce).digest(len(plain))
         return (np.frombuffer(plain, np.uint8) ^ np.frombuffer(stream, np.uint8)).tobytes()
-
-    def questions(self, prepared: NDArray[Any], prior_units: Sequence[int]) -> list[bytes]:
-        """Digests of several questions."""
-        return [self.question(one, unit) for one, unit in zip(prepared, prior_units, strict=True)]
 
     def claim(self, question: bytes, series: str, prior_unit: int) -> bytes:
         """Digest of one series' own claim about what a question is about."""

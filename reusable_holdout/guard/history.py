@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from reusable_holdout import witness as witnesses
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds.kind import FAILED
+from reusable_holdout.guard.kinds.kind import Allowance
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row, genesis
 from reusable_holdout.slips import checked_call
-from reusable_holdout.witness import witness_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -25,48 +24,13 @@ if TYPE_CHECKING:
     from reusable_holdout.witness import Head
 
 __all__ = [
-    "Allowance",
     "Epoch",
     "Released",
-    "failed",
     "history_frame",
     "read_epochs",
     "released",
     "released_by",
 ]
-
-
-class Allowance(NamedTuple):
-    """Charges of a plan: of everybody together, or of each series of claims.
-
-    Attributes
-    ----------
-    charges : int
-    of_each : bool
-    """
-
-    charges: int
-    of_each: bool
-
-    @classmethod
-    def of(cls, plan: Mapping[str, Any]) -> Self:
-        """Allowance of a plan's record."""
-        return cls(min(plan["charges"], plan["queries"]), plan["policy"] == "claims")
-
-    def left(self, charges: int) -> int:
-        """Charges that are left after so many; a promise, whatever was told."""
-        return max(0, self.charges - charges)
-
-    def left_after(self, rows: Sequence[Row]) -> list[int]:
-        """Charges that whoever asked has left after each answer."""
-        if not self.of_each:
-            return [self.left(row.charges) for row in rows]
-        made: Counter[tuple[int, str]] = Counter()
-        found = []
-        for row in rows:
-            made[row.view, row.series] += row.charged
-            found.append(self.left(made[row.view, row.series]))
-        return found
 
 
 _COLUMNS = [
@@ -153,11 +117,6 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
     metric = configuration.metric["name"]
     history = history_frame(ledger.rows(epoch=epoch), Allowance.of(configuration.plan), metric)
     return Released(history, configuration.plan["charges"], metric)
-
-
-def failed(row: Row) -> bool:
-    """Whether a row records that the analyst's code failed on the holdout: then it has no value to certify."""
-    return row.told.startswith(FAILED) or row.told.endswith(FAILED)
 
 
 def history_frame(rows: Sequence[Row], allowance: Allowance, metric: str) -> pd.DataFrame:
@@ -247,7 +206,7 @@ def _seen(text: str, witness: str | Path | None) -> Head | None:
     """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
     try:
         place = Configuration.parse(text).witness if witness is None else witness
-        return witness_at(place).read() if place else None
+        return witnesses.witness_at(place).read() if place else None
     except HoldoutError:
         if witness is not None:
             raise

@@ -20,8 +20,7 @@ from reusable_holdout.guard.chunks.rows import ChunkedRows
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count
-from reusable_holdout.queries.containers import from_arrow, no_array
-from reusable_holdout.queries.pieces import compact, is_dask
+from reusable_holdout.queries.containers import compact, from_arrow, is_dask, no_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.configuration import KeptRows
 from reusable_holdout.guard.row_sets import RowSet, column_names, names_in, width_of
-from reusable_holdout.queries.containers import typed_array
-from reusable_holdout.queries.pieces import compact
+from reusable_holdout.queries.containers import compact, typed_array
 from reusable_holdout.queries.targets import rows_of
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData
 
 __all__ = [
-    "KeptRows",
     "KnownRows",
     "Names",
     "are_ids",
@@ -105,32 +104,6 @@ class KnownRows:
         texts = {part: rows.text(secret_of(key, epoch, part)) for part, rows in sets.items()}
         digests = {part: hashlib.sha256(text).hexdigest() for part, text in texts.items()}
         return KeptRows(digests, b"".join(texts.values()))
-
-
-class KeptRows(NamedTuple):
-    """What a ledger keeps of an epoch's rows.
-
-    Attributes
-    ----------
-    digests : dict of str to str
-        SHA-256 of each part, in their order.
-    text : bytes
-        The parts, one after the other, equally long: :meth:`RowSet.text`.
-    """
-
-    digests: dict[str, str]
-    text: bytes
-
-    def parts(self) -> dict[str, bytes] | None:
-        """Each part by its name; None if they are not those that were sealed."""
-        if not self.digests:
-            return None if self.text else {}
-        size, rest = divmod(len(self.text), len(self.digests))
-        parts = {
-            part: self.text[place * size : (place + 1) * size] for place, part in enumerate(self.digests)
-        }
-        same = all(hashlib.sha256(parts[part]).hexdigest() == digest for part, digest in self.digests.items())
-        return parts if same and not rest else None
 
 
 def secret_of(key: bytes, epoch: int, part: str) -> bytes:

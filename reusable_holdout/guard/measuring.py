@@ -14,15 +14,6 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import found_by
-from reusable_holdout.guard.batches import (
-    Asked,
-    MeasuredModel,
-    batch_priors,
-    checked_kind,
-    checked_models,
-    count_of,
-    weighed,
-)
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.kinds.stated import checked_names
@@ -35,13 +26,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard import batches
     from reusable_holdout.guard.answer import Answer, Choice
-    from reusable_holdout.guard.batches import Found
+    from reusable_holdout.guard.batches import Asked, Found, MeasuredModel
     from reusable_holdout.guard.kinds import choose as choosing
     from reusable_holdout.guard.kinds import samples
     from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.guard.kinds.stated import Statement
-else:
+else:  # of searches
+    (batches,) = modules_on_first_use(__package__, "batches")
     choosing, samples = modules_on_first_use("reusable_holdout.guard.kinds", "choose", "samples")
 
 __all__ = ["Measuring"]
@@ -80,15 +73,15 @@ class Measuring(Voluntary):
         InputError
             If the model does not fit the holdout, or the prior the metric.
         """
-        kind = checked_kind(kind)
+        kind = batches.checked_kind(kind)
         self._check_features("evaluate_predictions")
         fitted(model, None, None)
         if kind == "choose":
             self._ways.reveal.check_stated(prior, self.metric.name)
         content = fingerprint(model)  # before it predicts: some models keep what they have seen
         if kind == "evaluate" and not self._needs_rows(content, prior):
-            return MeasuredModel(model, content)
-        return MeasuredModel(model, content, self._concealed(model, content, kind))
+            return batches.MeasuredModel(model, content)
+        return batches.MeasuredModel(model, content, self._concealed(model, content, kind))
 
     # ---- one by one
 
@@ -126,8 +119,8 @@ class Measuring(Voluntary):
             If a model does not fit the holdout, a prior the metric, or a name is no text; nothing of this batch was
             asked.
         """
-        models = checked_models(models)
-        priors = batch_priors(self._ways.policy, priors, len(models), self.metric.name)
+        models = batches.checked_models(models)
+        priors = batches.batch_priors(self._ways.policy, priors, len(models), self.metric.name)
         names = checked_names(names, len(models))
         self._check_features("evaluate_predictions")
         found = self._found(models, priors, X_train)
@@ -139,8 +132,8 @@ class Measuring(Voluntary):
                 part = slice(start, max(stop, start + 1))
                 self._ask_part(models[part], found[part], priors[part], names[part], answers)
         except Halted as halted:
-            return Asked(answers, halted)
-        return Asked(answers, None)
+            return batches.Asked(answers, halted)
+        return batches.Asked(answers, None)
 
     @sealed
     def could_replay(self, priors: Sequence[float]) -> int:
@@ -149,7 +142,9 @@ class Measuring(Voluntary):
         Of a halted guard only what it has answered can be had. Whether a model is one of those is known when it is
         fitted; that no query had its prior is known before.
         """
-        stated = batch_priors(self._ways.policy, priors, count_of(priors, "priors"), self.metric.name)
+        stated = batches.batch_priors(
+            self._ways.policy, priors, batches.count_of(priors, "priors"), self.metric.name
+        )
         if not self.takes_priors:
             return len(stated)
         policy, history = self._ways.policy, self._transcript.history()
@@ -208,7 +203,7 @@ class Measuring(Voluntary):
         made = history[(history["kind"] == kind.name) & (history["view"] == self.view)]
         if priors is None:
             return len(made) > 0
-        stated = self._stated_priors(priors, count_of(priors, "priors"))
+        stated = self._stated_priors(priors, batches.count_of(priors, "priors"))
         units = kind.grid_units(stated).tolist()
         for told, unit in zip(made["told"], kind.grid_units(made["prior"].to_numpy(np.float64)), strict=True):
             winner = choosing.Winner.parse(told)
@@ -240,7 +235,7 @@ class Measuring(Voluntary):
         BudgetError, Halted, ModelError
             As for :meth:`choose`.
         """
-        models = checked_models(models)
+        models = batches.checked_models(models)
         whole("candidates", len(models))
         checked_names([name], 1)
         self._check_features("choose_predictions")
@@ -372,7 +367,7 @@ class Measuring(Voluntary):
         digests = [
             self._content.model_question(one.content, unit) for one, unit in zip(models, units, strict=True)
         ]
-        measured = weighed(found, checked, policy, self._holdout.bound)
+        measured = batches.weighed(found, checked, policy, self._holdout.bound)
         return self._told_batch(
             lambda: self._transcript.ask_many(policy, measured, checked, digests, list(names))
         )
@@ -381,7 +376,7 @@ class Measuring(Voluntary):
     def _ask_one(self, model: MeasuredModel, found: Found, prior: float, name: str) -> Answer:
         policy = self._ways.policy
         asked = self._asked(prior)
-        every = weighed([found], np.array([asked.prior]), policy, self._holdout.bound)
+        every = batches.weighed([found], np.array([asked.prior]), policy, self._holdout.bound)
         measured = None if every is None else every[0]
         query = Query(self._content.model_question(model.content, asked.unit), name)
         return self._compared(policy, query, asked.prior, lambda: measured)

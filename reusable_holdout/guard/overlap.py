@@ -15,10 +15,9 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.inputs import rows_and_labels
 from reusable_holdout.guard.known_rows import (
-    KeptRows,
     KnownRows,
     are_ids,
     by_name,

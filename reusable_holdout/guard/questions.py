@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answered import Query
+from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.guardrails import Guarding
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.slips import checked_call
@@ -20,15 +21,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+    from reusable_holdout.guard import guardrails as guarding
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.guard.models import PriorMethod
+else:  # of gates with guardrails alone
+    (guarding,) = modules_on_first_use(__package__, "guardrails")
 
 __all__ = ["Questions"]
 
 
-class Questions(Guarding):
+class Questions(Asking):
     """Questions that compare: with a prior, with the best so far, two models."""
 
     @checked_call
@@ -111,7 +115,7 @@ class Questions(Guarding):
         anew: bool,
     ) -> Answer:
         if guardrails is not None:
-            return self._gate_models([model], prior, guardrails, name, X_train)
+            return guarding.gate_models(self, [model], prior, guardrails, name, X_train)
         policy = self._ways.policy
         asked = policy.asked(prior, tolerance, self.metric.name)
         question = self._model_question(model, asked.unit + policy.series_unit(series))
@@ -163,7 +167,7 @@ class Questions(Guarding):
             If the input does not fit; nothing was asked and nothing was charged.
         """
         if guardrails is not None:
-            return self._gate_predictions([predictions], prior, guardrails, name)
+            return guarding.gate_predictions(self, [predictions], prior, guardrails, name)
         asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
         question = self._content.question(prepared, asked.unit + self._ways.policy.series_unit(series))
@@ -214,7 +218,9 @@ class Questions(Guarding):
             priors, tolerances, len(prepared), self.metric.name
         )
         labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
-        questions = self._content.questions(prepared, [unit + own for unit in units])
+        questions = [
+            self._content.question(one, unit + own) for one, unit in zip(prepared, units, strict=True)
+        ]
         if self._ways.policy.on_board:
             queries = [Query(one, label, series) for one, label in zip(questions, labels, strict=True)]
             return self._claim_each(self._ways.policy, prepared, stated, queries)
@@ -288,11 +294,11 @@ class Questions(Guarding):
         (0.025, True)
         """
         if guardrails is not None:
-            return self._gate_predictions([predictions, incumbent], prior, guardrails, name)
+            return guarding.gate_predictions(self, [predictions, incumbent], prior, guardrails, name)
         kind, asked = self._comparison(prior, tolerance)
         bound = self._holdout.bound
         both = bound.prepare_many([predictions, incumbent])
-        question = self._content.comparison(both, asked.unit)
+        question = self._content.question(both, asked.unit, b"comparison")
         return self._ask(kind, lambda: both, asked, question, name)
 
     @checked_call
@@ -351,7 +357,7 @@ class Questions(Guarding):
         X_train: Any,
     ) -> Answer:
         if guardrails is not None:
-            return self._gate_models(pair, prior, guardrails, name, X_train)
+            return guarding.gate_models(self, pair, prior, guardrails, name, X_train)
         self._check_models(pair)
         kind, asked = self._comparison(prior, tolerance)
         question = self._content.model_question(fingerprint(pair), asked.unit)

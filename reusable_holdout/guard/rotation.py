@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.budgets import budgeted
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.overlap import kept_of_fresh, looked_through
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.pricing import plan_numbers, priced
 from reusable_holdout.guard.standing import Standing, check_may_stand
+from reusable_holdout.guard.stores import budgeted
 from reusable_holdout.plan import renewed
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from reusable_holdout.errors import HandleError
 from reusable_holdout.guard.chunks.rows import ChunkedRows
 from reusable_holdout.guard.digests import canonical_csr
-from reusable_holdout.queries.pieces import in_blocks
+from reusable_holdout.queries.containers import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
 
 if TYPE_CHECKING:

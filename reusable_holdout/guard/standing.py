@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.configuration import Configuration, past_epochs
+from reusable_holdout.guard.configuration import Configuration, KeptRows, past_epochs
 from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.history import Allowance
+from reusable_holdout.guard.kinds.kind import Allowance
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
-from reusable_holdout.guard.known_rows import KeptRows
 from reusable_holdout.guard.overlap import TrainedOn
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.guard.transcript import Transcript

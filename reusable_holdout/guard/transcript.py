@@ -19,7 +19,7 @@ from reusable_holdout.guard.answered import (
     row_of,
     rows_of_batch,
 )
-from reusable_holdout.guard.history import failed
+from reusable_holdout.guard.kinds.kind import failed
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:

@@ -152,8 +152,8 @@ def _has_read(model: Any) -> bool:
 
 
 def _remember(model: Any) -> None:
-    number = id(model)
-    _READERS[number] = weakref.ref(model, lambda _: _READERS.pop(number, None))
+    number, forget = id(model), _READERS.pop  # at the end of a process a model may outlive this module
+    _READERS[number] = weakref.ref(model, lambda _: forget(number, None))
 
 
 # ---- made-up rows

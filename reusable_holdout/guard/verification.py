@@ -10,12 +10,11 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
-from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.history import read_epochs
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.kind import AGREED, FINAL, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
-from reusable_holdout.guard.known_rows import KeptRows
 from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import chain_problems
 from reusable_holdout.slips import checked_call

@@ -30,7 +30,7 @@ GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-ch
 
 _COMPARISON = 20.0  # 2**2 + 4**2: squared scales of Thresholdout's comparison, which the others match
 _LARGEST_EXPONENT = 700.0  # exp overflows beyond; composition then saves nothing that matters
-_MOST_PARTS = 10**6  # time and memory of the optimal composition grow with the parts
+_MOST_PARTS = 1_000_000  # time and memory of the optimal composition grow with the parts
 
 
 class GuardCore(Protocol):
@@ -167,19 +167,18 @@ class Calibration:
         if self.mechanism == "standard-svt":
             comparisons = each / threshold + 2 * self.charges * each / query
             return comparisons + _composed(each, self.charges + told, delta)
-        if delta == 0:
-            return math.inf
+        call = each / query
         try:
             charged = accounting.target_charging(
-                epsilon=each / query,
+                epsilon=call,
                 charges=self.charges,
                 delta=delta,
-                q=accounting.not_prior_q(each / query),
-                mean=accounting.not_prior_mean(each / query),
+                q=accounting.not_prior_q(call),
+                mean=accounting.not_prior_mean(call),
             ).epsilon
-            return charged + told * each / query
-        except (InputError, OverflowError):  # more calls than can be counted
+        except (InputError, OverflowError):  # no guarantee at delta 0, or more calls than can be counted
             return math.inf
+        return charged + told * call
 
     def core(
         self,
@@ -235,7 +234,7 @@ def _composed(each: float, parts: int, delta: float) -> float:
     """Epsilon of many parts: their sum, or less if delta is above 0."""
     if each > _LARGEST_EXPONENT or parts > _MOST_PARTS:
         return each * parts
-    whole = accounting.basic_composition([each] * parts) if parts <= 1_000 else each * parts
+    whole = float(Fraction(repr(float(each))) * parts)  # as `basic_composition` of as many would
     return min(whole, accounting.optimal_composition(epsilon=each, count=parts, delta=delta))
 
 

@@ -143,7 +143,7 @@ def compare_mechanisms(
     check_privacy(charges=charges, epsilon=epsilon, delta=delta)
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise InputError(f"a sensitivity is a positive finite number; got {sensitivity}")
-    check_tail(queries=1 if queries is None else queries, beta=beta)
+    check_tail(queries=charges if queries is None else queries, beta=beta)
     ways = [
         *_sparse(epsilon, delta, charges, answers=answers),
         *_standard(epsilon, delta, charges, answers=answers, monotonic=monotonic),
@@ -210,8 +210,8 @@ def tightest_stream(
     same: dict[str, Any] = {"charges": charges, "epsilon": epsilon, "sensitivity": sensitivity, "seed": seed}
     if best.mechanism == _CHARGED:
         return ConditionalStream(threshold, delta=delta, **same)
-    if best.mechanism == _NORMAL and queries is not None:
-        return GaussianSVT(threshold, delta=delta, queries=queries, monotonic=monotonic, **same)
+    if best.mechanism == _NORMAL:  # only where the queries are known
+        return GaussianSVT(threshold, delta=delta, monotonic=monotonic, **same | {"queries": queries})
     if best.mechanism == _RESTARTED:
         return Sparse(
             threshold,

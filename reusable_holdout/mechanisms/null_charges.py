@@ -148,10 +148,10 @@ def expected_charges_of_stages(
     values, weights = np.zeros(1), np.ones(1)
     bins = min(queries, _HELD_BINS if held else _BINS)
     times = np.linspace(0.0, queries, bins + 1)
-    size = 1 << (2 * bins + 1).bit_length()
+    size = 1 << (len(times) + bins).bit_length()  # so long that no time comes round to the first
     if held:
         values, weights = _laplace_quadrature(thresholds[0], threshold_scale)
-    arrival = np.zeros((len(values) if held else 1, bins + 1))
+    arrival = np.zeros((len(values), len(times)))
     arrival[:, 0] = 1.0
     expected = 0.0
     for threshold in thresholds:
@@ -164,13 +164,14 @@ def expected_charges_of_stages(
         if not held:
             survival = weights @ survival
         waiting = np.atleast_2d(-np.diff(survival, prepend=1.0))
-        arrival = np.fft.irfft(np.fft.rfft(arrival, size) * np.fft.rfft(waiting, size), size)[:, : bins + 1]
-        in_time = np.minimum(1.0, arrival.sum(axis=1))
+        arrival = np.fft.irfft(np.fft.rfft(arrival, size) * np.fft.rfft(waiting, size), size)
+        arrival = arrival[:, : len(times)]
+        in_time = arrival.sum(axis=1)
         reached = float(weights @ in_time) if held else float(in_time[0])
         expected += reached
         if reached < _NEVER:
             break
-    return expected
+    return min(expected, float(len(thresholds)))
 
 
 def _stage_probability(
@@ -192,7 +193,7 @@ def _noisy_deviation_probability(
     gain = ratio**2 / 2
     falling = np.exp(gain - thresholds / scale + special.log_ndtr(thresholds / sd - ratio))
     rising = np.exp(gain + thresholds / scale + special.log_ndtr(-thresholds / sd - ratio))
-    return np.clip(2 * special.ndtr(-thresholds / sd) + falling - rising, 0.0, 1.0)
+    return np.maximum(2 * special.ndtr(-thresholds / sd) + falling - rising, 0.0)
 
 
 def _laplace_quadrature(
@@ -218,4 +219,4 @@ def _charge_probability(
     rising = np.exp(-magnitude / scale + gain + special.log_ndtr(magnitude / sd - ratio))
     falling = np.exp(magnitude / scale + gain + special.log_ndtr(-magnitude / sd - ratio))
     above_zero = rising - far + 2 * special.ndtr(-magnitude / sd) - falling
-    return np.clip(np.where(thresholds > 0, above_zero, 1 - far), 0.0, 1.0)
+    return np.maximum(np.where(np.signbit(thresholds), 1 - far, above_zero), 0.0)

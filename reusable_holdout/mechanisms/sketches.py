@@ -157,8 +157,8 @@ class DistinctSketch:
         else:
             raise InputError("an item is a text, bytes or a whole number; got something else")
         digest = hashlib.blake2b(data, key=self._key, person=kind, digest_size=16).digest()
-        first, second = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
-        return first % len(self._ranks), _LARGEST_RANK - second.bit_length()
+        bits = int.from_bytes(digest, "little")  # 64 for the register, 64 for the rank
+        return bits % len(self._ranks), _LARGEST_RANK - (bits >> 64).bit_length()
 
 
 def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
@@ -197,13 +197,7 @@ def likeliest_rate(ranks: Iterable[int], *, phantoms: int, least: int) -> float:
             total += count * width * (below - 1)
         return total
 
-    low, high = 0.0, 1.0
-    if slope(low) <= 0:
-        return low
-    while slope(high) > 0:
-        high *= 2
-        if high >= 2.0**_LARGEST_RANK:
-            return high
+    low, high = 0.0, 2.0**_LARGEST_RANK
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if slope(middle) > 0 else (low, middle)

@@ -1,7 +1,6 @@
 """What can be promised, computed from the wish before any data is read."""
 
-from reusable_holdout.plan.manner import MechanismChoice
-from reusable_holdout.plan.numbers import checked_exam, choice, exam_count, round_up, whole
+from reusable_holdout.plan.numbers import MechanismChoice, checked_exam, choice, exam_count, round_up, whole
 from reusable_holdout.plan.plan import Plan
 from reusable_holdout.plan.stated import renewed, same_wish
 from reusable_holdout.plan.wish import ALLOWANCE, SharedBudget

@@ -33,28 +33,11 @@ def charges_of_a_search(
     queries: int,
     common: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Distribution of the number of charges after so many questions of an honest search.
+    """Distribution of the number of charges after so many questions of an honest search: of shape (C + 1,).
 
-    Parameters
-    ----------
-    thresholds : sequence of float
-        In force after 0, 1, ... charges, above 0; their number C is the budget.
-    prior_error : float
-        Standard deviation of a prior's own error, independent from question to question; above 0.
-    standard_error : float
-        Of the holdout's value.
-    noise_sd : float
-        Standard deviation of a comparison's noise.
-    queries : int
-        Questions asked.
-    common : float
-        Share of the holdout's error, as a variance, that all questions have in common, in [0, 1]: that of the mistakes
-        which all models of the search make.
-
-    Returns
-    -------
-    numpy.ndarray of shape (C + 1,)
-        Probability of 0, 1, ... C charges; after C the guard has halted.
+    The C thresholds are in force after 0, 1, ... charges; after C the guard has halted. A prior's own error is
+    independent from question to question. `common` is the share of the holdout's error, as a variance, that all
+    questions have in common: that of the mistakes which all models of the search make.
 
     Notes
     -----

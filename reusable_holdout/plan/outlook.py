@@ -1,4 +1,4 @@
-"""What a plan says will happen: thresholds, widths, how far an honest search gets, what else the rows would give.
+"""What a plan says will happen: thresholds, widths, privacy, how far an honest search gets, what else rows would give.
 
 Of scores, and of differences of two models, on the same budget.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from reusable_holdout import mechanisms, validity
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import Calibration, GuardMechanism
 from reusable_holdout.plan.numbers import real, real_or_none, whole_or_none
-from reusable_holdout.plan.privacy import Privacy
+from reusable_holdout.plan.solution import check_says_something, says_something
+from reusable_holdout.plan.stated import Stated
 from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import BY_DISTANCE
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reusable_holdout.mechanisms import MechanismNoise
     from reusable_holdout.plan import otherwise
     from reusable_holdout.plan.wish import Wish
     from reusable_holdout.validity import Certificate
@@ -31,7 +34,7 @@ else:
 __all__ = ["Outlook"]
 
 
-class Outlook(Privacy):
+class Outlook(Stated):
     """Public numbers that follow from a plan."""
 
     def certificate(self, *, greater_is_better: bool = True) -> Certificate:
@@ -225,6 +228,94 @@ class Outlook(Privacy):
             noise_scale=self.noise_scale,
             mechanism=self.mechanism,
         )
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether a tolerance is more than a quarter of its range: then the promise says nothing.
+
+        That of scores, or that of differences of two, whose range is twice theirs.
+        """
+        scores, differences = (self.tolerance, self.span), (self.comparison_tolerance, 2.0 * self.span)
+        return not (says_something(*scores) and says_something(*differences))
+
+    def check_says_something(self, *, vacuous: bool) -> None:
+        """Refuse to make a guard of a plan that says nothing, unless its owner insists.
+
+        Raises
+        ------
+        PlanError
+            With the numbers that would do.
+        """
+        if not vacuous:
+            check_says_something(self._wish, self.span, self.tolerance, self.comparison_tolerance)
+
+    # ---- differential privacy
+
+    @property
+    def epsilon_each(self) -> float:
+        """Sensitivity of a score over the noise scale."""
+        if self.noise_scale == 0.0:
+            return math.inf
+        return self.influence / self.asked_rows / (self.noise_scale / self.span)
+
+    @cached_property
+    def epsilon(self) -> float:
+        """Differential privacy at `delta` of the charges, the reveals and choices set aside, and a final with noise."""
+        return self._epsilon_before_final(self.mechanism, self.epsilon_each) + self.final_epsilon
+
+    @property
+    def final_epsilon(self) -> float:
+        """What each model of a final adds to `epsilon`; 0 for a final without noise, which epsilon excludes."""
+        return self.influence / self.asked_rows / (self.final_noise / self.span) if self.final_noise else 0.0
+
+    def _epsilon_before_final(self, mechanism: GuardMechanism, each: float) -> float:
+        return Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta, told=self._told)
+
+    @property
+    def _told(self) -> int:
+        """Values told besides those of charges: a choice's winner is found at half the cost of one more."""
+        return self.reveals + 2 * len(self.choices)
+
+    @cached_property
+    def epsilons(self) -> dict[GuardMechanism, float]:
+        """Epsilon of each mechanism that adds noise, at the stated noise scale or at noise of the same reach."""
+        open_scale = self._wish if "noise_scale" in self.stated else replace(self._wish, noise_scale=None)
+        epsilons: dict[GuardMechanism, float] = {}
+        for mechanism in get_args(GuardMechanism):
+            if mechanism == "noiseless" or (mechanism == "target-charging" and self._wish.by_evidence):
+                continue
+            own = mechanism == self._wish.mechanism  # a kept plan has its scale, stated or not
+            scale = replace(self._wish if own else open_scale, mechanism=mechanism).scale(
+                rows=self.rows,
+                tolerance=self.tolerance / self.span,
+                queries=self.queries,
+                charges=self.charges,
+            )
+            each = self.influence / self.asked_rows / scale if scale else math.inf
+            epsilons[mechanism] = self._epsilon_before_final(mechanism, each) + self.final_epsilon
+        return epsilons
+
+    def compare_mechanisms(self) -> tuple[MechanismNoise, ...]:
+        """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
+
+        That of everything before the final.
+
+        Raises
+        ------
+        InputError
+            If the plan has no noise, hence no guarantee.
+        """
+        return mechanisms.compare_mechanisms(
+            epsilon=self.epsilon - self.final_epsilon,
+            delta=self.delta,
+            charges=self.charges,
+            sensitivity=self.influence / self.asked_rows * self.span,
+        )
+
+    @property
+    def privacy_is_vacuous(self) -> bool:
+        """Whether ``exp(epsilon) - 1``, what privacy alone would say about the error, is half the range or more."""
+        return self.epsilon >= math.log(1.5)
 
     # ---- differences of two models
 

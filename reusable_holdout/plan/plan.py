@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import PlanError
-from reusable_holdout.plan.manner import (
+from reusable_holdout.plan.numbers import (
     BY_ROWS,
     Family,
     MechanismChoice,
+    checked_bounds,
     checked_exam_of,
     checked_manner,
+    real,
+    real_or_none,
+    round_up,
+    whole_or_none,
+    wholes,
 )
-from reusable_holdout.plan.numbers import checked_bounds, real, real_or_none, round_up, whole_or_none, wholes
+from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.solution import check_follows, solved
 from reusable_holdout.plan.stated import stated_of
-from reusable_holdout.plan.vacuity import Vacuity
 from reusable_holdout.plan.wish import (
     ALLOWANCE,
     MOST_QUERIES,
@@ -43,7 +48,7 @@ _ROUNDING = 1e-9  # nats
 _CANDIDATES = 100  # of the choice that is set aside where nothing is said of choices
 
 
-class Plan(Vacuity):
+class Plan(Outlook):
     """What a guarded holdout can promise; give three of rows, queries, charges and tolerance.
 
     With probability at least `confidence`, every released interval contains the population value, for all

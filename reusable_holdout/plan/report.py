@@ -9,12 +9,12 @@ from reusable_holdout.markup import facts_table
 from reusable_holdout.validity import BY_DISTANCE, LADDERS, majority_attack_gain
 
 if TYPE_CHECKING:
-    from reusable_holdout.plan.vacuity import Vacuity
+    from reusable_holdout.plan.outlook import Outlook
 
 __all__ = ["promise_table", "report"]
 
 
-def report(plan: Vacuity) -> str:
+def report(plan: Outlook) -> str:
     """What holds, by which theorem, and what the same rows would give otherwise."""
     sections = [_promise(plan), _means(plan), _privacy(plan), _otherwise(plan)]
     title = _title(plan)
@@ -26,16 +26,16 @@ def report(plan: Vacuity) -> str:
     return "\n".join(lines)
 
 
-def promise_table(plan: Vacuity) -> str:
+def promise_table(plan: Outlook) -> str:
     """What holds, as a short table for notebooks."""
     return facts_table(_title(plan), [*_promise(plan)[1], _privacy(plan)[1][0]])
 
 
-def _title(plan: Vacuity) -> str:
+def _title(plan: Outlook) -> str:
     return f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
 
 
-def _promise(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
+def _promise(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
     rows = _promises_of_claims(plan) if plan.policy == "claims" else _promises(plan)
     if plan.exam_rows:
         rows.append(
@@ -50,7 +50,7 @@ def _promise(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
     return "What holds", rows
 
 
-def _promises_of_claims(plan: Vacuity) -> list[tuple[str, str]]:
+def _promises_of_claims(plan: Outlook) -> list[tuple[str, str]]:
     many = f"{plan.charges:,} charge" + "s" * (plan.charges != 1)
     return [
         (
@@ -70,7 +70,7 @@ def _promises_of_claims(plan: Vacuity) -> list[tuple[str, str]]:
     ]
 
 
-def _promises(plan: Vacuity) -> list[tuple[str, str]]:
+def _promises(plan: Outlook) -> list[tuple[str, str]]:
     rows = [
         (
             "every interval holds",
@@ -97,7 +97,7 @@ def _promises(plan: Vacuity) -> list[tuple[str, str]]:
     return rows
 
 
-def _honest(plan: Vacuity) -> str:
+def _honest(plan: Outlook) -> str:
     priors = f"priors off by {plan.prior_error:.2g}"
     if plan.row_spread is not None:
         priors += f", rows that spread by {plan.row_spread:.2g} at most"
@@ -115,7 +115,7 @@ def _honest(plan: Vacuity) -> str:
     )
 
 
-def _means(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
+def _means(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
     if plan.policy == "claims":
         width = plan.half_width(query=plan.queries, charges=0)
         return "How", [
@@ -139,11 +139,11 @@ def _means(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
     ]
 
 
-def _half_width(plan: Vacuity, charges: int) -> str:
+def _half_width(plan: Outlook, charges: int) -> str:
     return f"{plan.half_width(query=plan.queries, charges=min(charges, plan.queries - 1)):.4f}"
 
 
-def _privacy(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
+def _privacy(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
     compared = plan.family in {"binomial", "mean"} and plan.policy not in BY_DISTANCE
     less_noise = compared and plan.comparison_noise < 2.0 * plan.noise_scale
     end = "without the final" + (" and comparisons" if less_noise else "")
@@ -159,7 +159,7 @@ def _privacy(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
     return "Differential privacy of the holdout", rows
 
 
-def _otherwise(plan: Vacuity) -> tuple[str, list[tuple[str, str]]]:
+def _otherwise(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
     fixed = plan.fixed_half_width
     widths = plan.other_half_widths
     rows = [

@@ -1,7 +1,8 @@
-"""The missing number of a wish, or what would have to change."""
+"""The missing number of a wish, or what would have to change so that it is met and says something."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
     Possible = Callable[..., bool]
 
-__all__ = ["Solution", "check_follows", "nearest", "needs", "possible", "solved"]
+__all__ = ["Solution", "check_follows", "check_says_something", "says_something", "solved"]
+
+_WIDEST = 0.25  # of the range: answers within a wider tolerance say next to nothing
+_ROUNDING = 1.0 + 1e-5  # what is printed has six digits
 
 
 class Solution(NamedTuple):
@@ -29,16 +33,9 @@ class Solution(NamedTuple):
 
 
 def solved(wish: Wish, *, span: float, kept: bool = False) -> Solution:
-    """Derive the number that was not stated.
+    """Derive the number of four that was not stated; those of a plan that a ledger keeps are as they are.
 
-    Parameters
-    ----------
-    wish : Wish
-        With at most one of the four missing.
-    span : float
-        Range of the metric, for messages.
-    kept : bool
-        Whether a ledger keeps the plan: then its numbers are as they are, all stated.
+    The range of the metric is for messages.
 
     Raises
     ------
@@ -80,35 +77,35 @@ def check_follows(stated: float, derived: float) -> None:
         )
 
 
-def nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
+def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
     """For each stated number that alone could be changed, the nearest with which the wish can be met.
 
     A tolerance that is not stated may be up to the widest one, a fraction of the range.
     """
-    would_do = partial(possible, wish, widest)
+    would_do = partial(_possible, wish, widest)
     near = {
         name: find(wish, span, would_do) for name, find in _NEAREST.items() if getattr(wish, name) is not None
     }
     return {name: value for name, value in near.items() if value is not None}
 
 
-def needs(found: dict[str, float]) -> str:
-    """What of :func:`nearest` would do, in words."""
+def _needs(found: dict[str, float]) -> str:
+    """What of :func:`_nearest` would do, in words."""
     return " or ".join(_WORDS[name].format(value) for name, value in found.items())
 
 
 def _refuse(wish: Wish, span: float) -> NoReturn:
     """Say which single number would have to change, and to what: with any of them the wish can be met."""
-    found = nearest(wish, span)
+    found = _nearest(wish, span)
     problem = f"no plan keeps {_stated(wish, span)}"
     if wish.charges and wish.queries and wish.charges > wish.queries:
         problem = (
             f"charges must not exceed queries; got {wish.charges:,} charges and {wish.queries:,} queries"
         )
-    raise PlanError(f"{problem}; it needs {needs(found) or 'other numbers'}", found)
+    raise PlanError(f"{problem}; it needs {_needs(found) or 'other numbers'}", found)
 
 
-def possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:
+def _possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:
     """Whether a wish can be met, with some of its numbers changed; what it leaves open may be whatever is best."""
     stated = {name: getattr(wish, name) for name in Solution._fields} | changes
     missing = [name for name, value in stated.items() if value is None]
@@ -196,3 +193,60 @@ def _stated(wish: Wish, span: float) -> str:
         f"confidence {1.0 - wish.beta:g}",
     ]
     return ", ".join(word for word in words if word)
+
+
+# ---- plans that say nothing: they may be computed, but no guard is made of one unless its owner insists
+
+
+def says_something(tolerance: float, span: float) -> bool:
+    """Whether a tolerance is at most a quarter of its range."""
+    return tolerance <= _WIDEST * span * _ROUNDING
+
+
+def check_says_something(wish: Wish, span: float, tolerance: float, comparison_tolerance: float) -> None:
+    """Refuse tolerances, of scores and of differences of two, that say nothing.
+
+    Raises
+    ------
+    PlanError
+        With the numbers that would do.
+    """
+    insist = "nothing was made; pass vacuous=True to insist"
+    if not says_something(tolerance, span):
+        found = {} if wish.shared.view else _nearest_that_says_something(wish, span)
+        advice = (
+            f"it needs {_needs(found)}, or another metric"
+            if found
+            else "take more rows, fewer queries or charges, or another metric"
+        )
+        what = "the range of differences" if wish.family == "paired" else "the metric's range"
+        raise PlanError(
+            f"a guard's tolerance must be at most a quarter of {what}, {span:g}, to say anything; "
+            f"it would be {tolerance:g}; {advice}; {insist}",
+            found,
+        )
+    if not says_something(comparison_tolerance, 2.0 * span):
+        widest = _WIDEST * 2.0 * span
+        raise PlanError(
+            "a guard's comparison_tolerance must be at most a quarter of the range of differences, "
+            f"{2.0 * span:g}, to say anything; got {comparison_tolerance:g}; it needs one of {widest:g}; {insist}",
+            {"comparison_tolerance": widest},
+        )
+
+
+def _nearest_that_says_something(wish: Wish, span: float) -> dict[str, float]:
+    if wish.tolerance is None:
+        return _nearest(wish, span, widest=_widest_derived(span))
+    narrower = replace(wish, tolerance=_WIDEST)
+    if _possible(narrower):
+        return {"tolerance": _WIDEST * span}
+    found = _nearest(narrower, span)
+    return {name: value for name, value in found.items() if name != "tolerance"}
+
+
+def _widest_derived(span: float) -> float:
+    """Widest tolerance that a plan derives, as a fraction of the range: it rounds up twice, to three digits."""
+    thousandths = range(round(1_000 * _WIDEST), 0, -1)
+    return next(
+        one for one in (some / 1_000 for some in thousandths) if says_something(round_up(one * span), span)
+    )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reusable_holdout.mechanisms import GuardMechanism
-    from reusable_holdout.plan.manner import Family
+    from reusable_holdout.plan.numbers import Family
     from reusable_holdout.plan.wish import Wish
     from reusable_holdout.validity import Policy
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from reusable_holdout import validity  # of which a plan of counted rows reads no evidence
 from reusable_holdout.plan.honest_search import charges_of_a_search, honest_nats
-from reusable_holdout.plan.manner import BY_ROWS, Family
-from reusable_holdout.plan.numbers import bisected, exam_count, largest
+from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, exam_count, largest
 from reusable_holdout.validity import (
     BY_DISTANCE,
     THEORY,

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import real_array
+from reusable_holdout.queries.containers import is_dask, real_array
 from reusable_holdout.queries.derived import OfRows
 from reusable_holdout.queries.judged import Judge, scores_in_memory
-from reusable_holdout.queries.pieces import is_dask
 from reusable_holdout.queries.predictions import Form
 from reusable_holdout.queries.scoring import MeanLoss
 from reusable_holdout.queries.tables import table_of

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import custom, derived, ids
     from reusable_holdout.queries import groups as of_groups
     from reusable_holdout.queries import weights as of_weights
-    from reusable_holdout.queries.classes import ClassCoder
     from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.judged import Judge
+    from reusable_holdout.queries.predictions import ClassCoder
     from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 

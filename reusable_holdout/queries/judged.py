@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import as_array, real_array
-from reusable_holdout.queries.pieces import is_dask
+from reusable_holdout.queries.containers import as_array, is_dask, real_array
 from reusable_holdout.queries.predictions import Form
 from reusable_holdout.queries.score_table import ScoreTable
 from reusable_holdout.queries.scoring import MeanLoss

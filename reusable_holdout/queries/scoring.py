@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.queries.pieces import in_blocks
+from reusable_holdout.queries.containers import in_blocks
 from reusable_holdout.queries.targets import HoldsLabels
 
 if TYPE_CHECKING:
@@ -79,28 +79,15 @@ class PublicNumbers(NamedTuple):
 
 
 class Statistic(HoldsLabels, ABC):
-    """A statistic bound to private labels.
-
-    Attributes
-    ----------
-    rows : int
-        Rows of the holdout.
-    sensitivity : fractions.Fraction
-        Largest change of the normalised statistic between neighbours.
-    sum_of_squares : float
-        Sum over rows of the squared largest change of the normalised statistic, or another number s such that it
-        lies beyond its population value by t with probability at most exp(-2 t^2 / s) on each side.
-    family : {"binomial", "bounded", "bounded-difference"} or None
-        Of the confidence bound, where it is not the metric's.
-    part : (numpy.ndarray of int, Statistic) or None
-        If it is about some rows alone: their places, and the statistic of these.
-    """
+    """A statistic bound to private labels; :class:`BoundMetric` says what its numbers mean."""
 
     rows: int
     sensitivity: Fraction
     sum_of_squares: float
-    family: Family | None = None
-    part: tuple[NDArray[Any], Statistic] | None = None
+    family: Family | None = None  # of the confidence bound, where it is not the metric's
+    part: tuple[NDArray[Any], Statistic] | None = (
+        None  # of some rows alone: their places, and their statistic
+    )
 
     @property
     def effective_rows(self) -> int:
@@ -148,17 +135,11 @@ class Statistic(HoldsLabels, ABC):
 
 
 class Mean(Statistic):
-    """A mean over the rows of terms in [0, 1] after normalisation, one per row.
-
-    Attributes
-    ----------
-    largest_share : fractions.Fraction
-        Largest weight of a row in the mean; 1/rows without weights. It is the sensitivity.
-    """
+    """A mean over the rows of terms in [0, 1] after normalisation, one per row."""
 
     @property
     def largest_share(self) -> Fraction:
-        """Largest weight of a row in the mean."""
+        """Largest weight of a row in the mean, which is its sensitivity; 1/rows without weights."""
         return Fraction(1, self.rows)
 
     @property
@@ -202,13 +183,6 @@ class Agreement(Mean):
     """Share of rows whose predicted code equals the label's, or differs from it; of several labels all, or any.
 
     The count is exact.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels.
-    errors : bool
-        Count the rows that differ.
     """
 
     def __init__(self, targets: ClassTargets, *, errors: bool = False) -> None:
@@ -247,18 +221,8 @@ class MeanLoss(Mean):
     Losses outside the bounds are moved to them and a loss that is not a number becomes the worst value:
     raising would tell the analyst something about a label.
 
-    Parameters
-    ----------
-    rows : int
-        Rows of the holdout.
-    losses : callable
-        Takes one query (rows[, classes]), gives its losses (rows,) in the metric's units.
-    lower, upper : float
-        Bounds of a loss.
-    greater_is_better : bool
-        Whether `lower` is the worst value, else `upper` is.
-    binary : bool
-        Losses are `lower` or `upper` and nothing between; others go to the nearer one.
+    Of one query (rows[, classes]) `losses` gives the losses (rows,) in the metric's units. Binary ones are `lower` or
+    `upper` and nothing between; others go to the nearer one.
     """
 
     def __init__(

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from reusable_holdout.errors import HandleError, InputError
-from reusable_holdout.queries.classes import ClassCoder
-from reusable_holdout.queries.containers import as_array, one_column, real_array, typed_array
-from reusable_holdout.queries.pieces import CodedLabels, compact, in_blocks
+from reusable_holdout.queries.containers import (
+    CodedLabels,
+    as_array,
+    compact,
+    in_blocks,
+    one_column,
+    real_array,
+    typed_array,
+)
+from reusable_holdout.queries.predictions import ClassCoder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,11 +32,6 @@ class HoldsLabels:
     """Something that holds labels, and shows only how many.
 
     Its repr does not depend on the labels' values, and it can be neither pickled nor copied.
-
-    Attributes
-    ----------
-    rows : int
-        Number of labels.
     """
 
     rows: int
@@ -48,21 +50,12 @@ class ClassTargets(HoldsLabels):
     """Class labels as codes.
 
     The set of classes and the number of rows of each are treated as public, the assignment to rows is
-    private.
-
-    Parameters
-    ----------
-    y : array-like of shape (rows,) or (rows, outputs)
-        Booleans, whole numbers or text; of several labels for each row, zeros and ones.
-    classes : array-like, optional
-        All classes that may occur; by default those of `y`.
+    private. Several labels for each row are zeros and ones in columns.
 
     Attributes
     ----------
     coder : ClassCoder
         The classes; holds nothing private.
-    outputs : int
-        Labels of a row.
     codes : numpy.ndarray of shape (rows,) or (rows, outputs)
         Place of each label in the sorted classes.
     counts : numpy.ndarray of shape (classes,)
@@ -142,27 +135,10 @@ class RealTargets(HoldsLabels):
 
     The values are private; whether they keep to stated bounds is public.
 
-    Parameters
-    ----------
-    y : array-like of shape (rows,) or (rows, outputs)
-        Finite real numbers.
-
-    Attributes
-    ----------
-    values : numpy.ndarray of shape (rows,) or (rows, outputs)
-        Read-only float64.
-    outputs : int
-        Targets of a row.
-
     Raises
     ------
     InputError
         If the targets are not such; no target is quoted.
-
-    Examples
-    --------
-    >>> RealTargets([0.5, 1.5])
-    <RealTargets: 2 rows>
     """
 
     def __init__(self, y: object) -> None:

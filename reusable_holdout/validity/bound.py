@@ -17,17 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity.floats_and_arrays import EPS, Number, Real, functions, pair, solve_where
 from reusable_holdout.validity.log_tails import (
+    EPS,
+    Number,
+    Real,
     check_rows,
+    functions,
     inflated,
     margin,
     mirrored,
     mirrored_target,
+    pair,
     solve_binomial,
     solve_binomial_reach,
     solve_chernoff,
     solve_chernoff_reach,
+    solve_where,
 )
 
 if TYPE_CHECKING:

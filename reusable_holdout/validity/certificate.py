@@ -77,7 +77,7 @@ class Certificate:
     final_noise : float
         Scale of the Laplace noise of a final, in the metric's unit; 0 for none.
     exam_rows : int
-        EvidenceRows that are kept for the final, beside those of `bound`; 0 for none.
+        Rows that are kept for the final, beside those of `bound`; 0 for none.
     sensitivity : float
         Largest change of the statistic, normalised, when one row changes.
     estimate : float
@@ -386,7 +386,7 @@ class Certificate:
         )
 
     def _likely_rows(self, mean: float) -> _evidence.EvidenceRows:
-        """EvidenceRows of a mean, normalised, that spread as is guessed."""
+        """Rows of a mean, normalised, that spread as is guessed."""
         return _evidence.likely_rows(mean, cast("float", self.spread) / self.span, self.bound.rows)
 
     def tidy(self, value: float) -> float:

@@ -60,7 +60,7 @@ class EvidenceRows(NamedTuple):
     @property
     def mirrored(self) -> EvidenceRows:
         """One minus each value."""
-        return self._replace(values=1.0 - self.values)
+        return EvidenceRows(1.0 - self.values, self.counts, self.weights)
 
     @property
     def mean(self) -> float:
@@ -125,8 +125,8 @@ def gains_of_rows(
 
 def mixed(logs: NDArray[np.float64]) -> float:
     """Logarithm of the average of what has these logarithms."""
-    most = float(logs.max())
-    return most + math.log(float(np.exp(logs - most).mean()))
+    most = float(np.maximum.reduce(logs))
+    return most + math.log(float(np.add.reduce(np.exp(logs - most))) / len(logs))
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Null:
     def log_evidence_of(self, rows: EvidenceRows) -> float:
         """Ln E of rows that are known up to their order."""
         gains = rows.gains(self.mean)
-        return self._mixed(lambda bets: np.log1p(np.multiply.outer(bets, gains)) @ rows.counts)
+        return self._mixed(lambda bets: np.log1p(bets[:, np.newaxis] * gains) @ rows.counts)
 
     def _mixed(self, gained: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
         if self.mean <= 0.0 or self.mean >= 1.0:
@@ -263,6 +263,17 @@ class Evidence:
             return low
         return min(low, self._high.log_evidence_of((rows if above is None else above).mirrored))
 
+    def _has(self, rows: EvidenceRows, nats: float, *, high_first: bool) -> bool:
+        """Whether `of` is at least so many nats; the other side is not looked at where the first has fewer."""
+
+        def low() -> bool:
+            return self._low is None or self._low.log_evidence_of(rows) >= nats
+
+        def high() -> bool:
+            return self._high is None or self._high.log_evidence_of(rows.mirrored) >= nats
+
+        return high() and low() if high_first else low() and high()
+
     @cached_property
     def sensitivity(self) -> float:
         """Most that it changes when one row does."""
@@ -288,7 +299,7 @@ class Evidence:
 
         def enough(distance: float) -> bool:
             mean = self.named + sign * distance
-            return 0.0 <= mean <= 1.0 and self.of(rows(mean)) >= nats
+            return 0.0 <= mean <= 1.0 and self._has(rows(mean), nats, high_first=above)
 
         ahead, behind = 1.0 - self.named, self.named
         if not above:

@@ -1,4 +1,4 @@
-"""Logs of binomial tails and of Chernoff's bound on them, and where they meet a level.
+"""Logs of binomial tails and of Chernoff's bound on them, and where they meet a level; of floats and arrays alike.
 
 The tail is ``P(X = x) x (1 - p) / s`` with a continued fraction ``s`` that is also the derivative of the log tail in
 the log-odds: one fraction pays for value, slope and curvature. Seen in the log-odds of ``p``, or in the number of
@@ -17,33 +17,74 @@ References
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
-from reusable_holdout.validity.floats_and_arrays import EPS, Number, functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "EPS",
+    "Number",
+    "Real",
     "check_rows",
     "chernoff_in_failures",
     "chernoff_in_odds",
     "climb",
     "excess",
+    "functions",
     "inflated",
     "margin",
     "mirrored",
     "mirrored_target",
+    "pair",
     "solve_binomial",
     "solve_binomial_reach",
     "solve_chernoff",
     "solve_chernoff_reach",
+    "solve_where",
     "tail_in_failures",
     "tail_in_odds",
 ]
+
+Real = TypeVar("Real", float, npt.NDArray[np.float64])
+Number: TypeAlias = Any  # a float, or an array of floats; no line below depends on which
+
+EPS = 2.0**-52
+
+# What differs between a float and an array; a standard Gaussian exceeds ``deviations`` at a log level.
+_FLOATS = SimpleNamespace(
+    exp=math.exp,
+    log=math.log,
+    log1p=math.log1p,
+    sqrt=math.sqrt,
+    ceil=lambda x: float(math.ceil(x)),
+    lgamma=math.lgamma,
+    deviations=lambda level: -float(special.ndtri_exp(level)),
+    least=lambda a, b: a if a < b else b,
+    most=lambda a, b: a if a > b else b,
+    where=lambda condition, a, b: a if condition else b,
+    every=bool,
+)
+_ARRAYS = SimpleNamespace(
+    exp=np.exp,
+    log=np.log,
+    log1p=np.log1p,
+    sqrt=np.sqrt,
+    ceil=np.ceil,
+    lgamma=lambda x: special.gammaln(x),  # noqa: PLW0108 - SciPy is imported when it is called
+    deviations=lambda level: -special.ndtri_exp(level),
+    least=np.minimum,
+    most=np.maximum,
+    where=np.where,
+    every=np.all,
+)
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _STIRLING_FROM = 16.0  # from there on five terms of the series have all digits that a float has
@@ -55,6 +96,34 @@ def check_rows(rows: int) -> None:
     if rows < 1:
         msg = f"rows must be at least 1, {rows} came; give the number of holdout rows"
         raise InputError(msg)
+
+
+def functions(x: Number) -> SimpleNamespace:
+    """Mathematical functions for the kind of number this is."""
+    return _FLOATS if isinstance(x, float) else _ARRAYS
+
+
+def solve_where(
+    wanted: Number, solve: Callable[..., Number], otherwise: Number, *arguments: Number
+) -> Number:
+    """Solve where wanted and answer otherwise elsewhere, so that solvers never meet a degenerate case."""
+    if not isinstance(wanted, np.ndarray):
+        return solve(*arguments) if wanted else otherwise
+    result = np.array(np.broadcast_to(otherwise, wanted.shape), dtype=np.float64)
+    if wanted.any():
+        result[wanted] = solve(*(argument[wanted] for argument in arguments))
+    return result
+
+
+def pair(first: Number, second: Number) -> tuple[Number, Number]:
+    """Two floats, or two arrays of one shape."""
+    if np.ndim(first) == 0 and np.ndim(second) == 0:
+        return float(first), float(second)
+    first, second = np.broadcast_arrays(np.asarray(first, np.float64), np.asarray(second, np.float64))
+    return first, second
+
+
+# ---- tails and bounds on them
 
 
 def tail_in_odds(log_odds: Number, x: Number, y: Number, constant: Number) -> tuple[Number, Number, Number]:

@@ -164,12 +164,17 @@ def choice_nats(rank: int, candidates: int) -> float:
     """
     if not 1 <= rank <= candidates:
         raise InputError(f"a rank lies in [1, candidates]; got rank {rank} of {candidates} candidates")
-    return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / candidates)
+    return _nats_of_rank(rank, candidates)
 
 
 def worst_choice_nats(candidates: int) -> float:
     """Cost of the dearest winner."""
     return choice_nats(candidates, candidates)
+
+
+def _nats_of_rank(rank: int, count: int) -> float:
+    """Cost of the r-th of so many outcomes, if half the weight is ``1/(r (r + 1))`` and half is even."""
+    return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / count)
 
 
 @dataclass(frozen=True)
@@ -212,8 +217,7 @@ class StepCode:
         """Cost of a new best that is better by so many steps, from 1 to `places`."""
         if not 1 <= steps <= self.places:
             raise InputError(f"a new best is better by 1 to {self.places} steps; got {steps}")
-        weight = 0.5 / (steps * (steps + 1)) + 0.5 / self.places
-        return -math.log(weight) - math.log1p(-self.failed)
+        return _nats_of_rank(steps, self.places) - math.log1p(-self.failed)
 
 
 @dataclass(frozen=True)
@@ -268,7 +272,7 @@ class FactorCode:
         """Cost of a cell."""
         self._check(place)
         rank = 2 * place + 1 if place >= 0 else -2 * place
-        return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / (self.below + 1 + self.above))
+        return _nats_of_rank(rank, self.below + 1 + self.above)
 
     def _check(self, place: int) -> None:
         if not -self.below <= place <= self.above:

@@ -8,8 +8,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.witness.alone import alone
-from reusable_holdout.witness.head import RECORD_BYTES, Head, highest, may_begin_one
+from reusable_holdout.witness.head import RECORD_BYTES, Head, alone, highest, may_begin_one
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.witness.alone import alone
-from reusable_holdout.witness.head import Head, highest
+from reusable_holdout.witness.head import Head, alone, highest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,12 +1,17 @@
-"""What a witness remembers: the head of a ledger."""
+"""What a witness remembers, the head of a ledger, and how one of many processes at a time writes it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self
+import fcntl
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["RECORD_BYTES", "Head", "Witness", "highest", "may_begin_one"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["RECORD_BYTES", "Head", "Witness", "alone", "highest", "may_begin_one"]
 
 RECORD_BYTES = 97
 _MOST_EPOCHS, _MOST_QUERIES = 1 << 31, 1 << 63
@@ -112,3 +117,16 @@ def highest(records: bytes, place: str) -> Head | None:
             "file, or restore it"
         )
     return head
+
+
+@contextmanager
+def alone(descriptor: int) -> Iterator[None]:
+    """Hold a file's lock, and wait for it meanwhile.
+
+    It is given back in so many words: closing would leave it with children that were forked meanwhile.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -47,7 +47,7 @@ def test_no_grid_has_more_points_than_it_may(monkeypatch: pytest.MonkeyPatch) ->
     assert step == pytest.approx(
         0.001 / math.ceil(0.001 / wished), rel=1e-9
     )  # the commonest loss is on the grid
-    monkeypatch.setattr(losses, "_LARGEST", 2**12)
+    monkeypatch.setattr(losses, "_MOST_POINTS", 2**12)
     found, step = losses._discretised(parts, 1e-12)
     assert step == pytest.approx(4.0 / 2**10, rel=1e-9)
     assert [-loss.first for loss in found] == [2**10, 1]

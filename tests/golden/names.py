@@ -36,8 +36,11 @@ def _listed() -> Iterator[str]:
     inits = (*_ROOT.glob("reusable_holdout/__init__.py"), *_ROOT.glob("reusable_holdout/*/__init__.py"))
     for init in (*inits, *_ROOT.glob("integrations/*/__init__.py")):
         package = ".".join(init.parent.relative_to(_ROOT).parts).removeprefix("integrations.")
-        for node in ast.parse(init.read_text()).body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+        stub = init.with_suffix(".pyi")
+        for node in ast.parse((stub if stub.exists() else init).read_text()).body:
+            if stub.exists() and isinstance(node, ast.ImportFrom):
+                yield from (f"name {package}.{alias.name}" for alias in node.names)
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 yield from (f"name {package}.{name}" for name in ast.literal_eval(node.value))
 
 

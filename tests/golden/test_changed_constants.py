@@ -161,7 +161,7 @@ _PLANNING = [
     ("plan.honest_search", "_NODES_PER_BEND", 2.0),
     ("plan.plan", "_ROUNDING", -1.0),
     ("plan.plan", "_CANDIDATES", 10),
-    ("plan.vacuity", "_WIDEST", 0.01),
+    ("plan.solution", "_WIDEST", 0.01),
     ("guard.pricing", "_LEAST_SPREAD", 0.1),
     ("guard.pricing", "_EXACT", 0.7),
     ("queries.ranks", "_BANDS", 4.0),

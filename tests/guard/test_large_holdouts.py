@@ -24,7 +24,7 @@ from reusable_holdout import (
 )
 from reusable_holdout.guard.chunks.parquet import _together
 from reusable_holdout.queries import mae
-from reusable_holdout.queries.pieces import CodedLabels
+from reusable_holdout.queries.containers import CodedLabels
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")

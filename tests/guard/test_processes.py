@@ -87,6 +87,7 @@ def tasks(guard, scoring, count):
     ]
 
 
+@pytest.mark.usefixtures("fresh_workers")
 def test_joblib_workers_share_one_budget_exactly(plenty, ledger, scoring):
     answers = Parallel(n_jobs=2, backend="loky")(tasks(plenty, scoring, 25))
     assert sorted(answer.query for answer in answers) == list(range(1, 26))

@@ -101,12 +101,13 @@ def _homes(package: str, name: str, known: Mapping[str, Module]) -> Iterator[str
 
 
 def _from_elsewhere(module: Module | None) -> dict[str, str]:
-    """What a package takes from its modules: names, and where they are from."""
+    """What a package takes from its modules: names, and where they are from; its stub says it, if it has one."""
     if module is None or module.path.name != "__init__.py":
         return {}
+    stub = module.path.with_suffix(".pyi")
     return {
         alias.asname or alias.name: node.module
-        for node in ast.walk(module.tree)
+        for node in ast.walk(ast.parse(stub.read_text()) if stub.exists() else module.tree)
         if isinstance(node, ast.ImportFrom) and node.module is not None
         for alias in node.names
     }

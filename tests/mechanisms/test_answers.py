@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -133,6 +134,7 @@ def test_the_accuracy_is_the_theorems_and_true_of_the_noise(k: int, epsilon: flo
     def failure(least: int) -> float:
         return -math.expm1(k * math.log1p(-2 * math.exp(law.log_tail(least))))
 
+    assert alpha / grid.step % 1 == 0.5  # whole steps of noise, and half a step of rounding
     assert failure(beyond) <= beta * (1 + 1e-9)
     assert failure(beyond - 1) > beta * (1 - 1e-9)  # and no smaller radius is true
     theorem = math.log(k / beta) * 1.5 / epsilon
@@ -185,6 +187,7 @@ def test_the_lectures_alpha_1_is_not_at_least_its_printed_alpha_2_for_a_large_ep
         {"epsilon": math.inf},
         {"sensitivity": 0.0},
         {"sensitivity": math.nan},
+        {"epsilon": 1e-305},
         {"values": []},
         {"values": [1.0, math.nan]},
         {"values": [[1.0], [2.0]]},
@@ -224,6 +227,27 @@ def test_a_wrong_call_of_the_gaussian_mechanism_is_refused_and_tells_no_answer(w
         gaussian_mechanism(given.pop("values"), **given)
     assert "987654" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_a_sensitivity_that_is_none_is_refused_however_many_answers_share_it() -> None:
+    for sensitivity in (1e290, math.inf):
+        with pytest.raises(InputError, match=re.escape(f"positive finite number; got {sensitivity}")):
+            laplace_mechanism([1.0, 2.0], epsilon=1.0, sensitivity=sensitivity)
+    with pytest.raises(InputError, match="got 0"):
+        laplace_mechanism([1.0, 2.0], epsilon=1.0, sensitivity=0.0)
+
+
+def test_a_sensitivity_that_is_not_given_is_1() -> None:
+    def both(**sensitivity: float) -> tuple[list[float], list[float], float]:
+        laplace = laplace_mechanism([1.0, 2.0], epsilon=0.5, seed=3, **sensitivity)
+        normal = gaussian_mechanism([1.0, 2.0], epsilon=0.5, delta=1e-6, seed=3, **sensitivity)
+        return (
+            laplace.tolist(),
+            normal.tolist(),
+            laplace_accuracy(epsilon=0.5, beta=0.1, **sensitivity),
+        )
+
+    assert both() == both(sensitivity=1.0)
 
 
 def test_a_seed_repeats_the_noise_and_no_seed_does_not() -> None:

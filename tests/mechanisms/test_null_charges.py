@@ -46,6 +46,8 @@ def test_one_query_is_an_integral_over_its_deviation(noise_scale: float, sd: flo
     parts = [integrate.quad(density, *pair, epsabs=0, epsrel=1e-12) for pair in itertools.pairwise(ends)]
     found = expected_null_charges(threshold=T, deviation_sd=sd, queries=1, noise_scale=noise_scale)
     assert found == pytest.approx(sum(part for part, _ in parts), rel=1e-8)
+    staged = expected_charges_of_stages([T], deviation_sd=sd, queries=1, noise_scale=noise_scale)
+    assert staged == pytest.approx(found, rel=1e-12)
 
 
 @pytest.mark.parametrize("noise_scale", [0.001, 0.01])
@@ -179,3 +181,67 @@ def test_one_query_whose_noise_is_released_is_charged_by_deviation_and_noise_tog
 def test_a_threshold_that_every_query_reaches_is_charged_every_time():
     certain = expected_charges_of_stages([1e-300] * 3, deviation_sd=1.0, queries=10, noise_scale=0.0)
     assert certain == pytest.approx(3.0, abs=1e-9)
+
+
+def times_of_charges(chances: list[float], queries: int) -> list[float]:
+    """Probability that so many charges come within the queries, one by one, each with a chance of its own."""
+    charges = [1.0] + [0.0] * len(chances)
+    for _ in range(queries):
+        for count in range(len(chances), 0, -1):
+            charges[count] += charges[count - 1] * chances[count - 1]
+            charges[count - 1] *= 1 - chances[count - 1]
+    return charges
+
+
+@for_each("queries", [1, 2, 3, 4, 7, 8, 60])
+@for_each("thresholds", [[0.03], [0.03, 0.012], [0.005, 0.02, 0.01, 0.001, 0.002]])
+def test_stages_are_charged_as_a_count_query_by_query_says(thresholds: list[float], queries: int) -> None:
+    """Of times of which none is left out, the convolution is exact."""
+    chances = [math.erfc(t / (0.01 * math.sqrt(2))) for t in thresholds]
+    law = times_of_charges(chances, queries)
+    expected = sum(count * probability for count, probability in enumerate(law))
+    found = expected_charges_of_stages(thresholds, deviation_sd=0.01, queries=queries, noise_scale=0)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@for_each("charges", [1, 2])
+@for_each("queries", [5])
+@for_each("scale", [0.004])
+def test_threshold_noise_that_is_held_is_shared_by_all_stages(
+    charges: int, queries: int, scale: float
+) -> None:
+    """An integral over it of what a count query by query says."""
+    nodes, masses = np.polynomial.legendre.leggauss(24)
+    threshold, sd = 0.03, 0.01
+    held, each = (one * scale for one in Calibration("standard-svt", charges).scales[:2])
+
+    def density(x: float) -> float:
+        ends = np.unique(np.clip([0.0, sd, 4 * sd, 12 * sd, threshold + x], 0.0, 12 * sd))
+        half = np.diff(ends)[:, None] / 2
+        far = ends[:-1, None] + half * (nodes + 1)
+        noisy = stats.laplace.sf(threshold + x - far, scale=each) * 2 * stats.norm.pdf(far, scale=sd)
+        chance = float((half * masses * noisy).sum())
+        law = times_of_charges([chance] * charges, queries)
+        return stats.laplace.pdf(x, scale=held) * sum(count * p for count, p in enumerate(law))
+
+    panels = [(a * held, b * held) for a, b in itertools.pairwise((-40, -8, -2, 0, 2, 8, 40))]
+    cut = [[(a, -threshold), (-threshold, b)] if a < -threshold < b else [(a, b)] for a, b in panels]
+    expected = sum(
+        (b - a) / 2 * mass * density((a + b) / 2 + (b - a) / 2 * node)
+        for a, b in itertools.chain(*cut)
+        for node, mass in zip(nodes, masses, strict=True)
+    )
+    found = expected_charges_of_stages(
+        [threshold] * charges, deviation_sd=sd, queries=queries, noise_scale=scale, mechanism="standard-svt"
+    )
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+@for_each("mechanism", ["numeric-sparse", "standard-svt", "target-charging", "noiseless"])
+@for_each("sd", [1.0, 1e-6])
+def test_no_more_charges_are_expected_than_there_are(mechanism: str, sd: float) -> None:
+    for thresholds in ([1e-9], [1e-9] * 3):
+        found = expected_charges_of_stages(
+            thresholds, deviation_sd=sd, queries=100, noise_scale=1e-4, mechanism=mechanism
+        )
+        assert 0.9 * len(thresholds) < found <= len(thresholds)

@@ -8,6 +8,7 @@ import math
 import pickle
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q
@@ -170,6 +171,37 @@ def test_the_estimate_is_the_likeliest_number_of_items() -> None:
     assert likeliest_rate([least] * 8, phantoms=k, least=least) == 0
 
 
+@for_each("phantoms", [1, 2, 40])
+@for_each("ranks", [[3, 5, 4, 9, 3, 7, 2, 6], [9], [40, 38, 2], [3, 3, 3, 4], [60] * 5])
+def test_the_likeliest_rate_is_the_root_of_its_slope_to_the_last_digits(
+    ranks: list[int], phantoms: int
+) -> None:
+    least = 2
+
+    def slope(rate: mpmath.mpf) -> mpmath.mpf:
+        total = mpmath.mpf(0)
+        for rank in ranks:
+            ends = [
+                (v, (1 - mpmath.mpf(2) ** -v) ** phantoms) for v in (rank, rank - 1)[: 1 + (rank > least)]
+            ]
+            parts = [share * mpmath.exp(-rate * mpmath.mpf(2) ** -v) for v, share in ends]
+            falls = [part * mpmath.mpf(2) ** -v for part, (v, _) in zip(parts, ends, strict=True)]
+            total += (falls[-1] - falls[0] if len(ends) == 2 else -falls[0]) / (
+                parts[0] - parts[1] if len(ends) == 2 else parts[0]
+            )
+        return total
+
+    found = likeliest_rate(ranks, phantoms=phantoms, least=least)
+    with mpmath.workdps(60):
+        assert slope(mpmath.mpf(0)) <= 0 if found == 0 else slope(found * (1 - mpmath.mpf("1e-10"))) > 0
+        assert slope(found * (1 + mpmath.mpf("1e-10"))) < 0
+
+
+def test_the_highest_ranks_of_all_are_likeliest_at_a_number_of_items_that_has_an_end() -> None:
+    assert likeliest_rate([65] * 3, phantoms=10**6, least=1) == pytest.approx(2.0**65 * math.log(2), rel=1e-9)
+    assert likeliest_rate([80] * 3, phantoms=1, least=1) == 2.0**65
+
+
 @for_each(("registers", "items"), [(64, 0), (64, 2_000), (256, 5_000)])
 def test_the_error_is_the_one_that_is_stated(registers: int, items: int) -> None:
     """Root mean square over 60 sketches, whose own relative error is about .09; of none, estimates below 0 are 0."""
@@ -247,6 +279,7 @@ def test_tests_on_sketches_pay_for_what_they_release_alone() -> None:
     [
         ({"epsilon": 0.0}, "epsilon is finite"),
         ({"epsilon": math.nan}, "epsilon is finite"),
+        ({"epsilon": math.inf}, "epsilon is finite"),
         ({"registers": 0}, "power of two"),
         ({"registers": 48}, "power of two"),
         ({"registers": 2**17}, "power of two"),
@@ -263,6 +296,26 @@ def test_parameters_out_of_range_are_refused(wrong: dict[str, float], message: s
 def test_what_is_no_item_is_refused_and_not_told(item: object) -> None:
     with pytest.raises(InputError, match="something else"):
         DistinctSketch(epsilon=1.0).add([item])  # type: ignore[list-item]
+
+
+@for_each("count", [1, 2, 5, 100])
+def test_phantoms_and_least_rank_are_rounded_up_where_floats_might_fall_short(count: int) -> None:
+    """At an epsilon of which so many phantoms, or this rank, are just enough."""
+    assert DistinctSketch(epsilon=math.log1p(1 / count), registers=1).phantoms == count + 1
+    rank = count % 20
+    sketch = DistinctSketch(epsilon=-math.log1p(-(2.0**-rank)), registers=1) if rank else None
+    assert sketch is None or sketch.least == rank + 1
+
+
+def test_a_sketch_has_64_registers_and_up_to_65536_but_not_too_many_phantoms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert repr(DistinctSketch(epsilon=1.0)) == "DistinctSketch(registers=64)"
+    assert repr(DistinctSketch(epsilon=50.0, registers=2**16)) == "DistinctSketch(registers=65536)"
+    monkeypatch.setattr(sketches, "_MOST_PHANTOMS", 8)
+    assert DistinctSketch(epsilon=0.5, registers=4).phantoms == 2
+    with pytest.raises(InputError, match="fewer registers"):
+        DistinctSketch(epsilon=0.5, registers=8)
 
 
 def test_a_large_epsilon_needs_one_phantom() -> None:

@@ -141,13 +141,23 @@ OURS = Project(
     passed_over=(
         PassedOver(
             ("number",),
-            r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS) = ",
+            r"^_?(BLOCK|FEW|LEAF|THREADS|PROPOSALS|CHUNK|CHUNK_ROWS|SCANNED|BRACKET|PAUSE_SECONDS|TAIL|RISE) = ",
             "how fast an answer comes, not which",
         ),
         PassedOver(
             ("number",),
-            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|LONGEST_FRACTION) = ",
+            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|HALVINGS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
+        ),
+        PassedOver(
+            ("number",),
+            r"^size = 1 << ",
+            "length of an array, above what is needed; what is needed is mutated all the same",
+        ),
+        PassedOver(
+            ("number",),
+            r"^terms (=|\*=) \d",
+            "terms of a fraction that are summed before those that have settled are left out",
         ),
         PassedOver(
             ("number",),
@@ -161,13 +171,38 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^precision \*?= ",
+            r"^(precision|digits) \*?= |^return _series\(",
             "how many digits are computed, at first and then, until what they say is certified",
         ),
         PassedOver(
             ("number",),
-            r"^_STIRLING_FROM = |^h = ",
+            r"^_(STIRLING|TAIL)_FROM = |^h = ",
             "where one formula takes over from another that is as exact, and the step of a difference quotient",
+        ),
+        PassedOver(
+            ("number", "boundary"),
+            r"\b_SMALL_SHIFT\b",
+            "where one formula takes over from another that is as exact: both are compared with sixty digits",
+        ),
+        PassedOver(
+            ("number",),
+            r"^(low -|high \+)= 1\.0$",
+            "by how much a bracket grows until it holds the root, which is the same in any",
+        ),
+        PassedOver(
+            ("dropped",),
+            r"^step \+= step$",
+            "by how much a bracket grows until it holds the root: a bracket that grows by as much each time does, later",
+        ),
+        PassedOver(
+            ("boundary",),
+            r"_LARGEST_EXPONENT\b",
+            "exp is finite at this very number: there the branches on both sides of it are as good",
+        ),
+        PassedOver(
+            ("boundary",),
+            r"^while excess\((low|high)\) (<=|>) 0:$",
+            "whether a bracket whose end is exactly the root grows once more: the root is found in either",
         ),
         PassedOver(
             ("number",),
@@ -193,7 +228,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"\bEPS\b|^return 2e-15 \* ",
+            r"\bEPS\b|^return 2e-15 \* |^error = ",
             "allowance for rounding, which a larger number makes larger; its direction is mutated all the same",
         ),
     ),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout import Metric, Plan
-    from reusable_holdout.guard.pairs import Pairs
+    from reusable_holdout.guard.claiming import Pairs
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
     from reusable_holdout_leaderboard.store.store import Store

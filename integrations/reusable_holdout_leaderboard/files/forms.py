@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError, of_extra
-from reusable_holdout.queries.classes import ClassCoder
-from reusable_holdout.queries.predictions import Predictions
+from reusable_holdout.queries.predictions import ClassCoder, Predictions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,10 +17,13 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from reusable_holdout.guard.fingerprint.bytecode import bytecode
+from reusable_holdout.deferred import modules_on_first_use
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard.fingerprint import bytecode
     from reusable_holdout.guard.fingerprint.bytecode import Bytecode
+else:  # of the user's own code alone
+    (bytecode,) = modules_on_first_use(__package__, "bytecode")
 
 __all__ = ["OfCode", "edition", "is_found"]
 
@@ -84,7 +87,7 @@ class OfCode(ABC):
         own = self._edition(function.__globals__.get("__name__")) is None
         if self._is_known(function) or (not own and self._is_named(function)):
             return
-        done = bytecode(function.__code__)
+        done = bytecode.bytecode(function.__code__)
         self.say(f"function {function.__qualname__}")
         self.add_bytes(done.digest)
         for part in (function.__defaults__, function.__kwdefaults__, function.__dict__, list(done.texts)):
@@ -235,7 +238,7 @@ class OfCode(ABC):
             self.say(value.__name__)
             inside = [value.__objclass__]
         elif isinstance(value, types.CodeType):
-            self.add_bytes(bytecode(value).digest)
+            self.add_bytes(bytecode.bytecode(value).digest)
             inside = []
         else:
             return False

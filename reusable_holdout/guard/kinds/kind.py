@@ -8,13 +8,14 @@ Everything else (transcript, ledger, history, verification) works on this interf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from reusable_holdout.ledger import Row, Tail
     from reusable_holdout.validity import Certificate, Priced
@@ -24,6 +25,7 @@ __all__ = [
     "APART",
     "FAILED",
     "FINAL",
+    "Allowance",
     "Claim",
     "HaltReason",
     "Kind",
@@ -31,6 +33,7 @@ __all__ = [
     "Posed",
     "State",
     "Terms",
+    "failed",
 ]
 
 
@@ -60,6 +63,11 @@ class Outcome(NamedTuple):
     value: float
     charged: bool
     nats: float
+
+
+def failed(row: Row) -> bool:
+    """Whether a row records that the analyst's code failed on the holdout: then it has no value to certify."""
+    return row.told.startswith(FAILED) or row.told.endswith(FAILED)
 
 
 class State(NamedTuple):
@@ -98,6 +106,39 @@ class State(NamedTuple):
         """State after an answer, or at the end of a ledger."""
         closed = row.kind == FINAL
         return cls(row.query, row.asked, row.charges, row.spent_nats, closed, None, last_charge, last_charged)
+
+
+class Allowance(NamedTuple):
+    """Charges of a plan: of everybody together, or of each series of claims.
+
+    Attributes
+    ----------
+    charges : int
+    of_each : bool
+    """
+
+    charges: int
+    of_each: bool
+
+    @classmethod
+    def of(cls, plan: Mapping[str, Any]) -> Self:
+        """Allowance of a plan's record."""
+        return cls(min(plan["charges"], plan["queries"]), plan["policy"] == "claims")
+
+    def left(self, charges: int) -> int:
+        """Charges that are left after so many; a promise, whatever was told."""
+        return max(0, self.charges - charges)
+
+    def left_after(self, rows: Sequence[Row]) -> list[int]:
+        """Charges that whoever asked has left after each answer."""
+        if not self.of_each:
+            return [self.left(row.charges) for row in rows]
+        made: Counter[tuple[int, str]] = Counter()
+        found = []
+        for row in rows:
+            made[row.view, row.series] += row.charged
+            found.append(self.left(made[row.view, row.series]))
+        return found
 
 
 class Claim(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -54,20 +55,22 @@ class DiscreteLaplace:
     """
 
     scale: Fraction
-    _rate: float = field(init=False, repr=False, compare=False)  # 1/scale
-    _log_norm: float = field(init=False, repr=False, compare=False)  # log(1 + q)
-    _row: GeometricRow | None = field(init=False, repr=False, compare=False)
 
     def __init__(self, scale: Fraction | float) -> None:
-        exact = checked_scale(scale)
-        rate = float(1 / exact) if exact else math.inf
-        for name, value in (
-            ("scale", exact),
-            ("_rate", rate),
-            ("_log_norm", math.log1p(math.exp(-rate))),
-            ("_row", GeometricRow.of(exact, 2) if exact else None),
-        ):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "scale", checked_scale(scale))
+
+    @functools.cached_property
+    def _rate(self) -> float:
+        return float(1 / self.scale) if self.scale else math.inf
+
+    @functools.cached_property
+    def _log_norm(self) -> float:
+        """Log of ``1 + q``."""
+        return math.log1p(math.exp(-self._rate))
+
+    @functools.cached_property
+    def _row(self) -> GeometricRow | None:
+        return GeometricRow.of(self.scale, 2) if self.scale else None
 
     @property
     def mean(self) -> float:
@@ -136,11 +139,12 @@ class DiscreteLaplace:
             raise InputError(f"log_probability is finite and below 0; got {log_probability}")
         if not self.scale:
             return 1
-        # log P(X >= 1) = -(rate + log_norm); below it the tail is geometric, above it the mirrored tail is.
-        if log_probability <= self.log_tail(1):
-            return max(1, math.ceil(self.scale * Fraction(-log_probability - self._log_norm)))
+        # From 1 on the tail is geometric, below it the mirrored tail is.
+        least = math.ceil(self.scale * Fraction(-log_probability - self._log_norm))
+        if least >= 1:
+            return least
         mirrored = -math.log(-math.expm1(log_probability)) - self._log_norm
-        return 1 - math.floor(self.scale * Fraction(max(mirrored, 0.0)))
+        return 1 - math.floor(self.scale * Fraction(mirrored))
 
     @property
     def stream_bytes(self) -> int:

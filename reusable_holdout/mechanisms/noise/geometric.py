@@ -47,28 +47,25 @@ def leading_bits(exponent: Fraction, coin: Coin, bits: int) -> int:
 
     The true probability lies in ``[result, result + 1) / 2**bits``: the decimal precision is raised until
     both ends of the error interval agree, which ends because ``exp`` of a non-zero rational is irrational.
-
-    Parameters
-    ----------
-    exponent : Fraction
-        ``x > 0``, the coin is a function of ``exp(-x)``.
-    coin : {"digit", "quotient"}
-    bits : int
-        Number of digits.
     """
     exponent = min(exponent, Fraction(bits))  # from there on all these digits are 0
-    precision = bits // 3 + 24
+    precision = bits + 24
     while True:
-        # A context of our own: the caller's may round or trap otherwise.
-        with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
-            power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
-            value = Fraction(power / (1 + power) if coin == "digit" else power)
-        # Each operation errs by half a unit in the last place, and exp multiplies the error of x by x.
-        error = (exponent + 4) / Fraction(10) ** (precision - 1)
-        low = math.floor(value * (1 - error) * (1 << bits))
-        if low == math.floor(value * (1 + error) * (1 << bits)):
+        low, high = _least_and_most(exponent, coin, bits, precision)
+        if low == high:
             return low
         precision *= 2
+
+
+def _least_and_most(exponent: Fraction, coin: Coin, bits: int, precision: int) -> tuple[int, int]:
+    """Ends of what so many decimals leave open: the first binary digits lie between them, both included."""
+    # A context of our own: the caller's may round or trap otherwise.
+    with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
+        power = (-(decimal.Decimal(exponent.numerator) / decimal.Decimal(exponent.denominator))).exp()
+        value = Fraction(power / (1 + power) if coin == "digit" else power)
+    # Each operation errs by half a unit in the last place, and exp multiplies the error of x by x.
+    error = (exponent + 4) / Fraction(10) ** (precision - 1)
+    return math.floor(value * (1 - error) * (1 << bits)), math.floor(value * (1 + error) * (1 << bits))
 
 
 def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bool:
@@ -81,51 +78,46 @@ def flip(coin: tuple[Fraction, Coin], words: Iterator[int], *, known: int) -> bo
         known += 1
         bits = leading_bits(exponent, kind, _WORD_BITS * known) & _WORD_MASK
         word = next(words)
-        if word != bits:
-            return word < bits
+        if word < bits:
+            return True
+        if word > bits:
+            return False
 
 
 def checked_scale(scale: Fraction | float) -> Fraction:
     """Scale as an exact fraction: 0, or between 2**-20 and 2**50; a float stands for its exact value."""
-    if isinstance(scale, float) and not math.isfinite(scale):
-        raise InputError(f"a noise scale is a finite number of grid units; got {scale}")
-    exact = Fraction(scale)
-    if exact != 0 and not _SMALLEST_SCALE <= exact <= _LARGEST_SCALE:
-        other = (
-            "larger scale, that is a smaller"
-            if exact < _SMALLEST_SCALE
-            else "smaller scale, that is a larger"
-        )
-        raise InputError(
-            f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; "
-            f"got {float(exact):.6g}; use a {other} epsilon"
-        )
+    try:
+        exact = Fraction(scale)
+    except (ValueError, OverflowError):
+        raise InputError(f"a noise scale is a finite number of grid units; got {scale}") from None
+    if exact != 0 and exact < _SMALLEST_SCALE:
+        raise _out_of_range(exact, "larger scale, that is a smaller epsilon")
+    if exact > _LARGEST_SCALE:
+        raise _out_of_range(exact, "smaller scale, that is a larger epsilon")
     return exact
+
+
+def _out_of_range(scale: Fraction, other: str) -> InputError:
+    told = decimal.Context(prec=6).divide(scale.numerator, scale.denominator)  # a float may not reach so far
+    return InputError(
+        f"a noise scale is 0 (no noise) or lies between 2**-20 and 2**50 grid units; got {told}; use a {other}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class GeometricRow:
     """One or two independent geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
-    Uniform independent words give exactly this law.
-
-    Attributes
-    ----------
-    digits : int
-        Binary digits of one variable. Words ``0 .. digits-1`` of a draw decide them, word ``digits`` asks whether its
-        quotient is above zero, and the same number of words follows for a second variable.
-    exponents : tuple of Fraction
-        Of the coins of one variable, the quotient's last.
-    prefixes : ndarray of uint16, shape (words,)
-        First bits of the coins' probabilities.
-    prefix_pair : ndarray of uint16, shape (2, words)
-        The prefixes and the prefixes plus one: their comparisons differ exactly on a tie.
+    Uniform independent words give exactly this law. Words ``0 .. digits-1`` of a draw decide the binary digits of one
+    variable, word ``digits`` asks whether its quotient is above zero, and as many words follow for a second one.
     """
 
     digits: int
-    exponents: tuple[Fraction, ...]
-    prefixes: npt.NDArray[np.uint16]
-    prefix_pair: npt.NDArray[np.uint16]
+    exponents: tuple[Fraction, ...]  # of the coins of one variable, the quotient's last
+    prefixes: npt.NDArray[np.uint16]  # first bits of the probability of each word's coin
+    prefix_pair: npt.NDArray[
+        np.uint16
+    ]  # these, and these plus one: their comparisons differ exactly on a tie
 
     @staticmethod
     @functools.lru_cache(maxsize=256)
@@ -158,12 +150,7 @@ class GeometricRow:
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Turn `stream_bytes` uniform bytes into one draw; the second number is 0 if there is one variable.
 
-        Parameters
-        ----------
-        stream : bytes
-            Uniform.
-        further : Callable[[int], Iterator[int]]
-            For a word's position, an endless stream of further 16-bit words; called only on a tie.
+        On a tie alone `further` gives, for a word's position, an endless stream of further 16-bit words.
         """
         below = np.frombuffer(stream, _WORD) < self.prefix_pair
         packed = int.from_bytes(np.packbits(below, None, "little").tobytes(), "little")
@@ -180,14 +167,9 @@ class GeometricRow:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Turn a multiple of `stream_bytes` into draws, each the same as `decode` gives for its part.
 
-        Parameters
-        ----------
-        stream : bytes
-            Uniform.
-        further : Callable[[int, int], Iterator[int]]
-            For a draw's index and a word's position, an endless stream of further 16-bit words.
+        To `further` goes the draw's index before the word's position.
         """
-        words = np.frombuffer(stream, _WORD).reshape(-1, self.words)
+        words = np.frombuffer(stream, _WORD).reshape(len(stream) // self.stream_bytes, self.words)
         variables = self._as_integers(words)
         ties = [divmod(hit, self.words) for hit in np.flatnonzero(words == self.prefixes).tolist()]
         # A word that ties with a quotient may lead to more coins; one that ties with a digit decides that digit alone.
@@ -206,17 +188,17 @@ class GeometricRow:
     def _as_integers(
         self, words: npt.NDArray[np.uint16]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Digits of both variables, without the quotients' bits, which count in a tie alone."""
-        integers = 1 if self.words < 64 else 2  # of a draw: both variables in one where they fit
-        width = self.words // integers
-        rows = np.zeros((len(words), integers, 64), dtype=np.bool_)  # as wide as an integer: packed in one go
-        prefixes = self.prefixes.reshape(integers, width)
-        np.less(words.reshape(-1, integers, width), prefixes, out=rows[:, :, :width])
-        bits = np.packbits(rows.reshape(-1), bitorder="little").view(np.dtype("<i8"))
-        packed = bits.astype(np.int64, copy=False).reshape(-1, integers).T
-        second = packed[1] if integers == 2 else packed[0] >> (self.digits + 1)
-        digits = (1 << self.digits) - 1
-        return packed[0] & digits, second & digits
+        """Digits of both variables; the quotients' bits are zero but for what ties add."""
+        width = self.digits + 1
+        variables = self.words // width
+        rows = np.zeros(
+            (len(words), variables, 64), dtype=np.bool_
+        )  # as wide as an integer: packed in one go
+        prefixes = self.prefixes.reshape(variables, width)
+        np.less(words.reshape(len(words), variables, width), prefixes, out=rows[:, :, :width])
+        bits = np.packbits(rows, bitorder="little").view(np.dtype("<i8"))
+        packed = np.asarray(bits, dtype=np.int64).reshape(len(words), variables).T
+        return packed[0], packed[1] if variables == 2 else np.zeros_like(packed[0])
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
         """Decode a draw in which a word tied: the same law, one coin at a time."""
@@ -226,7 +208,7 @@ class GeometricRow:
             coin = self.coin(position)
             prefix = int(self.prefixes[position])
             words = further(position) if word == prefix else iter(())
-            if not (flip(coin, words, known=1) if word == prefix else word < prefix):
+            if word > prefix or (word == prefix and not flip(coin, words, known=1)):
                 continue
             values[variable] += 1 << digit
             if coin[1] == "quotient":  # memoryless: count successes until the first failure

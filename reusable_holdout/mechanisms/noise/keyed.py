@@ -121,7 +121,7 @@ class KeyedNoise:
     True
     """
 
-    __slots__ = ("__key", "_epoch", "_prefixes")
+    __slots__ = ("__key", "_epoch")
 
     def __init__(self, key: bytes, *, epoch: int = 0) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
@@ -131,7 +131,6 @@ class KeyedNoise:
             raise InputError(f"an epoch lies between 0 and 2**64-1; got {epoch}")
         self.__key = key
         self._epoch = epoch
-        self._prefixes: dict[str, bytes] = {}
 
     @property
     def epoch(self) -> int:
@@ -171,7 +170,7 @@ class KeyedNoise:
         >>> KeyedNoise(new_key()).draw(DiscreteLaplace(0), label="query", question=b"")
         0
         """
-        prefix = self._prefixes.get(label) or self._prefix(label)
+        prefix = self._prefix(label)
         stream = hashlib.shake_256(prefix + question).digest(distribution.stream_bytes)
         return distribution.decode(stream, lambda position: self._further(label, position, question))
 
@@ -205,10 +204,10 @@ class KeyedNoise:
         """
         chunks = [questions[at : at + _CHUNK] for at in range(0, len(questions), _CHUNK)]
         drawn = [self._chunk(distribution, label, chunk) for chunk in chunks]
-        return drawn[0] if len(drawn) == 1 else np.concatenate([*drawn, np.zeros(0, dtype=np.int64)])
+        return np.concatenate([*drawn, np.zeros(0, dtype=np.int64)])
 
     def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        prefix = self._prefixes.get(label) or self._prefix(label)
+        prefix = self._prefix(label)
         size = distribution.stream_bytes
         if size == 0:
             return np.zeros(len(questions), dtype=np.int64)
@@ -223,8 +222,7 @@ class KeyedNoise:
             raise InputError(
                 f"a noise label has no '/', which separates a label from its ties; got {label!r}"
             )
-        self._prefixes[label] = self._domain(label)
-        return self._prefixes[label]
+        return self._domain(label)
 
     def _domain(self, label: str) -> bytes:
         name = label.encode()
@@ -235,5 +233,5 @@ class KeyedNoise:
     def _further(self, label: str, position: int, question: bytes) -> Iterator[int]:
         """Endless words for a tie: a longer digest of an XOF continues a shorter one."""
         shake = hashlib.shake_256(self._domain(f"{label}/tie/{position}") + question)
-        for block in itertools.count():
-            yield from np.frombuffer(shake.digest(128 * (block + 1))[128 * block :], "<u2").tolist()
+        for words in itertools.count(1):
+            yield int.from_bytes(shake.digest(2 * words)[-2:], "little")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -53,17 +54,17 @@ class DiscreteExponential:
     """
 
     scale: Fraction
-    _rate: float = field(init=False, repr=False, compare=False)  # 1/scale
-    _row: GeometricRow | None = field(init=False, repr=False, compare=False)
 
     def __init__(self, scale: Fraction | float) -> None:
-        exact = checked_scale(scale)
-        for name, value in (
-            ("scale", exact),
-            ("_rate", float(1 / exact) if exact else math.inf),
-            ("_row", GeometricRow.of(exact, 1) if exact else None),
-        ):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "scale", checked_scale(scale))
+
+    @functools.cached_property
+    def _rate(self) -> float:
+        return float(1 / self.scale) if self.scale else math.inf
+
+    @functools.cached_property
+    def _row(self) -> GeometricRow | None:
+        return GeometricRow.of(self.scale, 1) if self.scale else None
 
     @property
     def mean(self) -> float:

@@ -87,8 +87,10 @@ class Normal:
         coin, bits = int(self._words.take(1)[0]), _WORD_BITS
         x, k = self._digits * 2.0**-_WORD_BITS, self._whole
         lead = coin * 2.0**-_WORD_BITS - math.exp(-x * (2 * k + x) / 2)
-        if abs(lead) > _DOUBT:
-            return lead < 0
+        if lead > _DOUBT:
+            return False
+        if lead + _DOUBT < 0:
+            return True
         while True:
             low, high = (self._exponent(end) for end in (0, 1))
             # Digits of the coin's number against those of the least and of the largest probability, which may be 1.

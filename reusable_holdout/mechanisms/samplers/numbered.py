@@ -65,9 +65,8 @@ class NumberedNoise(KeyedNoise):
 
     def __init__(self, key: bytes, *, epoch: int = 0) -> None:
         super().__init__(key, epoch=epoch)
-        self._kept: dict[
-            str, tuple[int, int, bytes]
-        ] = {}  # of each label the last block: its number, size and bytes
+        # Of each label the last block: its number and size, and its bytes.
+        self._kept: dict[str, tuple[tuple[int, int] | None, bytes]] = {}
 
     def __repr__(self) -> str:
         return f"NumberedNoise(key=<hidden>, epoch={self.epoch})"
@@ -109,12 +108,10 @@ class NumberedNoise(KeyedNoise):
 
     def _block(self, label: str, block: int, size: int) -> bytes:
         """Bytes of the 64 draws of a block."""
-        kept = self._kept.get(label)
-        if kept is not None and kept[:2] == (block, size):
-            return kept[2]
-        if label not in self._prefixes:
+        last, stream = self._kept.get(label, (None, b""))
+        if last != (block, size):
             self._prefix(label)  # refuses what is no label
-        prefix = self._domain(f"{label}/block")
-        stream = hashlib.shake_256(prefix + block.to_bytes(_NUMBER_BYTES, "big")).digest(_DRAWS * size)
-        self._kept[label] = block, size, stream
+            prefix = self._domain(f"{label}/block")
+            stream = hashlib.shake_256(prefix + block.to_bytes(_NUMBER_BYTES, "big")).digest(_DRAWS * size)
+            self._kept[label] = (block, size), stream
         return stream

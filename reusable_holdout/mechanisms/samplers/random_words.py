@@ -67,15 +67,17 @@ class RandomWords:
         >>> RandomWords(seed=1).take(3).shape
         (3,)
         """
-        blocks, missing = [self._words], count - len(self._words)
-        for _ in range(-(-missing // _BLOCK)):
-            counter = next(self._blocks).to_bytes(8, "big")
-            stream = hashlib.shake_256(_DOMAIN + self.__key + counter).digest(8 * _BLOCK)
-            blocks.append(np.frombuffer(stream, np.dtype("<u8")).astype(np.uint64))
-        if len(blocks) > 1:
-            self._words = np.concatenate(blocks)
+        missing = count - len(self._words)
+        blocks = [self._block() for _ in range(-(-missing // _BLOCK))]
+        if blocks:
+            self._words = np.concatenate([self._words, *blocks])
         taken, self._words = self._words[:count], self._words[count:]
         return taken
+
+    def _block(self) -> npt.NDArray[np.uint64]:
+        counter = next(self._blocks).to_bytes(8, "big")
+        stream = hashlib.shake_256(_DOMAIN + self.__key + counter).digest(8 * _BLOCK)
+        return np.frombuffer(stream, np.dtype("<u8")).astype(np.uint64)
 
     def below(self, count: int) -> int:
         """Draw a uniform integer in ``0 .. count-1``.
@@ -230,7 +232,7 @@ class RandomWords:
         uniform = words.astype(np.float64) * 2.0**-64
         probability = np.exp(-exponents)
         # Clearly tails are skipped; every candidate left is decided exactly.
-        likely = np.flatnonzero(uniform <= probability * (1 + _DOUBT) + 2.0**-63)
+        likely = np.flatnonzero(uniform <= probability * (1 + _DOUBT))
         for index in likely.tolist():
             if self._decay(exact(index), int(words[index])):
                 return int(index)

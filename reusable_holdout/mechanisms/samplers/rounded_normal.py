@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import decimal
 import functools
+import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -31,9 +32,10 @@ __all__ = ["RoundedNormal", "normal_cdf_digits"]
 
 _HALF = Fraction(1, 2)
 _DIGITS = 64
-_ONES = 2**_DIGITS - 1
-_LARGEST = 2.0**52  # below it floating point knows every integer
-_DOUBT = 2.0**-43  # of a quantile y, times 1 + |y|; floating point errs by less than a hundredth of it
+# Of a quantile y, times 1 + |y|; floating point errs by less than a hundredth of it. Beyond 2**52, where floating point
+# does not know every integer, it is hundreds of integers wide.
+_DOUBT = 2.0**-43
+_TAIL_FROM = 2
 
 
 @dataclass(frozen=True, init=False)
@@ -70,12 +72,13 @@ class RoundedNormal:
     """
 
     scale: Fraction
-    _deviation: float = field(init=False, repr=False, compare=False)
 
     def __init__(self, scale: Fraction | float) -> None:
-        exact = checked_scale(scale)
-        object.__setattr__(self, "scale", exact)
-        object.__setattr__(self, "_deviation", float(exact))
+        object.__setattr__(self, "scale", checked_scale(scale))
+
+    @functools.cached_property
+    def _deviation(self) -> float:
+        return float(self.scale)
 
     @property
     def mean(self) -> float:
@@ -144,10 +147,8 @@ class RoundedNormal:
             raise InputError(f"log_probability is finite and below 0; got {log_probability}")
         if not self.scale:
             return 1
-        least = math.ceil(0.5 - self._deviation * float(special.ndtri_exp(log_probability))) - 1
-        while self.log_tail(least) > log_probability:
-            least += 1
-        return least
+        start = math.ceil(0.5 - self._deviation * float(special.ndtri_exp(log_probability))) - 1
+        return next(m for m in itertools.count(start) if self.log_tail(m) <= log_probability)
 
     @property
     def stream_bytes(self) -> int:
@@ -173,15 +174,7 @@ class RoundedNormal:
         """
         if not self.scale:
             return 0
-        word = int.from_bytes(stream, "little")
-        upper = word >> _DIGITS - 1
-        tail = word ^ _ONES if upper else word
-        low, high = (float(special.ndtri((tail + end) * 2.0**-_DIGITS)) for end in (0, 1))
-        least = (low - _DOUBT * (1 - low)) * self._deviation + 0.5
-        most = (high + _DOUBT * (1 - high)) * self._deviation + 0.5
-        if least > -_LARGEST and math.floor(least) == math.floor(most):
-            return -math.floor(most) if upper else math.floor(most)
-        return self._exactly(word, further(0))
+        return int(self.decode_many(stream, lambda draw, position: further(position))[0])
 
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
@@ -219,16 +212,14 @@ class RoundedNormal:
         self, words: npt.NDArray[np.uint64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Draws of uniform numbers of which 64 digits are known, and where these digits may not decide."""
-        upper = words >= np.uint64(1 << 63)
+        upper = (words >> np.uint64(63)).astype(np.bool_)
         tail = np.where(upper, ~words, words).astype(np.float64)  # the law is symmetric: exact in both tails
         with np.errstate(divide="ignore"):
-            ends = special.ndtri(np.stack([tail, tail + 1]) * 2.0**-_DIGITS)
-        ends[0] -= _DOUBT * (1 - ends[0])
-        ends[1] += _DOUBT * (1 - ends[1])
+            low, high = special.ndtri(np.stack([tail, tail + 1]) * 2.0**-_DIGITS)
+        ends = np.stack([low - _DOUBT * (1 - low), high + _DOUBT * (1 - high)])
         low, high = np.floor(ends * self._deviation + 0.5)
-        doubtful = ~((low == high) & (low > -_LARGEST))
-        drawn = np.where(doubtful, 0.0, high).astype(np.int64)
-        return np.where(upper, -drawn, drawn), doubtful
+        drawn = high.astype(np.int64)
+        return np.where(upper, -drawn, drawn), low != high
 
     def _exactly(self, word: int, further: Iterator[int]) -> int:
         """Draw of a uniform number whose first 64 digits are a word, the others in 16-bit words."""
@@ -237,12 +228,10 @@ class RoundedNormal:
         def above(m: int) -> bool:  # so that the draw is at most m
             return number.below(functools.partial(_normal_cdf, (m + _HALF) / self.scale))
 
-        high, width = 0, math.ceil(self.scale)
-        while not above(high):
-            high, width = high + width, 2 * width
-        low, width = high - 1, math.ceil(self.scale)
-        while above(low):
-            high, low, width = low, low - width, 2 * width
+        reach = math.ceil(self.scale)
+        while above(-reach) or not above(reach):
+            reach += reach
+        low, high = -reach, reach
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if above(middle) else (middle, high)
@@ -257,8 +246,8 @@ class _Further:
 
     def take(self, count: int) -> npt.NDArray[np.uint64]:
         """Give the next 64-bit words, leading quarters first."""
-        quarters = np.array([next(self._words) for _ in range(4 * count)], dtype=np.uint64).reshape(-1, 4)
-        shifts = np.arange(48, -1, -16, dtype=np.uint64)
+        quarters = np.array([next(self._words) for _ in range(4 * count)], dtype=np.uint64).reshape(count, 4)
+        shifts = np.array([48, 32, 16, 0], dtype=np.uint64)
         return np.asarray((quarters << shifts).sum(axis=1), dtype=np.uint64)
 
 
@@ -292,21 +281,25 @@ def normal_cdf_digits(y: Fraction, bits: int) -> tuple[int, int]:
         return (1 << bits) - high, (1 << bits) - low
     if y == 0:
         return 1 << bits - 1, 1 << bits - 1
-    if y * y / 2 > bits:  # what lies above is less than exp(-y^2/2)
+    if y * y > _TAIL_FROM * bits:  # what lies above is less than exp(-y^2/2)
         return (1 << bits) - 1, 1 << bits
-    precision = bits // 3 + 24
+    return _series(y, bits, precision=bits + 24)
+
+
+def _series(y: Fraction, bits: int, *, precision: int) -> tuple[int, int]:
+    """Bracket of the distribution function at ``y > 0`` from so many decimals; few of them leave it wide."""
     with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
         at = decimal.Decimal(y.numerator) / decimal.Decimal(y.denominator)
         square = at * at
         term, total, count = at, at, 0
-        while term > total * decimal.Decimal(10) ** -precision or count < square:
+        while total + term != total:
             count += 1
             term = term * square / (2 * count + 1)
             total += term
         value = Fraction((-square / 2).exp() / (2 * _pi()).sqrt() * total)
     # Each operation errs by half a unit in the last place, a term by as many as it has factors, exp by its exponent
-    # times that; what is left out of the sum is less than its last term.
-    error = value * (4 * count + 40 + 2 * y * y) / Fraction(10) ** (precision - 1)
+    # times that, which is less than the terms' number; what is left out of the sum is less than a few of its last term.
+    error = value * 50 * count / Fraction(10) ** (precision - 1)
     return (
         math.floor((_HALF + value - error) * (1 << bits)),
         math.ceil((_HALF + value + error) * (1 << bits)),
@@ -326,8 +319,10 @@ def _pi() -> decimal.Decimal:
     def inverse_tangent(inverse: int) -> int:
         power: int = unit // inverse
         total = power
-        for odd in range(3, 4 * digits, 2):
+        odd = 1
+        while power:
             power //= -(inverse * inverse)
+            odd += 2
             total += power // odd
         return total
 

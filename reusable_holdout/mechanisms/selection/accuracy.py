@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import math
+import sys
 from typing import Literal, TypeAlias, get_args
 
 from reusable_holdout.errors import InputError
@@ -171,15 +173,9 @@ def noisy_max_accuracy(
 
 def _overtaking(law: DiscreteLaplace, log_probability: float) -> int:
     """Smallest lead at which one discrete Laplace variable overtakes another, or ties, with so small a probability."""
-    low, high = 0, 1
-    while _log_difference_tail(law, high) > log_probability:
-        low, high = high, 2 * high
-    if _log_difference_tail(law, 0) <= log_probability:
-        return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _log_difference_tail(law, middle) > log_probability else (low, middle)
-    return high
+    return bisect.bisect_left(
+        range(sys.maxsize), -log_probability, key=lambda m: -_log_difference_tail(law, m)
+    )
 
 
 def _log_difference_tail(law: DiscreteLaplace, m: int) -> float:

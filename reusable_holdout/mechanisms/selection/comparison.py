@@ -134,7 +134,9 @@ def compare_selections(
     >>> best.selection, round(best.scale)
     ('exponential_top', 182)
     """
-    _check(epsilon=epsilon, delta=delta, count=count, candidates=candidates, sensitivity=sensitivity)
+    _check(epsilon=epsilon, delta=delta, count=count, candidates=candidates)
+    if not (math.isfinite(sensitivity) and sensitivity > 0):
+        raise InputError(f"a sensitivity is a positive finite number; got {sensitivity}")
     if not 0 < beta < 1:
         raise InputError(f"beta lies in (0, 1); got {beta}")
     rows = _rows(epsilon, delta, count, candidates, answers=answers, monotonic=monotonic)
@@ -174,21 +176,19 @@ def tightest_selection(
     InputError
         If a parameter is out of range.
     """
-    _check(epsilon=epsilon, delta=delta, count=count, candidates=candidates, sensitivity=1.0)
+    _check(epsilon=epsilon, delta=delta, count=count, candidates=candidates)
     rows = _rows(epsilon, delta, count, candidates, answers=answers, monotonic=monotonic)
     ranked = [(_SPREADS[noise] * scale, name) for name, noise, scale, _ in rows if noise != "joint"]
     return min(ranked, key=lambda row: row[0])[1]
 
 
-def _check(*, epsilon: float, delta: float, count: int, candidates: int, sensitivity: float) -> None:
+def _check(*, epsilon: float, delta: float, count: int, candidates: int) -> None:
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InputError(f"epsilon is finite and above 0; got {epsilon}")
     if not 0 <= delta < 1:
         raise InputError(f"delta lies in [0, 1); got {delta}")
     if not 1 <= count <= candidates:
         raise InputError(f"count lies between 1 and the number of candidates, {candidates}; got {count}")
-    if not (math.isfinite(sensitivity) and sensitivity > 0):
-        raise InputError(f"a sensitivity is a positive finite number; got {sensitivity}")
 
 
 def _rows(

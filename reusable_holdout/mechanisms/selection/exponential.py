@@ -125,9 +125,10 @@ def exponential_mechanism(
     >>> exponential_mechanism([1.0, 90.0, 3.0], epsilon=1.0, seed=0)
     1
     """
-    grid, steps = candidates_on_grid(scores, epsilon=epsilon, sensitivity=sensitivity)
-    rate = selection_rate(epsilon=epsilon, sensitivity=grid.sensitivity, monotonic=monotonic)
-    return int(first_rings(steps.max() - steps, rate, 1, RandomWords(seed))[0])
+    chosen = exponential_top(
+        scores, 1, epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic, seed=seed
+    )
+    return int(chosen[0])
 
 
 def exponential_top(

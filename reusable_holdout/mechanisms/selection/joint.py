@@ -36,9 +36,9 @@ __all__ = ["joint_exponential_top", "joint_rate"]
 
 _TAIL = 50.0  # nats by which all that lies beyond the cells is rarer than the likeliest
 _RISE = 1.0  # nats by which the number of sequences may grow within a cell
-_WORD_BITS = 64
-_OPERATIONS_SLACK = 10  # half units of the last place that an area may err by, beside what its exponent adds
-_DIGITS_SLACK = 2  # decimal digits of an area that are not believed
+_DIGITS_SLACK = 40  # decimal digits of an area that its exponent may lose, and some that are not believed
+_DOUBT = 2.0**-44  # of each nat of an area in floating-point numbers: sums of logs err by a few times 2**-53
+_NATS_SLACK = 200  # nats of an area beside those of the number of sequences
 _CHUNK = 256  # reaches whose sequences are counted at a time
 _WEIGHTS_LOG2 = 61  # the weights' sum, so that it fits a uniform integer
 _SMALLEST_RATE = Fraction(1, 2**900)  # a smaller one has no exact float
@@ -115,7 +115,7 @@ def joint_exponential_top(
     order = np.argsort(-steps, kind="stable")
     sequences = _Sequences(steps.max() - steps[order], count)
     choices = sequences.choices(_draw_reach(_Cells.of(sequences, rate), sequences, rate, words))
-    return order[_drawn_sequence(choices, words)].astype(np.int64)
+    return _drawn_sequence(order, choices, words)
 
 
 def joint_rate(count: int, *, epsilon: float, sensitivity: int, monotonic: bool) -> Fraction:
@@ -181,8 +181,6 @@ class _Cells(NamedTuple):
     starts, widths, ends : list of int
         First reach of each cell, how many reaches, and where it has most sequences. Of the last cell the width is the
         period of its tail.
-    logs : list of float
-        Logs of the cells' areas, in nats above `shift`.
     shift, scale : float
         A weight is at least the area times ``scale exp(-shift)``, but for a factor of ``1 + doubt``.
     doubt : float
@@ -194,7 +192,6 @@ class _Cells(NamedTuple):
     starts: list[int]
     widths: list[int]
     ends: list[int]
-    logs: list[float]
     shift: float
     scale: float
     doubt: float
@@ -204,7 +201,7 @@ class _Cells(NamedTuple):
     def of(cls, sequences: _Sequences, rate: Fraction) -> _Cells:
         """Lay out the cells."""
         most, step = float(sequences.logs(np.array([sequences.span]))[0]), float(rate)
-        width = max(1, math.floor(min(1 / rate, Fraction(2**61))))
+        width = max(1, min(math.floor(1 / rate), sequences.span))
         end = min(math.ceil((most + _TAIL) / float(rate * width)) * width, sequences.span)
         starts, ends, high = _split(sequences, np.append(np.arange(0, end, width), end))
         period = width if end < sequences.span else 1
@@ -219,10 +216,9 @@ class _Cells(NamedTuple):
             [*starts.tolist(), end],
             widths.tolist(),
             [*(ends - 1).tolist(), sequences.span],
-            (logs - shift).tolist(),
             shift,
             scale,
-            (most + 200) * 2.0**-44,  # sums of logs and an exponent, each to a few times 2**-53 of its size
+            (most + _NATS_SLACK) * _DOUBT,
             (np.floor(relative * scale).astype(np.int64) + 1).tolist(),
         )
 
@@ -235,7 +231,7 @@ def _split(
     low, high = sequences.logs(starts), sequences.logs(ends - 1)
     flat: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
     while True:
-        steep = (high - low > _RISE) & (ends - starts > 1)
+        steep = np.greater(high - low, _RISE)  # a single reach has no rise
         flat.append((starts[~steep], ends[~steep], high[~steep]))
         if not steep.any():
             break
@@ -250,27 +246,19 @@ def _split(
 def _odds(
     cells: _Cells, sequences: _Sequences, rate: Fraction, cell: int, bits: int
 ) -> tuple[Fraction, Fraction]:
-    """Bounds of a cell's area over its weight, less the doubt: the chance to keep a cell that was drawn.
-
-    Cheap ones for 64 digits, as nearly always the number lies below them; then such as are closer than the digits.
-    """
+    """Bounds of a cell's area over its weight, less the doubt: the chance to keep a cell that was drawn."""
     weight, doubt = cells.weights[cell], Fraction(cells.doubt)
-    if bits == _WORD_BITS:
-        return (1 - 4 * doubt) * (1 - Fraction(1, weight)), Fraction(1)
-    about = cells.logs[cell] + math.log(cells.scale) - math.log(weight)
-    if about < -bits:
-        return Fraction(0), Fraction(1, 2**bits)
-    tail = cell == len(cells.weights) - 1
     exponent, period = rate * cells.starts[cell] + Fraction(cells.shift), rate * cells.widths[cell]
-    lost = math.ceil(abs(exponent) + _OPERATIONS_SLACK) * (
-        1 + math.ceil(1 / period) * tail
-    )  # by exp, and by 1 less exp
-    precision = bits // 3 + 30 + len(str(lost))
+    # 1 less exp loses the digits of 1 / period.
+    precision = len(str(int(2**bits / period))) + _DIGITS_SLACK
     with decimal.localcontext(_context(precision)):
         area = _power(-exponent) * sequences.number(cells.ends[cell]) * cells.widths[cell]
-        area = area / (1 - _power(-period)) if tail else area
+        if cell == len(cells.weights) - 1:
+            area = area / (1 - _power(-period))
+    error = Fraction(1, 2**bits)
+    if area.adjusted() < -bits:  # a number that cannot be written down as a fraction
+        return Fraction(0), error
     value = Fraction(area) * Fraction(cells.scale) / (weight * (1 + doubt))
-    error = Fraction(lost, 10 ** (precision - _DIGITS_SLACK))
     return value * (1 - error), value * (1 + error)
 
 
@@ -305,10 +293,12 @@ def _draw_reach(cells: _Cells, sequences: _Sequences, rate: Fraction, words: Ran
             return reach
 
 
-def _drawn_sequence(choices: list[int], words: RandomWords) -> npt.NDArray[np.int64]:
-    """Draw a sequence uniformly: the i-th among the first ``i + choices[i]`` places, less those that are taken."""
-    places = np.arange(choices[-1] + len(choices) - 1)
-    for taken, left in enumerate(choices):  # those that are taken are moved to the front
-        other = taken + words.below(left)
-        places[[taken, other]] = places[[other, taken]]
-    return places[: len(choices)]
+def _drawn_sequence(
+    ranked: npt.NDArray[np.int64], choices: list[int], words: RandomWords
+) -> npt.NDArray[np.int64]:
+    """Draw a sequence uniformly: the i-th among the first ``i + choices[i]``, less those that are taken."""
+    left = ranked.copy()
+    for taken, some in enumerate(choices):  # those that are taken are moved to the front
+        other = taken + words.below(some)
+        left[[taken, other]] = left[[other, taken]]
+    return left[: len(choices)]

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["needed_lead"]
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
-_UNIFORM, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
+_NODES = 96
+_PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
+_UNIFORM, _WEIGHTS = (_PLACES + 1) / 2, _WEIGHTS / 2
 _BISECTIONS = 50
 
 
@@ -46,7 +47,7 @@ def needed_lead(noise: str, *, count: int, candidates: int, beta: float) -> floa
         ways = special.gammaln(candidates + 1) - special.gammaln(count + 1) - special.gammaln(others + 1)
         return max(0.0, float(ways + math.log(-math.expm1(-ways)) + math.log1p(-beta) - math.log(beta)))
     chance = {"gumbel": _gumbel, "exponential": _exponential, "laplace": _laplace}[noise]
-    return _smallest(lambda lead: chance(lead, count, others) >= 1 - beta)
+    return _smallest(lambda lead: chance(lead, count, others), 1 - beta)
 
 
 def _gumbel(lead: float, count: int, others: int) -> float:
@@ -71,18 +72,23 @@ def _laplace(lead: float, count: int, others: int) -> float:
         np.log(_UNIFORM) / count
     )  # the log of the chance that one noise exceeds the smallest of `count`
     positive = np.maximum(0.0, -math.log(2) - log_above)
-    negative = np.minimum(0.0, np.log(2 * -np.expm1(np.minimum(log_above, -1e-300))))
+    negative = np.minimum(0.0, np.log(2 * -np.expm1(log_above)))
     smallest = positive + negative  # one of them is 0
     reached = smallest + lead
-    below = np.where(reached > 0, np.log1p(-np.exp(-np.abs(reached)) / 2), reached - math.log(2))
+    below = np.log1p(-np.exp(-np.maximum(0.0, reached)) / 2) + np.minimum(0.0, reached)
     return float(np.exp(others * below) @ _WEIGHTS)
 
 
-def _smallest(enough: Callable[[float], bool]) -> float:
-    high = 1.0
+def _smallest(chance: Callable[[float], float], wanted: float) -> float:
+    """Lead at which a chance that grows with it is as large as wanted."""
+
+    def enough(lead: float) -> bool:
+        return chance(lead) >= wanted
+
+    start = 1.0
+    low, high = 0.0, start
     while not enough(high):
-        high *= 2
-    low = 0.0
+        high += high
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -192,7 +192,7 @@ def report_noisy_max_gap(
     scale = 1 / selection_rate(epsilon=epsilon, sensitivity=grid.sensitivity, monotonic=monotonic)
     words = RandomWords(seed)
     ranking = Ranking(steps + draw_noise(DiscreteLaplace(scale), len(steps), words), words)
-    return NoisyMax(int(ranking.order[0]), grid.real(int(ranking.gaps(1)[0])))
+    return NoisyMax(int(ranking.order[0]), grid.real(int(ranking.gaps[0])))
 
 
 def permute_and_flip(
@@ -268,8 +268,7 @@ def flip_in_order(steps: npt.NDArray[np.int64], rate: Fraction, words: RandomWor
     with np.errstate(over="ignore"):  # an infinite exponent is a certain "no"
         exponents = behind.astype(np.float64) * float(rate)
     taken = words.first_decay(exponents, lambda position: rate * int(behind[position]))
-    # The best candidate's coin falls heads for certain: where no other was taken, it was.
-    return int(order[behind.argmin() if taken is None else taken])
+    return int(order[cast("int", taken)])  # one is: the best candidate's coin falls heads for certain
 
 
 def draw_noise(
@@ -325,26 +324,11 @@ class Ranking:
         self.order = shuffled[self._places]
         self.noisy = noisy[self.order]
 
-    def gaps(self, count: int) -> npt.NDArray[np.int64]:
-        """Steps by which each of the first candidates could fall without being overtaken by the next.
+    @property
+    def gaps(self) -> npt.NDArray[np.int64]:
+        """Steps by which each candidate but the last could fall without being overtaken by the next, shape (n - 1,).
 
-        At least 0: the difference of noisy scores, less one if the next would win a tie. For the last of them the next
-        is the best of all that follow, ties won included.
-
-        Parameters
-        ----------
-        count : int
-            At least 1, less than n.
-
-        Returns
-        -------
-        ndarray of int64, shape (count,)
+        At least 0: the difference of noisy scores, less one if the next would win a tie. If the next would not, none
+        of those that follow it would overtake either.
         """
-        between = (
-            self.noisy[: count - 1]
-            - self.noisy[1:count]
-            - (self._places[1:count] < self._places[: count - 1])
-        )
-        last = self._places[count:] < self._places[count - 1]
-        rest = self.noisy[count - 1] - (self.noisy[count:] + last).max()
-        return np.append(between, rest)
+        return -np.diff(self.noisy) - np.less(self._places[1:], self._places[:-1])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivateSelection", "draw_repetitions", "private_selection"]
 
-_LOST = 30  # decimal digits, at most: a shape or a logarithm near 0 takes some away
+_DIGITS_SLACK = 60  # decimal digits: a shape or a logarithm near 0 takes some away, each run a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +139,14 @@ def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
 
 def _passed(law: Repetitions, number: Digits) -> int | None:
     """Smallest number of runs whose distribution function exceeds a number; None if its digits do not tell."""
-    context = decimal.Context(prec=number.bits + 2 * _LOST, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    precision = number.bits + _DIGITS_SLACK
+    context = decimal.Context(prec=precision, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     with decimal.localcontext(context):
         # The precision holds all digits of a binary fraction.
         low, high = (decimal.Decimal(number.known + end) / decimal.Decimal(2**number.bits) for end in (0, 1))
-        total, doubt = decimal.Decimal(0), decimal.Decimal(10) ** (_LOST - context.prec)
+        total, error = decimal.Decimal(0), (high - low) * (high - low)  # far above what the digits can err by
         for runs, probability in _law(law):
             total += probability
-            error = doubt * (runs + 10)
             if total - error >= high:
                 return runs
             if total + error > low:
@@ -155,7 +155,7 @@ def _passed(law: Repetitions, number: Digits) -> int | None:
 
 
 def _law(law: Repetitions) -> Iterator[tuple[int, decimal.Decimal]]:
-    """Probabilities of 0 or 1, 2, 3, ... runs, to all but `_LOST` digits of the context's precision."""
+    """Probabilities of 0 or 1, 2, 3, ... runs, each to nearly the context's precision."""
     if law.poisson:
         mean = decimal.Decimal(law.mean)
         runs, probability = 0, (-mean).exp()
@@ -166,7 +166,7 @@ def _law(law: Repetitions) -> Iterator[tuple[int, decimal.Decimal]]:
     stop, shape = decimal.Decimal(law.stop), decimal.Decimal(law.shape)
     runs, rest = 1, 1 - stop
     if not rest:
-        probability = decimal.Decimal(1)
+        probability = stop
     elif shape:
         probability = shape * rest / ((-shape * stop.ln()).exp() - 1)
     else:

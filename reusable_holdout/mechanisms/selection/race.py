@@ -29,6 +29,8 @@ __all__ = ["first_rings"]
 
 _WORD_BITS = 64
 _DOUBT = 1e-12  # relative; the bounds below err by less than a hundredth of it
+_INTERVAL_SLACK = 4.0  # by the derivative below
+_NATS_SLACK = 64.0  # no time that 64 bits can tell has a log beyond it
 _FAR = 1e290  # exponents beyond it are known by a lower bound only, so that no bound overflows
 
 
@@ -56,11 +58,11 @@ def first_rings(
     first = words.take(len(behind))
     low, high = _log_ring_bounds(first, behind, float(rate))
     order = np.argsort(low)
-    following = order[1 : count + 1]
-    if (high[order[: len(following)]] < low[following]).all():
+    following = order[1:][:count]
+    if np.less(high[order[: len(following)]], low[following]).all():
         return order[:count].astype(np.int64)
     # In doubt: exact clocks for all that may be among the first. The rest ring after `count` others for certain.
-    contenders = np.flatnonzero(low <= np.partition(high, count - 1)[count - 1])
+    contenders = np.flatnonzero(np.less_equal(low, np.sort(high)[:count].max()))
     clocks = [
         _Clock(index, Digits(words, int(first[index])), int(behind[index])) for index in contenders.tolist()
     ]
@@ -80,11 +82,11 @@ def _log_ring_bounds(
     below, above = first.astype(np.float64), (~first).astype(np.float64)
     with np.errstate(over="ignore", divide="ignore"):
         exponent = np.minimum(behind.astype(np.float64) * rate, _FAR)
-        unit = 2.0**-_WORD_BITS
-        lower_half = -np.log1p(-np.minimum(below + 0.5, 2.0**63) * unit)
-        time = np.where(first < np.uint64(2**63), lower_half, -np.log((above + 0.5) * unit))
-        middle = np.log(time) + exponent
-        doubt = 4 / below + 4 / above + _DOUBT * (64 + exponent)
+        unit = 2.0**-_WORD_BITS  # also of what is added so that no log is infinite
+        lower_half, upper_half = -np.log1p(-(below + unit) * unit), -np.log((above + unit) * unit)
+        in_upper_half = first.view(np.int64) < 0  # by its leading bit
+        middle = np.log(np.where(in_upper_half, upper_half, lower_half)) + exponent
+        doubt = _INTERVAL_SLACK / below + _INTERVAL_SLACK / above + _DOUBT * (_NATS_SLACK + exponent)
     return middle - doubt, np.where(exponent < _FAR, middle + doubt, np.inf)
 
 
@@ -122,7 +124,8 @@ def _log_time(numerator: int, bits: int, outwards: int) -> Fraction:
     The argument is exact in `bits` decimal digits, and Python's ``ln`` is correctly rounded, so the error is below
     ``(1 + bits) 10**-(bits + 29)``.
     """
-    with decimal.localcontext(decimal.Context(prec=bits + 30, rounding=decimal.ROUND_HALF_EVEN)):
+    precision = bits + 30
+    with decimal.localcontext(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_EVEN)):
         rest = decimal.Decimal(2**bits - numerator) / decimal.Decimal(2**bits)
         value = Fraction((-rest.ln()).ln())
     return value + Fraction(outwards, 10 ** (bits + 20))

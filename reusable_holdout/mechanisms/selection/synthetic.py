@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import decimal
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["synthetic_accuracy", "synthetic_data", "synthetic_size"]
 
 _MOST_CANDIDATES = 2_000_000
+_MOST_NATS = 50.0  # of the log of their number; beyond it they are not counted
 _UNIT = (
     2**20
 )  # a query's values are rounded to multiples of 1/_UNIT; queries are public, so this costs accuracy alone
@@ -94,13 +96,13 @@ def synthetic_data(
     _check(epsilon=epsilon)
     if (accuracy is None) == (size is None):
         raise InputError("give accuracy or size, and not both; nothing was drawn")
-    if size is None and accuracy is not None:
+    if accuracy is not None:
         size = synthetic_size(queries=len(question.queries), accuracy=accuracy)
-    chosen_size = _check_size(size or 0, question)
+    chosen_size = _check_size(cast("int", size), question)
     deviations = _deviations(question, chosen_size)
     # One row moves a deviation, in its unit 1/(n m _UNIT), by at most m times the widest query's range.
     span = int(np.ptp(question.queries, axis=1).max())
-    rate = Fraction(epsilon) / (2 * chosen_size * max(span, 1))
+    rate = Fraction(epsilon) / (2 * chosen_size * (span or _UNIT))  # without a span nothing deviates
     drawn = first_rings(deviations - deviations.min(), rate, 1, RandomWords(seed))
     return _candidate(int(drawn[0]), chosen_size, question.counts.size)
 
@@ -207,19 +209,16 @@ def _check_size(size: int, question: _Question) -> int:
         raise InputError(f"size is at least 1; got {size}")
     cells, rows = question.counts.size, int(question.counts.sum())
     log_candidates = math.lgamma(cells + size) - math.lgamma(size + 1) - math.lgamma(cells)
-    if log_candidates > math.log(_MOST_CANDIDATES):
+    candidates = math.comb(cells + size - 1, size) if log_candidates < _MOST_NATS else math.inf
+    if candidates > _MOST_CANDIDATES:
         raise InputError(
             f"at most {_MOST_CANDIDATES:,} synthetic databases can be enumerated; {size} rows over {cells} cells are "
-            f"about {_rounded(log_candidates)}; take a smaller size, a larger accuracy, or a coarser domain"
+            f"about "
+            f"{decimal.Decimal(log_candidates).exp():.1e}; take a smaller size, a larger accuracy, or a coarser domain"
         )
     if rows * size >= _MOST_PRODUCT:
         raise InputError(f"rows times size is below 2**42; got {rows} rows and size {size}")
     return size
-
-
-def _rounded(log_count: float) -> str:
-    """Write a number of any size, given its natural logarithm."""
-    return f"{math.exp(log_count):,.0f}" if log_count < 34 else f"10**{log_count / math.log(10):.0f}"
 
 
 def _question(rows: npt.ArrayLike, queries: npt.ArrayLike) -> _Question:
@@ -257,7 +256,7 @@ def _sums(values: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     Multisets whose largest cell is ``k`` are those one smaller with cells up to ``k``, which come first in their own
     order, with ``k`` added.
     """
-    sums = np.zeros(1, dtype=np.int64)
+    sums = np.zeros_like(values)
     for level in range(1, size + 1):
         sums = np.concatenate(
             [sums[: math.comb(cell + level - 1, level - 1)] + value for cell, value in enumerate(values)]

@@ -255,7 +255,7 @@ def noisy_top_k_gaps(
     rate = selection_rate(epsilon=epsilon, sensitivity=grid.sensitivity, monotonic=monotonic)
     words = RandomWords(seed)
     ranking = Ranking(steps + draw_noise(DiscreteLaplace(k / rate), len(steps), words), words)
-    return TopKGaps(ranking.order[:k], _real(ranking.gaps(k), grid))
+    return TopKGaps(ranking.order[:k], _real(ranking.gaps[:k], grid))
 
 
 def _real(steps: npt.NDArray[np.int64], grid: Grid) -> npt.NDArray[np.float64]:

@@ -115,7 +115,6 @@ def unknown_domain_top(
     >>> unknown_domain_top(words, 4, epsilon=1.0, delta=1e-6, known=10, items_per_row=1, seed=0)
     UnknownDomainTop(items=('the', 'of', 'holdout'), complete=False)
     """
-    _check(count=count, known=known, items_per_row=items_per_row, delta=delta)
     monotonic = monotonic or items_per_row == 1
     margin = unknown_domain_margin(
         count=count,

@@ -37,9 +37,10 @@ def reach_of(law: Law, threshold: float, query: float, probability: float) -> fl
     >>> round(reach_of("normal", 3.0, 4.0, 0.05), 3)  # 1.960 * 5
     9.8
     """
-    low, high = 0.0, query
-    while tail_of(law, threshold, query, high) > probability:
-        low, high = high, 2 * high
+    start = (
+        4 * (threshold + query) * math.log(2 / probability)
+    )  # each noise's share of it has less than half of that
+    low, high = 0.0, start
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if tail_of(law, threshold, query, middle) > probability else (low, middle)
@@ -58,7 +59,8 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
 
     Notes
     -----
-    For Laplace noise of scales ``b1`` and ``b2``, ``(b2^2 exp(-t/b2) - b1^2 exp(-t/b1)) / (b2^2 - b1^2)``; for
+    For Laplace noise of scales ``b1 <= b2``, ``(b2^2 exp(-t/b2) - b1^2 exp(-t/b1)) / (b2^2 - b1^2)``, which is
+    ``exp(-t/b2) (1 + b1 t / (b2 (b1+b2)) (1 - exp(-x))/x)`` with ``x = t (b2-b1) / (b1 b2)``: nothing cancels. For
     exponential noise the two sides are ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where
     their exponents are negative, and their complements' otherwise.
 
@@ -74,11 +76,12 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
         return _difference(query, threshold, distance + shift) + _difference(
             threshold, query, distance - shift
         )
-    if abs(query - threshold) < 1e-6 * query:  # the formula's limit
-        return (1 + distance / (2 * query)) * math.exp(-distance / query)
-    squares = query**2 - threshold**2
-    held = threshold**2 * math.exp(-distance / threshold) if threshold else 0.0
-    return (query**2 * math.exp(-distance / query) - held) / squares
+    small, large = sorted((threshold, query))
+    far = math.exp(-distance / large)
+    if not small:
+        return far
+    ratio = float(special.exprel(-distance * (large - small) / (small * large)))
+    return far * (1 + small * distance / (large * (small + large)) * ratio)
 
 
 def _difference(first: float, second: float, least: float) -> float:

@@ -118,11 +118,8 @@ class RealStream:
         noise = self._core.query_noise(questions)
         above, released = np.zeros(len(steps), dtype=np.bool_), []
         at = 0
-        while at < len(steps):
-            rest = slice(at, None)
-            first = self._core.first_above(
-                steps[rest], limits[rest], questions[rest], query_noise=noise[rest]
-            )
+        while rest := questions[at:]:
+            first = self._core.first_above(steps[at:], limits[at:], rest, query_noise=noise[at:])
             if first is None:
                 at = len(steps)
                 break

@@ -81,7 +81,7 @@ def retraversal(
     row = np.asarray(values)
     limits = _limits(threshold, len(row))
     stream = StandardSVT(
-        0.0,  # every query comes with its own
+        raised_by,  # any number: every query comes with its own
         charges=charges,
         epsilon=epsilon,
         ratio=ratio,
@@ -96,7 +96,7 @@ def retraversal(
         above = stream.ask_many(row[left], limits[left] + raised_by * deviation)
         selected.append(left[: len(above)][above])
         left = np.delete(left, np.flatnonzero(above))
-        if stream.halted or not len(left):
+        if stream.halted:
             break
     return np.concatenate(selected)
 
@@ -106,7 +106,7 @@ def _limits(threshold: npt.ArrayLike, queries: int) -> npt.NDArray[np.float64]:
     try:
         given = np.asarray(threshold, dtype=np.float64)
     except (TypeError, ValueError):
-        given = np.full(0, np.nan)
+        given = np.asarray(np.nan)
     if given.shape not in ((), (queries,)) or not np.isfinite(given).all():
         raise InputError(
             f"thresholds are one finite number, or one for each of {queries} queries; got something else"

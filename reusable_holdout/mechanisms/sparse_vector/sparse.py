@@ -18,6 +18,7 @@ __all__ = ["Composition", "Sparse", "composed_scale", "epsilon_of_a_round", "spa
 Composition: TypeAlias = Literal["advanced", "optimal"]
 
 _ROUND_UP = 1 + Fraction(1, 2**48)  # pays for the rounding of a few floating-point operations: more noise
+_ROUND_DOWN = 1 - Fraction(1, 2**30)  # pays for the rounding of a whole composition
 
 
 def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
@@ -81,7 +82,7 @@ def epsilon_of_a_round(*, charges: int, epsilon: float, delta: float) -> Fractio
     if delta == 0:
         return Fraction(epsilon) / charges
     each = optimal_epsilon_each(epsilon=epsilon, count=charges, delta=delta)
-    return Fraction(each) * (1 - Fraction(1, 2**30))
+    return Fraction(each) * _ROUND_DOWN
 
 
 def check_composition(composition: Composition) -> None:

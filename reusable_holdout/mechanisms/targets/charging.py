@@ -240,9 +240,9 @@ class TargetCharging(TargetInteraction):
         q = between_thresholds_q(self._epsilon_each, points / self._grid.sensitivity)
         self._admit(q, q)
         noisy = steps + self._draw(self._law)
-        hit = least <= noisy <= most
-        self._charge([hit] * len(self._hits))
-        return "between" if hit else "below" if noisy < least else "above"
+        side: Side = "below" if noisy < least else "above" if noisy > most else "between"
+        self._charge([side == "between"] * len(self._hits))
+        return side
 
     def conditional_release(
         self, value: float, *, low: float = -math.inf, high: float = math.inf, name: str | None = None

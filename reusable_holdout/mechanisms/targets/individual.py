@@ -135,7 +135,7 @@ class IndividualCharging:
         try:
             truth = np.asarray(predicate)
         except ValueError:  # rows of different lengths
-            truth = np.zeros(0)
+            truth = np.array(None)
         if truth.dtype != np.bool_ or truth.shape != self._charges_left.shape:
             raise InputError(
                 "a predicate has one boolean for each record; got something else; nothing was charged"

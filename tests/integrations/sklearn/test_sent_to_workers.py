@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from reusable_holdout import LedgerError, Refused
 
 GRID = {"C": [0.01, 1.0]}
+pytestmark = pytest.mark.usefixtures("fresh_workers")
 
 
 def guard_of(search):

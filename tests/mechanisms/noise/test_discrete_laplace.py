@@ -112,10 +112,18 @@ def test_a_tail_quantile_is_the_smallest_integer_with_so_small_a_tail(
 
 @for_each("scale", [Fraction(1, 7), Fraction(1), Fraction(7, 3), Fraction(1000)])
 def test_tail_quantiles_agree_with_a_search(scale: Fraction) -> None:
+    """Among others next to the tails at -1, 0, 1 and 2, where one formula takes over from another."""
     law = DiscreteLaplace(scale)
-    for log_probability in (-0.01, -0.3, -0.7, -1.0, -3.3, -17.2):
-        searched = next(m for m in itertools.count(-10_000) if law.log_tail(m) <= log_probability)
+    near = [law.log_tail(m) * (1 + side * 1e-6) for m in (-1, 0, 1, 2) for side in (1, -1)]
+    tails = {m: law.log_tail(m) for m in range(-5000, 20_000)}
+    for log_probability in (-0.01, -0.3, -0.7, -1.0, -3.3, -17.2, *near):
+        searched = next(m for m, tail in tails.items() if tail <= log_probability)
         assert law.tail_quantile(log_probability) == searched
+
+
+@for_each("scale", [0, 1, Fraction(1000)])
+def test_its_mean_is_zero(scale: Fraction | int) -> None:
+    assert DiscreteLaplace(scale).mean == 0.0
 
 
 def test_scale_zero_is_no_noise() -> None:

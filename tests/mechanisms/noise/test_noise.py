@@ -16,6 +16,7 @@ from reusable_holdout.errors import HandleError, InputError
 from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed, new_key
 from reusable_holdout.mechanisms.noise import geometric
 from reusable_holdout.mechanisms.noise.geometric import flip
+from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,20 +88,26 @@ def test_label_and_question_do_not_run_into_each_other() -> None:
 
 
 def test_a_label_cannot_name_the_stream_of_a_tie() -> None:
-    with pytest.raises(InputError, match="label"):
-        KeyedNoise(KEY).draw(LAW, label="query/tie/0", question=b"")
+    for noise in (KeyedNoise(KEY), NumberedNoise(KEY)):
+        for label in ("query/tie/0", "/"):
+            for question in (b"", bytes(8)):
+                with pytest.raises(InputError, match="label"):
+                    noise.draw(LAW, label=label, question=question)
+                with pytest.raises(InputError, match="label"):
+                    noise.draw_many(LAW, label=label, questions=[question])
 
 
 class Tied:
-    """A law whose draws tie at every position: each gives the first further word of one position."""
+    """A law whose draws tie at every position: each gives a further word of one position, by default the first."""
 
     stream_bytes = 2
 
-    def __init__(self, position: int) -> None:
+    def __init__(self, position: int, skip: int = 0) -> None:
         self.position = position
+        self.skip = skip
 
     def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
-        return next(further(self.position))
+        return next(itertools.islice(further(self.position), self.skip, None))
 
     def decode_many(self, stream: bytes, further: Callable[[int, int], Iterator[int]]) -> np.ndarray:
         return np.array([next(further(draw, self.position)) for draw in range(len(stream) // 2)])
@@ -123,9 +130,10 @@ def test_the_words_of_a_tie_are_those_of_the_notes() -> None:
     for label, position, question in itertools.product(("query", "answer"), (0, 1, 40), (b"", b"a")):
         name = f"{label}/tie/{position}".encode()
         head = b"reusable-holdout/noise/1" + KEY + (3).to_bytes(8, "big") + len(name).to_bytes(2, "big")
-        first = hashlib.shake_256(head + name + question).digest(2)
-        drawn = KeyedNoise(KEY, epoch=3).draw(Tied(position), label=label, question=question)
-        assert drawn == int.from_bytes(first, "little")
+        words = np.frombuffer(hashlib.shake_256(head + name + question).digest(400), "<u2")
+        for skip in (0, 1, 2, 63, 64, 199):
+            drawn = KeyedNoise(KEY, epoch=3).draw(Tied(position, skip), label=label, question=question)
+            assert drawn == words[skip]
 
 
 @pytest.mark.parametrize("position", [0, 1, 9, 10, 11, 20])
@@ -156,6 +164,8 @@ def test_a_key_is_32_bytes(key: object) -> None:
 def test_an_epoch_fits_eight_bytes(epoch: int) -> None:
     with pytest.raises(InputError, match="epoch"):
         KeyedNoise(KEY, epoch=epoch)
+    assert [KeyedNoise(KEY, epoch=last).epoch for last in (0, 2**64 - 1)] == [0, 2**64 - 1]
+    assert KeyedNoise(KEY).epoch == 0
 
 
 def test_the_key_does_not_show() -> None:

@@ -38,6 +38,32 @@ def test_a_tail_quantile_is_the_smallest_that_holds(scale: Fraction, log_probabi
     assert m == 1 or -Fraction(m - 1) / scale > exact
 
 
+@for_each("scale", SCALES)
+def test_its_tails_are_powers(scale: Fraction) -> None:
+    law = DiscreteExponential(scale)
+    assert [law.log_tail(m) for m in (-5, 0)] == [0.0, 0.0]
+    assert [law.log_tail(m) for m in (1, 40)] == pytest.approx(
+        [-1 / float(scale), -40 / float(scale)], rel=1e-15
+    )
+    assert [law.log_pmf(x) for x in (-1, -9)] == [-math.inf] * 2
+
+
+def test_scale_zero_is_no_noise() -> None:
+    law = DiscreteExponential(0)
+    assert (law.mean, law.stream_bytes) == (0.0, 0)
+    assert [law.log_pmf(x) for x in (-1, 0, 1)] == [-math.inf, 0.0, -math.inf]
+    assert [law.log_tail(m) for m in (-1, 0, 1)] == [0.0, 0.0, -math.inf]
+    assert law.tail_quantile(-1.0) == 1
+    assert law.decode(b"", lambda position: iter(())) == 0
+    with pytest.raises(InputError, match="scale 0"):
+        law.decode_many(b"", lambda draw, position: iter(()))
+
+
+@for_each("scale", [Fraction(1, 3), Fraction(10), Fraction(2**40)])
+def test_a_draw_reads_no_more_words_than_one_variable_has(scale: Fraction) -> None:
+    assert 2 * DiscreteExponential(scale).stream_bytes == DiscreteLaplace(scale).stream_bytes
+
+
 def test_its_variance_is_half_that_of_laplace_noise() -> None:
     q = math.exp(-1 / 50)
     one_sided = q / (1 - q) ** 2

@@ -105,6 +105,13 @@ def test_the_last_coin_asks_for_further_digits_only_where_it_needs_them(whole: i
             normal([digits, coin], keeps)
 
 
+def test_a_number_of_which_only_zeros_are_known_may_be_kept_for_certain() -> None:
+    """The largest probability is 1 then, which no digits of a coin reach: further digits decide."""
+    drawn, script = normal([0, 2**64 - 1, 1 << 63, 0], [False, True, True])
+    assert drawn.bounds() == (Fraction(1, 2**65), Fraction(1, 2**65) + Fraction(1, 2**128))
+    assert next(script.words, None) is None
+
+
 @for_each(("further", "expected"), [([0, 0], 0), ([1], 1)])
 def test_a_sum_next_to_a_rounding_point_asks_for_further_digits(further: list[int], expected: int) -> None:
     """The noise is 1/2 and a little, the value a little below 0: digits 65 to 128 say on which side of 1/2 it is."""

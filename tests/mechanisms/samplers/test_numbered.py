@@ -113,5 +113,6 @@ def test_a_key_neither_shows_nor_leaves_its_process(leave: object) -> None:
     noise = NumberedNoise(KEY, epoch=7)
     noise.draw(DiscreteLaplace(1), label="query", question=bytes(8))
     assert repr(noise) == "NumberedNoise(key=<hidden>, epoch=7)"
+    assert NumberedNoise(KEY).epoch == 0
     with pytest.raises(HandleError):
         leave(noise)  # type: ignore[operator]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from fractions import Fraction
@@ -13,6 +14,7 @@ from cases import for_each
 from scipy import stats
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.mechanisms import key_from_seed
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 
 
@@ -81,6 +83,29 @@ def test_a_word_on_the_edge_is_decided_by_the_next() -> None:
         assert words.first_decay(np.array([2.0]), [Fraction(2)].__getitem__) == expected
 
 
+def test_a_row_asks_only_of_coins_that_may_fall_heads() -> None:
+    """A word above its probability by a millionth is clearly tails; one that ties is looked at, however unlikely."""
+    asked: list[int] = []
+
+    def exact(index: int) -> Fraction:
+        asked.append(index)
+        return exponents[index]
+
+    exponents = [Fraction(number, 5) for number in range(1, 150)]
+    floats = np.array([float(exponent) for exponent in exponents])
+    above = [min(2**64 - 1, int(2**64 * math.exp(-x) * (1 + 1e-6)) + 3) for x in floats.tolist()]
+    assert Scripted(above).first_decay(floats, exact) is None
+    assert asked == []
+    tied = 100
+    assert math.exp(-floats[tied]) < 2.0**-28
+    below = int(2**64 * math.exp(-floats[tied])) - 1
+    words = Scripted([*above[:tied], below, *above[tied + 1 :]])
+    assert words.first_decay(floats, exact) == tied
+    assert asked == [tied]
+    zeros = Scripted([0, 0])  # exp(-60) has 86 leading zeros: the second word decides
+    assert zeros.first_decay(np.array([60.0]), lambda index: Fraction(60)) == 0
+
+
 def test_uniform_integers_reject_what_would_favour_some() -> None:
     assert Scripted([2**64 - 1, 7]).below(10) == 7, "2**64 is 6 more than a multiple of 10"
     assert Scripted([2**64 - 7]).below(10) == 9
@@ -98,7 +123,8 @@ def test_permutations_are_uniform() -> None:
 
 
 def test_permutations_start_again_when_two_words_tie() -> None:
-    assert Scripted([3, 3, 1, 9]).permutation(2).tolist() == [0, 1]
+    assert Scripted([3, 3, 9, 1]).permutation(2).tolist() == [1, 0]
+    assert Scripted([3, 4, 2, 8, 8, 8, 1, 2, 3]).permutation(3).tolist() == [2, 0, 1]
 
 
 def test_words_come_in_sequence_and_differ_without_a_seed() -> None:
@@ -119,7 +145,19 @@ def test_ranges_that_do_not_exist_are_refused(count: int) -> None:
         RandomWords(seed=1).below(count)
 
 
-@for_each("share", [(1, 0), (-1, 2), (3, 2)])
+def test_words_are_those_of_a_counted_hash() -> None:
+    """SHAKE-256 of a domain, the key and a number for every 8,192 of them: what a seed repeats."""
+    head = b"reusable-holdout/words/1" + key_from_seed(9)
+    blocks = [hashlib.shake_256(head + block.to_bytes(8, "big")).digest(2**16) for block in range(3)]
+    words = np.frombuffer(b"".join(blocks), "<u8").tolist()
+    for sizes in ((0, 1, 8191, 0, 1, 16_383), (8192, 8192, 8192), (24_576,)):
+        source = RandomWords(seed=9)
+        taken = [source.take(size) for size in sizes]
+        assert [len(part) for part in taken] == list(sizes)
+        assert np.concatenate(taken).tolist() == words
+
+
+@for_each("share", [(1, 0), (-1, 2), (3, 2), (0, 0), (0, -1)])
 def test_ratios_that_are_no_probability_are_refused(share: tuple[int, int]) -> None:
     with pytest.raises(InputError):
         RandomWords(seed=1).share(*share)

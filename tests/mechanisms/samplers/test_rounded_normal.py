@@ -16,7 +16,11 @@ from scipy import special, stats
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import KeyedNoise, RoundedNormal, key_from_seed
-from reusable_holdout.mechanisms.samplers.rounded_normal import _DOUBT, normal_cdf_digits
+from reusable_holdout.mechanisms.samplers.rounded_normal import (
+    _DOUBT,
+    _series,
+    normal_cdf_digits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +64,78 @@ def test_the_distribution_function_next_to_a_tie_is_not_rounded_across_it(bits: 
         for y in (whole - Fraction(1, 10**50), whole + Fraction(1, 10**50)):
             low, high = normal_cdf_digits(y, bits)
             assert low <= cdf(y) * mpmath.mpf(2) ** bits <= high
+
+
+@for_each("precision", [4, 7, 12, 20])
+def test_few_decimals_leave_the_distribution_function_between_their_ends(precision: int) -> None:
+    for y in (*(Fraction(n, 7) for n in range(1, 90, 3)), Fraction(1, 10**6), Fraction(16), Fraction(20)):
+        with mpmath.workprec(300):
+            true = cdf(y) * mpmath.mpf(2) ** 90
+            low, high = _series(y, 90, precision=precision)
+            assert low <= true <= high
+            assert high - low < 10 ** (6 - precision) * 2.0**90 + 3
+
+
+def test_far_out_the_distribution_function_is_next_to_one() -> None:
+    for y, bits in ((Fraction(10), 33), (Fraction(10**9), 64), (Fraction(8), 31)):
+        assert normal_cdf_digits(y, bits) == ((1 << bits) - 1, 1 << bits)
+        assert normal_cdf_digits(-y, bits) == (0, 1)
+
+
+@for_each("scale", [Fraction(3, 2), Fraction(1000), Fraction(10**7 + 1, 7)])
+@for_each("place", [-3.9, -2.3, -0.2, 0.0, 0.3, 1.8, 4.2])
+@for_each("share", [-1.1, -0.9, -0.3, 0.3, 0.9, 1.1])
+def test_further_digits_are_asked_for_within_the_margin_and_not_beyond(
+    scale: Fraction, place: float, share: float
+) -> None:
+    """By quantiles that are so many margins from a boundary, where the margin is far wider than a word."""
+    law, asked = RoundedNormal(scale), []
+    m = round(place * scale)
+    with mpmath.workdps(60):
+        y = (m + mpmath.mpf(1) / 2) * scale.denominator / scale.numerator
+        word = int(mpmath.ncdf(y + share * mpmath.mpf(_DOUBT) * (1 + abs(y))) * mpmath.mpf(2) ** 64)
+
+    def further(draw: int, position: int) -> Iterator[int]:
+        assert position == 0
+        asked.append(draw)
+        return iter([1] * 100)
+
+    stream = word.to_bytes(8, "little")
+    inside = abs(share) < 1
+    expected = m if share < 0 else m + 1
+    assert law.decode(stream, lambda position: further(0, position)) == expected
+    assert law.decode_many(stream * 3, further).tolist() == [expected] * 3
+    assert asked == ([0, 0, 1, 2] if inside else [])
+
+
+def test_in_the_far_tail_a_word_decides_but_for_the_one_that_a_boundary_crosses() -> None:
+    """A word there is wider than the margin."""
+    for scale in (Fraction(1, 3), Fraction(2), Fraction(7, 2)):
+        law = RoundedNormal(scale)
+        places = [m for m in range(-40, 0) if 3 < boundary(law, m, 64) < 10**6]
+        assert places
+        for m in places:
+            edge = boundary(law, m, 64)
+            for word, expected in ((edge - 1, m), (edge, None), (edge + 1, m + 1)):
+                for mirrored in (False, True):
+                    stream = (2**64 - 1 - word if mirrored else word).to_bytes(8, "little")
+                    if expected is None:
+                        with pytest.raises(StopIteration):
+                            law.decode(stream, lambda position: iter(()))
+                    else:
+                        drawn = law.decode(stream, lambda position: iter(()))
+                        assert drawn == (-expected if mirrored else expected)
+
+
+@for_each("ends", [(0, -1), (2**64 - 1, 1)])
+@for_each("scale", [Fraction(1, 3), Fraction(1000)])
+def test_the_outermost_words_are_decided_by_further_digits(ends: tuple[int, int], scale: Fraction) -> None:
+    word, sign = ends
+    law = RoundedNormal(scale)
+    tail = [0x8000 if sign > 0 else 0x7FFF] + [0] * 40
+    drawn = law.decode(word.to_bytes(8, "little"), lambda position: iter(tail))
+    least = law.tail_quantile(-64 * math.log(2.0))
+    assert least - 1 <= sign * drawn <= least + scale / 2
 
 
 @for_each("scale", SCALES)
@@ -154,6 +230,14 @@ def test_a_tail_quantile_is_the_smallest(log_probability: float, scale: Fraction
         assert law.log_tail(m - 1) > log_probability
 
 
+def test_a_tail_quantile_at_a_tail_is_where_it_is() -> None:
+    law = RoundedNormal(40)
+    for m in range(-150, 400, 7):
+        assert law.tail_quantile(law.log_tail(m)) == m
+    assert (law.mean, repr(law)) == (0.0, "RoundedNormal(scale=Fraction(40, 1))")
+    assert law == RoundedNormal(40.0) != RoundedNormal(41)
+
+
 def test_keyed_noise_draws_it_alone_and_in_a_batch_and_it_has_its_width() -> None:
     """False alarms have a probability of 1e-9; a deviation off by a twentieth is found."""
     noise, law = KeyedNoise(key_from_seed(5)), RoundedNormal(1000)
@@ -170,6 +254,8 @@ def test_no_noise_reads_no_bits_and_bad_scales_are_refused() -> None:
     silent = RoundedNormal(0)
     assert (silent.stream_bytes, silent.decode(b"", lambda position: iter(()))) == (0, 0)
     assert (silent.log_tail(0), silent.log_tail(1), silent.log_pmf(0)) == (0.0, -math.inf, 0.0)
+    assert [silent.log_pmf(x) for x in (-1, 1)] == [-math.inf] * 2
+    assert silent.tail_quantile(-1.0) == 1
     with pytest.raises(InputError):
         silent.decode_many(b"", lambda draw, position: iter(()))
     for bad in (-1, math.nan, math.inf, 2.0**51):

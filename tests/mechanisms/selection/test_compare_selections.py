@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -10,6 +11,11 @@ import pytest
 from cases import for_each
 from scipy import stats
 
+from reusable_holdout.accounting import (
+    bounded_range_epsilon_each,
+    one_shot_top_k_epsilon_each,
+    optimal_epsilon_each,
+)
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms import (
     SelectionNoise,
@@ -23,6 +29,7 @@ from reusable_holdout.mechanisms import (
     select_top,
 )
 from reusable_holdout.mechanisms.selection import tightest
+from reusable_holdout.mechanisms.selection.comparison import tightest_selection
 from reusable_holdout.mechanisms.selection.lead import needed_lead
 
 SD = {"gumbel": math.pi / math.sqrt(6), "laplace": math.sqrt(2), "exponential": 1.0}
@@ -61,6 +68,52 @@ def test_rows_are_sorted_have_the_deviation_of_their_noise_and_scale_with_the_se
         assert three[name].scale == pytest.approx(3 * row.scale)
         assert three[name].lead == pytest.approx(3 * row.lead)
         assert three[name].answer == pytest.approx(3 * row.answer)
+
+
+@for_each("answers", [False, True])
+@for_each("monotonic", [False, True])
+@for_each(("count", "delta"), [(1, 0.0), (3, 1e-4), (8, 1e-4)])
+def test_every_row_is_the_noise_of_the_selection_that_it_names(
+    count: int, delta: float, monotonic: bool, answers: bool
+) -> None:
+    n, epsilon, sensitivity, beta = 8, 0.7, 3.0, 0.01
+    share, factor = (0.5 if answers else 1.0), (1 if monotonic else 2)
+    part: dict[str, Any] = {"epsilon": epsilon * share, "count": count, "delta": delta * share}
+    shot = 1 / one_shot_top_k_epsilon_each(k=count, candidates=n, epsilon=epsilon, delta=delta)
+    wanted = {
+        "exponential_top": ("gumbel", factor / bounded_range_epsilon_each(**part)),
+        "permute_and_flip_top": ("exponential", factor / optimal_epsilon_each(**part)),
+        "noisy_top_k_gaps": ("laplace", factor * count / (epsilon * share)),
+        "one_shot_top_k": ("laplace", shot),
+        "joint_exponential_top": ("joint", factor * min(count, 2) / (epsilon * share)),
+    }
+    if count == n:
+        del wanted["noisy_top_k_gaps"]
+    measured = 1 / optimal_epsilon_each(**part) if answers else 0.0
+    rows = compare_selections(
+        epsilon=epsilon,
+        delta=delta,
+        count=count,
+        candidates=n,
+        sensitivity=sensitivity,
+        answers=answers,
+        monotonic=monotonic,
+        beta=beta,
+    )
+    assert {row.selection for row in rows} == set(wanted)
+    for row in rows:
+        noise, scale = wanted[row.selection]
+        told = shot * answers if row.selection == "one_shot_top_k" else measured
+        lead = needed_lead(noise, count=count, candidates=n, beta=beta)
+        exact = [scale, SD.get(noise, math.nan) * scale, lead * scale, told]
+        assert row.noise == noise
+        assert [row.scale, row.sd, row.lead, row.answer] == pytest.approx(
+            [sensitivity * value for value in exact], rel=1e-12, nan_ok=True
+        )
+    first = tightest_selection(
+        epsilon=epsilon, delta=delta, count=count, candidates=n, answers=answers, monotonic=monotonic
+    )
+    assert first == rows[0].selection
 
 
 def test_the_exponential_mechanism_is_tightest_with_a_delta_from_seven_rounds_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from typing import Any
 
@@ -73,6 +74,41 @@ def test_the_last_digits_of_all_are_drawn_too(law: Repetitions) -> None:
     least = 0 if law.poisson else 1
     assert drawn(law, 0, 0) == least
     assert drawn(law, 2**64 - 1, 2**64 - 1, 7) >= least
+
+
+HALF = decimal.Decimal("0.5")
+
+
+def quarter_and(errors: float) -> decimal.Decimal:
+    """A quarter, and so many times the square of 2**-64, exactly."""
+    with decimal.localcontext(prec=200):
+        return decimal.Decimal("0.25") + decimal.Decimal(errors) / 2**128
+
+
+@for_each(
+    ("beyond", "next_to", "told"),
+    [
+        (0, 0, None),  # the first chance reaches to the upper end of the digits, which is too near to tell
+        (1, 0, 7),  # as far beyond it as the sum may err
+        (1, -(2.0**-20), None),
+        (-1, 0, None),
+        (-1, -1, None),
+    ],
+)
+def test_digits_tell_where_a_sum_passes_them_by_what_it_may_err(
+    beyond: int, next_to: float, told: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The upper end is a quarter; the sum is that and so many errors, which are the width squared."""
+    monkeypatch.setattr(module, "_law", lambda _: iter([(7, quarter_and(beyond + next_to)), (8, HALF)]))
+    assert _passed(LAWS[0], Digits(Listed(2**62 - 1))) == told  # type: ignore[arg-type]
+
+
+@for_each(("behind", "told"), [(0, None), (-1, 8), (-2, 8)])
+def test_digits_are_above_a_sum_that_is_below_them_by_what_it_may_err(
+    behind: int, told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_law", lambda _: iter([(7, quarter_and(behind)), (8, HALF)]))
+    assert _passed(LAWS[0], Digits(Listed(2**62))) == told  # type: ignore[arg-type]
 
 
 @pytest.mark.long(*MECHANISMS)

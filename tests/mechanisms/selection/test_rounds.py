@@ -130,12 +130,13 @@ def test_the_clocks_run_at_the_rate_of_the_budget(monotonic: bool, monkeypatch: 
     rates = []
 
     def none(behind: Any, rate: Any, count: int, words: Any) -> Any:
+        assert (behind.min(), behind.max()) == (0, 2**16)  # as the race wants it
         rates.append((rate, count))
         return np.zeros(count, dtype=np.int64)
 
     monkeypatch.setattr(exponential, "first_rings", none)
     for delta in (0.0, 1e-6):
-        exponential_top([0.0] * 9, 5, epsilon=1.0, delta=delta, sensitivity=2.0, monotonic=monotonic)
+        exponential_top([-2.0, *[0.0] * 8], 5, epsilon=1.0, delta=delta, sensitivity=2.0, monotonic=monotonic)
         each = 0.2 if delta == 0 else bounded_range_epsilon_each(epsilon=1.0, count=5, delta=delta)
         rate, count = rates.pop()
         assert count == 5

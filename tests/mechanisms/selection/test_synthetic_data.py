@@ -208,11 +208,27 @@ def test_two_hundred_thousand_candidates_are_enumerated() -> None:
 
 def test_too_many_candidates_are_named_and_refused() -> None:
     with pytest.raises(
-        InputError, match=r"at most 2,000,000 .* 20 rows over 30 cells are about 28,\d{3},\d{3},"
+        InputError, match=r"at most 2,000,000 .* 20 rows over 30 cells are about 2\.8e\+13; take"
     ):
         synthetic_data([0], np.eye(30), epsilon=1.0, size=20)
-    with pytest.raises(InputError, match=r"about 10\*\*\d+; take a smaller size"):
+    with pytest.raises(InputError, match=r"about \d\.\de\+\d+; take a smaller size"):
         synthetic_data([0], np.eye(500), epsilon=1.0, accuracy=0.05)
+
+
+def test_as_many_candidates_as_the_limit_are_enumerated_and_one_more_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Counted exactly: the log of two million candidates is more than that of the limit, by rounding."""
+    assert math.lgamma(2_000_001) - math.lgamma(2_000_000) > math.log(module._MOST_CANDIDATES)
+    monkeypatch.setattr(module, "_MOST_CANDIDATES", 2001)
+    query = np.zeros((1, 2002))
+    query[0, 1999] = 1.0
+    assert synthetic_data([1999] * 9, query[:, 1:], epsilon=1e6, size=1).size == 1
+    with pytest.raises(InputError, match=r"at most 2,001 .* 1 rows over 2002 cells are about 2\.0e\+3; take"):
+        synthetic_data([0], query, epsilon=1.0, size=1)
+    assert len(synthetic_data([0, 1, 2], np.eye(3), epsilon=1.0, size=61)) == 61  # 63 * 62 / 2 = 1953
+    with pytest.raises(InputError, match="62 rows over 3 cells"):
+        synthetic_data([0], np.eye(3), epsilon=1.0, size=62)  # 2016
 
 
 @for_each(
@@ -224,6 +240,8 @@ def test_too_many_candidates_are_named_and_refused() -> None:
         ([math.nan], "integer from 0 to 1"),
         ([-1], "integer from 0 to 1"),
         ([2], "integer from 0 to 1"),
+        ([0, -1, 1], "integer from 0 to 1"),
+        ([0, 2, 1], "integer from 0 to 1"),
         (["a"], "integer from 0 to 1"),
     ],
 )
@@ -258,6 +276,8 @@ def test_bad_queries_are_refused(queries: object, message: str) -> None:
         ({"epsilon": 1.0, "size": 1, "accuracy": 0.1}, "accuracy or size"),
         ({"epsilon": 1.0, "size": 0}, "size is at least 1"),
         ({"epsilon": 1.0, "accuracy": 0.0}, r"accuracy lies in \(0, 1\]"),
+        ({"epsilon": 1.0, "accuracy": math.nextafter(1.0, 2.0)}, r"accuracy lies in \(0, 1\]"),
+        ({"epsilon": 1.0, "accuracy": 1.5}, r"accuracy lies in \(0, 1\]"),
         ({"epsilon": 1.0, "accuracy": math.nan}, r"accuracy lies in \(0, 1\]"),
     ],
 )
@@ -287,6 +307,21 @@ def test_the_accuracy_of_bad_parameters_is_refused(change: dict[str, float], mes
 def test_the_accuracy_of_one_of_each_is_that_of_the_notes() -> None:
     found = synthetic_accuracy(rows=1, queries=1, cells=1, size=1, epsilon=100.0, beta=0.5)
     assert found == pytest.approx(math.sqrt(math.log(2) / 2) + 2 * math.log(2) / 100 + 2**-20, rel=1e-12)
+
+
+@for_each(("rows", "queries", "cells", "size", "epsilon"), [(10**5, 7, 5, 12, 2.0), (10**4, 1, 9, 3, 0.5)])
+def test_the_accuracy_of_many_is_that_of_the_notes(
+    rows: int, queries: int, cells: int, size: int, epsilon: float
+) -> None:
+    found = synthetic_accuracy(rows=rows, queries=queries, cells=cells, size=size, epsilon=epsilon, beta=0.01)
+    lost = 2 * math.log(math.comb(cells + size - 1, size) / 0.01) / (rows * epsilon)
+    assert found == pytest.approx(math.sqrt(math.log(2 * queries) / (2 * size)) + lost + 2**-20, rel=1e-12)
+
+
+def test_an_accuracy_is_no_worse_than_certain() -> None:
+    """No answer of a query with values in [0, 1] is further away."""
+    found = synthetic_accuracy(rows=1, queries=9, cells=9, size=1, epsilon=0.01, beta=1e-9)
+    assert found == 1.0
 
 
 def test_the_size_for_no_queries_is_refused() -> None:

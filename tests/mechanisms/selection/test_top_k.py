@@ -187,7 +187,7 @@ def test_a_ranking_falls_and_its_gaps_are_what_the_winner_can_lose(
     ranking = Ranking(row, Scripted(order=order))  # type: ignore[arg-type]
     assert ranking.noisy.tolist() == sorted(noisy, reverse=True)
     assert ranking.noisy.tolist() == row[ranking.order].tolist()
-    winner, gap = int(ranking.order[0]), int(ranking.gaps(1)[0])
+    winner, gap = int(ranking.order[0]), int(ranking.gaps[0])
     for loss, wins in ((gap, True), (gap + 1, False)):
         row[winner] -= loss
         assert (int(Ranking(row, Scripted(order=order)).order[0]) == winner) is wins  # type: ignore[arg-type]

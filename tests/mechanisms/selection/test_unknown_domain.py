@@ -111,6 +111,7 @@ def raced(
     heard: list[tuple[list[float], float, int]] = []
 
     def listen(behind: npt.NDArray[np.int64], rate: Any, count: int, words: Any) -> npt.NDArray[np.int64]:
+        assert behind.min() == 0  # as the race wants it
         heard.append((((behind.max() - behind) / 2**16).tolist(), float(rate) * 2**16, count))
         return np.arange(count)
 
@@ -141,6 +142,32 @@ def test_the_best_are_raced_against_a_bottom_above_the_next(
     each = bounded_range_epsilon_each(epsilon=1.0, count=2, delta=0.5e-4)
     assert rate == pytest.approx(each / (1 if monotonic else 2))
     assert rounds == 2
+
+
+@for_each(
+    ("scores", "known", "floor"),
+    [({"a": 1, "b": 3}, 2, 0), ({"a": 1, "b": 3}, 1, 1), ({"a": 2, "b": 0, "c": 5, "d": 4}, 2, 2)],
+)
+def test_every_step_of_the_grid_counts(
+    scores: dict[str, int], known: int, floor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 2**16 to the sensitivity: a score of one step is above 0, and the bottom is rounded up to a step."""
+    how: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-4, "known": known, "items_per_row": 2}
+    ahead, _, rounds = raced(monkeypatch, {item: n / 2**16 for item, n in scores.items()}, count=1, **how)
+    bottom = floor + math.ceil(unknown_domain_margin(count=1, **how) * 2**16)
+    best = sorted(scores.values(), reverse=True)[:known]
+    assert [round(x * 2**16) for x in np.diff(ahead)] == np.diff([*best, bottom]).tolist()
+    assert rounds == 1
+
+
+@for_each(("items_per_row", "share"), [(1, 1), (2, 2), (None, 2)])
+def test_one_item_for_each_row_is_monotonic_without_a_promise(
+    items_per_row: int | None, share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-4, "known": 3, "items_per_row": items_per_row}
+    _, rate, _ = raced(monkeypatch, {"a": 1.0}, count=1, **how)
+    each = bounded_range_epsilon_each(epsilon=1.0, count=1, delta=0.5e-4)
+    assert rate == pytest.approx(each / share, rel=1e-12)
 
 
 @for_each("monotonic", [True, False])
@@ -213,6 +240,7 @@ def test_no_data_is_the_bottom() -> None:
         {"count": 0},
         {"count": 6},
         {"items_per_row": 0},
+        {"items_per_row": -1},
         {"delta": 0.0},
         {"delta": 1.0},
         {"epsilon": 0.0},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,15 @@ from cases import for_each
 from mechanisms.scripted_noise import ScriptedNoise, spent
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.mechanisms import KeyedNoise, NoiseScales, SparseVector, key_from_seed
+from reusable_holdout.mechanisms import (
+    ConditionalRelease,
+    DiscreteExponential,
+    DiscreteLaplace,
+    KeyedNoise,
+    NoiseScales,
+    SparseVector,
+    key_from_seed,
+)
 
 SCALES = NoiseScales(Fraction(200), Fraction(400), Fraction(100))
 NOISE = KeyedNoise(key_from_seed(11))
@@ -140,6 +150,43 @@ def test_without_noise_it_compares_exactly() -> None:
     assert not above(core, 9, 10, b"a")
     assert above(core, 10, 10, b"a")
     assert core.charge(10, b"a") == 10
+
+
+def test_the_difference_of_the_means_is_added_to_the_threshold() -> None:
+    """Of exponential noise, which lies on one side: a query's less the threshold's, rounded."""
+    script = ScriptedNoise({("threshold", spent(0)): 30, ("query", b"a"): 70})
+    core = SparseVector(scales=SCALES, noise=script, charges=1, law=DiscreteExponential)  # type: ignore[arg-type]
+    difference = sum(
+        sign / math.expm1(1 / float(scale)) for sign, scale in ((1, SCALES.query), (-1, SCALES.threshold))
+    )
+    assert round(difference) == 200
+    assert core.gap(1_000, 100, b"a") == 1_000 + 70 - 100 - 30 - 200
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_thresholds_noise_is_drawn_under_the_charges_and_the_question_it_follows(held: bool) -> None:
+    """Or, held for good, under none: what it was drawn under is part of every ledger."""
+    law = DiscreteLaplace(SCALES.threshold)
+    core = SparseVector(scales=SCALES, noise=NOISE, charges=3, threshold_noise="held" if held else "renewed")
+    for charged, follows in ((0, b""), (1, b"a"), (2, b"b")):
+        name = bytes(8) if held else charged.to_bytes(8, "big") + follows
+        drawn = NOISE.draw(law, label="threshold", question=name)
+        query = NOISE.draw(DiscreteLaplace(SCALES.query), label="query", question=b"?")
+        assert core.gap(50, 20, b"?") == 50 + query - 20 - drawn
+        core.charge(0, b"ab"[charged : charged + 1] or b"c")
+
+
+@for_each("core", [SparseVector, ConditionalRelease])
+def test_a_core_starts_with_no_charge_spent_and_looks_to_both_sides(core: Any) -> None:
+    scale = {"scales": SCALES} if core is SparseVector else {"scale": Fraction(100)}
+    made, both = (
+        core(**scale, noise=NOISE, charges=2, **more) for more in ({}, {"spent": 0, "direction": 0})
+    )
+    assert (made.spent, made.last_charged, made.halted) == (both.spent, b"", False)
+    for score in (90_000, -90_000):
+        assert made.deviates(score, 0, 10_000, b"a")
+    spent_all = core(**scale, noise=NOISE, charges=2, spent=2)
+    assert (spent_all.spent, spent_all.halted) == (2, True)
 
 
 @for_each(("charges", "used"), [(1, 2), (1, -1), (-1, 0)])

@@ -1,0 +1,105 @@
+"""Composition at its limits: all outcomes, the largest that is still affordable, what is refused next to it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from fractions import Fraction
+
+import pytest
+from cases import for_each
+
+from reusable_holdout.accounting import (
+    advanced_composition,
+    basic_composition,
+    optimal_composition,
+    optimal_delta,
+    optimal_epsilon_each,
+)
+from reusable_holdout.accounting.composition import even_share
+from reusable_holdout.errors import InputError
+
+
+def delta_of_outcomes(total: float, epsilon: float, count: int) -> float:
+    """Of so many randomized responses, outcome by outcome."""
+    yes, no = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    found = 0.0
+    for told in itertools.product([True, False], repeat=count):
+        first = math.prod(yes if each else no for each in told)
+        second = math.prod(no if each else yes for each in told)
+        found += max(0.0, first - math.exp(total) * second)
+    return found
+
+
+@for_each("count", range(1, 9))
+@for_each("epsilon", [0.1, 0.5, 2.0])
+def test_delta_is_that_of_all_outcomes_and_epsilon_returns_it(count: int, epsilon: float) -> None:
+    for share in (0.0, 0.3, 0.5, 0.95):
+        total = share * count * epsilon
+        exact = delta_of_outcomes(total, epsilon, count)
+        assert optimal_delta(total=total, epsilon=epsilon, count=count) == pytest.approx(exact, rel=1e-12)
+        back = optimal_composition(epsilon=epsilon, count=count, delta=exact)
+        assert back == pytest.approx(total, rel=1e-10, abs=1e-11)
+    assert optimal_delta(total=count * epsilon, epsilon=epsilon, count=count) == 0.0
+    assert optimal_delta(total=9e5, epsilon=epsilon, count=count) == 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert optimal_composition(epsilon=epsilon, count=count, delta=0.999) == 0.0
+
+
+def test_a_delta_that_a_partial_sum_attains_costs_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert optimal_composition(epsilon=0.0, count=1, delta=0.5) == 0.0
+
+
+@for_each("count", [1, 2, 7, 40])
+@for_each("delta", [1e-9, 0.01])
+def test_what_attains_the_budget_exactly_is_affordable_and_its_neighbour_not(
+    count: int, delta: float
+) -> None:
+    for each in (0.01, 0.1, 0.3, 0.7, 1.1, 1.3):
+        whole = optimal_composition(epsilon=each, count=count, delta=delta)
+        if whole == 0:
+            continue
+        found = optimal_epsilon_each(epsilon=whole, count=count, delta=delta)
+        assert found == pytest.approx(each, rel=1e-12)
+        assert optimal_composition(epsilon=found, count=count, delta=delta) <= whole
+        more = math.nextafter(found, 9.0)
+        assert optimal_composition(epsilon=more, count=count, delta=delta) > whole
+
+
+@for_each("count", [1, 3, 7, 10, 49])
+@for_each("epsilon", [0.1, 0.3, 1.0, 2.9])
+def test_an_even_share_is_the_largest_that_fits(epsilon: float, count: int) -> None:
+    share = even_share(epsilon, count)
+    assert Fraction(share) * count <= Fraction(epsilon)
+    assert Fraction(math.nextafter(share, 9.0)) * count > Fraction(epsilon)
+
+
+@for_each("bad", [-1e-9, math.inf, math.nan])
+def test_numbers_out_of_range_are_refused(bad: float) -> None:
+    with pytest.raises(InputError, match="every epsilon"):
+        basic_composition([0.1, bad])
+    with pytest.raises(InputError, match="total is finite"):
+        optimal_delta(total=bad, epsilon=0.1, count=3)
+    with pytest.raises(InputError, match="epsilon is finite"):
+        optimal_delta(total=0.1, epsilon=bad, count=3)
+
+
+@for_each("count", [0, -1])
+def test_no_releases_are_refused(count: int) -> None:
+    for theorem in (advanced_composition, optimal_composition, optimal_epsilon_each):
+        with pytest.raises(InputError, match="count is at least 1"):
+            theorem(epsilon=0.1, count=count, delta=0.1)
+    with pytest.raises(InputError, match="count is at least 1"):
+        optimal_delta(total=0.1, epsilon=0.1, count=count)
+
+
+def test_what_is_just_within_range_is_taken() -> None:
+    assert basic_composition([0.0, 0.1]) == 0.1
+    assert optimal_delta(total=0.0, epsilon=0.0, count=1) == 0.0
+    assert optimal_composition(epsilon=0.3, count=1, delta=0.0) == 0.3
+    assert advanced_composition(epsilon=0.0, count=1, delta=0.9) == 0.0
+    assert optimal_epsilon_each(epsilon=0.3, count=1, delta=0.0) == 0.3

@@ -1,0 +1,201 @@
+"""Each event by itself: its costs by the formulas of the theories that know it, and the parameters it takes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from cases import for_each
+
+from reusable_holdout.accounting import (
+    ApproximateEvent,
+    BoundedRangeEvent,
+    ConcentratedEvent,
+    GaussianEvent,
+    GaussianSparseVectorEvent,
+    PrivacyEvent,
+    PureEvent,
+    RepeatedEvent,
+    SubsampledEvent,
+    TargetChargingEvent,
+    events,
+    gaussian_sparse_vector_rdp,
+    optimal_composition,
+    optimal_delta,
+    target_charging_delta,
+)
+from reusable_holdout.accounting.losses import composed_delta
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ORDERS = np.array([1.01, 1.5, 2.0, 8.0, 300.0])
+
+
+def deltas(event: PrivacyEvent, epsilons: list[float]) -> list[float]:
+    found = event.delta(np.array(epsilons))
+    assert found is not None
+    return [float(delta) for delta in found]
+
+
+def response_renyi(epsilon: float, order: float) -> float:
+    """Divergence of randomized response, from its two outcomes."""
+    yes, no = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    return math.log(yes**order * no ** (1 - order) + no**order * yes ** (1 - order)) / (order - 1)
+
+
+@for_each("failing", [0.0, 0.1])
+@for_each("epsilon", [0.0, 0.3, 2.0])
+def test_the_profile_of_a_response_that_may_fail_is_that_of_its_outcomes(
+    epsilon: float, failing: float
+) -> None:
+    for total in (0.0, 0.1, 0.3, 1.9, 5.0):
+        yes, no = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+        exact = failing + (1 - failing) * max(0.0, yes - math.exp(total) * no)
+        found = deltas(ApproximateEvent(epsilon, failing), [total])[0]
+        assert found == pytest.approx(exact, rel=1e-12, abs=1e-15)
+
+
+def test_the_divergences_are_the_formulas() -> None:
+    assert PureEvent(0.4).renyi(ORDERS[:4]) == pytest.approx(
+        [response_renyi(0.4, order) for order in ORDERS[:4]], rel=1e-9
+    )
+    assert PureEvent(0.4).renyi(np.array([1e9])) == pytest.approx([0.4], rel=1e-8)
+    assert ConcentratedEvent(0.02).renyi(ORDERS).tolist() == (0.02 * ORDERS).tolist()
+    assert GaussianEvent(3.0).renyi(ORDERS) == pytest.approx(ORDERS / 18, rel=1e-14)
+    assert BoundedRangeEvent(0.4).renyi(ORDERS[:4]) == pytest.approx(ORDERS[:4] * 0.02, rel=1e-12)
+    assert BoundedRangeEvent(0.4).renyi(ORDERS[4:])[0] == PureEvent(0.4).renyi(ORDERS[4:])[0] < 0.4
+
+
+@for_each("monotonic", [False, True])
+def test_a_sparse_vector_event_costs_what_its_theorem_says(monotonic: bool) -> None:
+    found = GaussianSparseVectorEvent(9.0, 5.0, 2, 30, monotonic).renyi(np.array([4.0]))[0]
+    stream = {"queries": 30, "charges": 2, "threshold": 9.0, "query": 5.0}
+    assert found == gaussian_sparse_vector_rdp(4.0, monotonic=monotonic, **stream)  # type: ignore[arg-type]
+    assert not GaussianSparseVectorEvent(9.0, 5.0, 2, 30).monotonic
+
+
+def test_the_formulas_for_repetitions_are_rounded_up_and_at_most_the_sum() -> None:
+    alone = optimal_composition(epsilon=0.1, count=7, delta=1e-3)
+    assert PureEvent(0.1).repeated_epsilon(7, 1e-3) == (alone * (1 + 1e-9), "optimal composition")
+    assert PureEvent(0.1).repeated_epsilon(7, 1e-30) == (7 * 0.1, "optimal composition")
+    assert RepeatedEvent(PureEvent(0.1), 7).repeated_epsilon(3, 1e-3) == PureEvent(0.1).repeated_epsilon(
+        21, 1e-3
+    )
+    assert GaussianEvent(1.0).repeated_epsilon(3, 1e-3) is None
+
+
+def test_a_repeated_event_costs_so_many_times_as_much() -> None:
+    thrice = RepeatedEvent(ApproximateEvent(0.2, 0.01), 3)
+    assert thrice.failure() == pytest.approx(0.03)
+    assert RepeatedEvent(ApproximateEvent(0.2, 0.6), 2).failure() == 1.0
+    assert thrice.pure() == pytest.approx(0.6)
+    twice = RepeatedEvent(GaussianEvent(2.0), 2)
+    assert twice.renyi(ORDERS) == pytest.approx(ORDERS / 4)
+    assert twice.squared_shift() == 0.5
+    assert thrice.squared_shift() is None
+    assert RepeatedEvent(ConcentratedEvent(0.1), 2).delta(np.array([0.1])) is None
+
+
+def test_the_profile_of_a_repeated_event_is_composed_at_as_many_points_as_it_is_asked_for() -> None:
+    six = RepeatedEvent(PureEvent(0.1), 6)
+    profile = lambda at: np.asarray(PureEvent(0.1).delta(at))  # noqa: E731
+    points = [0.1, 0.2, 0.3, 0.4]
+    exact = [composed_delta([(profile, 6)], point) for point in points]
+    assert deltas(six, points) == pytest.approx(exact, rel=1e-9)
+    for point, found in zip(points, deltas(six, points), strict=True):
+        least = optimal_delta(total=point, epsilon=0.1, count=6)
+        assert least * (1 - 1e-9) <= found <= least * 1.02
+    share = (math.exp(0.25) - math.exp(0.2)) / (math.exp(0.3) - math.exp(0.2))
+    chord = exact[1] + share * (exact[2] - exact[1])
+    assert deltas(six, [0.25, 0.3, 0.1])[0] >= optimal_delta(total=0.25, epsilon=0.1, count=6)
+    assert deltas(six, [0.25, 0.4, 0.1, 0.4])[0] == pytest.approx(chord, rel=1e-9)
+
+
+class Charged:
+    """A target-charging event, and what is true of it at whole numbers of steps."""
+
+    def __init__(self, epsilon: float) -> None:
+        self.epsilon = epsilon
+        self.event = TargetChargingEvent(epsilon, charges=2, q=0.4)
+
+    def at(self, steps: int) -> float:
+        return target_charging_delta(total=steps * self.epsilon, epsilon=self.epsilon, charges=2, q=0.4)
+
+
+@for_each(
+    ("epsilon", "farthest", "asked"),
+    [
+        (2**-10, 6, [0, 1, 3, 6]),  # far from negligible: as far as is asked, every step
+        (0.5, 9000, [0, 1, 7, 60]),  # negligible long before
+        (2**-9, 256, [0, 1, 100, 255, 256]),  # just as far as the steps have been doubled
+        (2**-9, 512, [0, *(round(1.28 * k) for k in (1, 2, 5, 77, 320, 399)), 512]),  # 400 of them
+    ],
+)
+def test_the_profile_of_target_charging_is_true_at_its_steps(
+    epsilon: float, farthest: int, asked: list[int]
+) -> None:
+    charged = Charged(epsilon)
+    found = deltas(charged.event, [steps * epsilon for steps in [*asked, farthest]])
+    assert found[:-1] == pytest.approx([charged.at(steps) for steps in asked], rel=1e-12)
+
+
+def test_between_steps_the_profile_of_target_charging_is_a_chord_and_beyond_them_flat() -> None:
+    charged = Charged(0.5)
+    inside = deltas(charged.event, [0.2, 3.7])
+    for epsilon, found in zip((0.2, 3.7), inside, strict=True):
+        step = int(epsilon / 0.5)
+        low, high = math.exp(step * 0.5), math.exp(step * 0.5 + 0.5)
+        share = (math.exp(epsilon) - low) / (high - low)
+        chord = (1 - share) * charged.at(step) + share * charged.at(step + 1)
+        assert found == pytest.approx(chord, rel=1e-12)
+    last = next(2**k for k in range(20) if charged.at(2**k) <= 1e-30)
+    assert deltas(charged.event, [199.0, 150.0]) == [charged.at(last)] * 2
+    assert deltas(charged.event, [(last - 0.5) * 0.5, 150.0])[0] < charged.at(last - 1)
+
+
+def test_a_delta_of_exactly_what_is_negligible_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    charged = Charged(2**-9)
+    monkeypatch.setattr(events, "_NEGLIGIBLE", charged.at(256))
+    assert deltas(charged.event, [3 * 2**-9, 5.0])[0] == pytest.approx(charged.at(3), rel=1e-12)
+    assert deltas(charged.event, [4.0, 5.0]) == [charged.at(256)] * 2
+
+
+def test_a_sampled_event_fails_as_seldom_as_its_rate() -> None:
+    assert SubsampledEvent(ApproximateEvent(0.2, 0.01), 0.25).failure() == 0.0025
+    assert SubsampledEvent(GaussianEvent(2.0), 0.25).pure() == math.inf
+    assert SubsampledEvent(PureEvent(0.3), 1.0).pure() == 0.3
+    assert deltas(SubsampledEvent(PureEvent(0.3), 1.0), [0.1]) == pytest.approx(deltas(PureEvent(0.3), [0.1]))
+
+
+LIMITS: list[tuple[Any, list[Any], list[Any]]] = [
+    (PureEvent, [0.0, 1e300], [-1e-9, math.inf, math.nan]),
+    (lambda epsilon: ApproximateEvent(epsilon, 0.1), [0.0, 1e300], [-1e-9, math.inf, math.nan]),
+    (lambda failing: ApproximateEvent(0.1, failing), [0.0, 0.99], [-1e-9, 1.0, 1.5, math.nan]),
+    (ConcentratedEvent, [1e-9, 1e300], [0.0, math.inf, math.nan]),
+    (BoundedRangeEvent, [1e-9, 9.0], [0.0, -1.0, math.inf]),
+    (GaussianEvent, [1e-9, 1e300], [0.0, -1.0, math.inf]),
+    (lambda each: GaussianSparseVectorEvent(each, 1.0, 1, 1), [0.1], [0.0, math.inf, math.nan]),
+    (lambda each: GaussianSparseVectorEvent(1.0, each, 1, 1), [0.1], [0.0, math.inf, math.nan]),
+    (lambda count: GaussianSparseVectorEvent(1.0, 1.0, count, 1), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
+    (lambda count: GaussianSparseVectorEvent(1.0, 1.0, 1, count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
+    (lambda count: RepeatedEvent(PureEvent(0.1), count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
+    (lambda rate: SubsampledEvent(PureEvent(0.1), rate), [1e-9, 1.0], [0.0, -0.1, 1.01, 1.5, math.nan]),
+    (lambda charges: TargetChargingEvent(0.1, charges, 0.4), [1, 3], [0, -1]),
+    (lambda q: TargetChargingEvent(0.1, 1, q), [1e-3, 1.0], [0.0, 1.01, math.nan]),
+    (lambda mean: TargetChargingEvent(0.1, 1, 0.4, mean), [0.4, 0.5], [0.39, 1.01]),
+]
+
+
+@for_each(("make", "taken", "refused"), LIMITS)
+def test_parameters_are_taken_up_to_their_limits(
+    make: Callable[[Any], PrivacyEvent], taken: list[Any], refused: list[Any]
+) -> None:
+    for value in taken:
+        make(value)
+    for value in refused:
+        with pytest.raises(InputError):
+            make(value)
