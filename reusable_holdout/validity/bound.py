@@ -197,7 +197,7 @@ def binomial_lower(value: Real | float, *, rows: int, log_level: Real | float) -
     value, level = _checked(value, log_level, rows)
     f = functions(value)
     value = f.least(f.most(value, 0.0), 1.0)
-    x = f.ceil(rows * value - _counting_slack(rows)) + 0.0
+    x = f.ceil(rows * value - _counting_slack(rows))
     if isinstance(x, np.ndarray) and x.size and (level == level.flat[0]).all():
         counts, places = np.unique(x, return_inverse=True)  # many questions, few counts
         return cast("Real", _lower_of_count(counts, rows, np.full(len(counts), level.flat[0]))[places])
@@ -235,7 +235,8 @@ def binomial_reach_low(target: Real | float, *, rows: int, log_level: Real | flo
     >>> round(binomial_reach_low(0.823777, rows=100, log_level=math.log(0.025)), 6)
     0.9
     """
-    slack = 2.0 * _counting_slack(rows) / rows
+    counting = _counting_slack(rows)
+    slack = (counting + counting) / rows  # the bound's own, and once more
     return cast("Real", _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack))
 
 

@@ -319,4 +319,4 @@ class Evidence:
         for _ in range(_BISECTIONS):
             middle = (kept + refused) / 2.0
             kept, refused = (middle, refused) if enough(middle) else (kept, middle)
-        return kept
+        return float(kept)

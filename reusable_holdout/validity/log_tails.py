@@ -64,7 +64,7 @@ _FLOATS = SimpleNamespace(
     log=math.log,
     log1p=math.log1p,
     sqrt=math.sqrt,
-    ceil=math.ceil,
+    ceil=lambda x: float(math.ceil(x)),
     lgamma=math.lgamma,
     deviations=lambda level: -float(special.ndtri_exp(level)),
     least=lambda a, b: a if a < b else b,
@@ -145,13 +145,13 @@ def tail_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Num
     h = functions(y).least(1e-3, 0.1 * (rows - y))
     whole = excess(rows)
     here, there = (_log_tail(rows - z, z, p, q, whole - excess(rows - z) - excess(z))[0] for z in (y, y + h))
-    return here, (there - here) / h, 0.0 * y
+    return here, (there - here) / h, y - y
 
 
 def chernoff_in_failures(y: Number, rows: Number, p: Number, q: Number) -> tuple[Number, Number, Number]:
     """Chernoff's bound on the log of ``P(X >= rows - y)``, in the number of failures y."""
     x = rows - y
-    return -_divergence(x, y, p, q), functions(y).log(x * q / (y * p)), 0.0 * y
+    return -_divergence(x, y, p, q), functions(y).log(x * q / (y * p)), y - y
 
 
 def excess(x: Number) -> Number:

@@ -156,6 +156,11 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
+            r"^terms (=|\*=) \d",
+            "terms of a fraction that are summed before those that have settled are left out",
+        ),
+        PassedOver(
+            ("number",),
             r"^_?(MOST_[A-Z]+|FARTHEST|PATIENCE_SECONDS) = |\"maxiter\": ",
             "when to give up: a limit somewhat further out is as good",
         ),

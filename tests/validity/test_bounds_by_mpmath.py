@@ -12,9 +12,11 @@ from cases import for_each
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity import ConfidenceBound, log_tails
+from reusable_holdout.validity import bound as bound_module
 from reusable_holdout.validity.bound import (
     binomial_lower,
     binomial_reach_low,
+    binomial_upper,
     chernoff_lower,
     chernoff_reach_low,
     mcdiarmid_width,
@@ -119,6 +121,49 @@ def test_a_level_beyond_the_least_and_a_half_is_refused(level):
         chernoff_lower(0.5, rows=0, log_level=-1.0)
 
 
+@for_each(("rows", "count", "level"), GRID)
+def test_the_other_side_is_the_mirror_image(rows, count, level):
+    mirror = 1.0 - count / rows
+    for family in ("binomial", "bounded"):
+        bound = ConfidenceBound(family, rows, 1 / rows)
+        high = 1.0 - bound.lower(1.0 - mirror, log_level=level)
+        assert bound.upper(mirror, log_level=level) == pytest.approx(high, abs=1e-15)
+        if family == "binomial":
+            assert binomial_upper(mirror, rows=rows, log_level=level) == bound.upper(mirror, log_level=level)
+        reached = 1.0 - bound.reach_low(0.3, log_level=level)
+        assert bound.reach_high(0.7, log_level=level) == pytest.approx(reached, abs=1e-9)
+
+
+@for_each("rows", [30, 500])
+@for_each("level", [LOG_HALF, -3.0])
+def test_reaching_ends_below_the_level_before_its_slack_is_added(rows, level):
+    for target in (0.2, 0.5, 0.8):
+        found = binomial_reach_low(target, rows=rows, log_level=level)
+        x = rows * found - 2 * (1e-9 + 2.0**-51 * rows)
+        assert -1e-8 < exact_tail(x, rows, target) - level <= 0
+
+
+def test_many_values_of_one_level_are_solved_once_for_each_count(monkeypatch):
+    solved, solve = [], bound_module._lower_of_count
+    monkeypatch.setattr(
+        bound_module, "_lower_of_count", lambda x, *rest: solved.append(len(x)) or solve(x, *rest)
+    )
+    values = np.tile([0.1, 0.5, 0.9], 50)
+    found = binomial_lower(values, rows=20, log_level=-3.0)
+    assert (solved, len(set(found.tolist()))) == ([3], 3)
+    one = binomial_lower(np.array([0.5]), rows=20, log_level=-3.0)
+    assert one.tolist() == [pytest.approx(binomial_lower(0.5, rows=20, log_level=-3.0), rel=1e-13)]
+
+
+@for_each(
+    "wrong", [{"rows": 0}, {"sum_of_squares": -1e-9}, {"sum_of_squares": math.nan}, {"family": "normal"}]
+)
+def test_a_bound_of_nothing_is_refused(wrong):
+    with pytest.raises(InputError):
+        ConfidenceBound(**{"family": "bounded-difference", "rows": 1, "sum_of_squares": 0.0, **wrong})
+    assert ConfidenceBound("bounded-difference", 1, 0.0).lower(0.5, log_level=-1.0) == 0.5
+
+
 # ---- bounded differences
 
 
@@ -142,6 +187,15 @@ def test_a_bound_by_differences_is_its_width_below_and_never_above_it(squares):
         else:
             assert needed < found < needed + 1e-14
             assert bound.lower(found, log_level=-3.0) >= target
+
+
+def test_a_target_that_the_best_value_just_reaches_is_reached():
+    bound = ConfidenceBound("bounded-difference", rows=100, sum_of_squares=0.01)
+    target, found = float(bound.lower(1.0, log_level=-3.0)), set()
+    for _ in range(40):  # the last targets that can be reached, one after the other
+        target = math.nextafter(target, 0.0)
+        found.add(bound.reach_low(target, log_level=-3.0))
+    assert {1.0, math.inf} <= found
 
 
 @for_each("family", ["bounded", "bounded-difference"])
@@ -266,9 +320,19 @@ def test_tails_and_their_derivatives_agree_with_fifty_digits(x, y, p):
 
 def test_beyond_what_a_float_holds_a_tail_is_a_line():
     for kind, extra in ((log_tails.tail_in_odds, (0.3,)), (log_tails.chernoff_in_odds, ())):
-        at, beyond = kind(-600.0, 3.0, 4.0, *extra), kind(-650.0, 3.0, 4.0, *extra)
-        assert beyond[0] == pytest.approx(at[0] - 150.0, rel=1e-14)
+        at, beyond = kind(-600.0, 3.0, 4.0, *extra), kind(-1650.0, 3.0, 4.0, *extra)
+        assert beyond[0] == pytest.approx(at[0] - 3150.0, rel=1e-14)
+        assert beyond[1:] == at[1:]
         assert kind(600.0, 3.0, 4.0)[0] < -2000.0 if not extra else True
+
+
+def test_a_tail_of_next_to_no_successes_has_a_slope():
+    value, slope, _ = log_tails.tail_in_failures(3.0 - 5e-4, 3.0, 0.3, 0.7)
+    x, h = mp.mpf(3.0) - mp.mpf(3.0 - 5e-4), mp.mpf(1e-8)
+    assert value == pytest.approx(float(exact_tail(x, 3, 0.3)), rel=1e-9)
+    with mp.workdps(40):
+        exact = (exact_tail(x - h, 3, 0.3) - exact_tail(x + h, 3, 0.3)) / (2 * h)
+    assert slope == pytest.approx(float(exact), rel=5e-2)
 
 
 @for_each("array", [False, True])
