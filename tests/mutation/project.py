@@ -150,6 +150,11 @@ OURS = Project(
             "effort of a numerical method, above what its tolerance needs",
         ),
         PassedOver(
+            ("boundary",),
+            r"\b_DOUBT\b",
+            "what floating point leaves open: at exactly its limit both ways decide right, and one of them exactly",
+        ),
+        PassedOver(
             ("number",),
             r"^size = 1 << ",
             "length of an array, above what is needed; what is needed is mutated all the same",

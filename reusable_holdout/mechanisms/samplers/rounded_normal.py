@@ -292,14 +292,16 @@ def _series(y: Fraction, bits: int, *, precision: int) -> tuple[int, int]:
         at = decimal.Decimal(y.numerator) / decimal.Decimal(y.denominator)
         square = at * at
         term, total, count = at, at, 0
-        while total + term != total:
+        before = decimal.Decimal(0)
+        while total != before:
+            before = total
             count += 1
             term = term * square / (2 * count + 1)
             total += term
         value = Fraction((-square / 2).exp() / (2 * _pi()).sqrt() * total)
     # Each operation errs by half a unit in the last place, a term by as many as it has factors, exp by its exponent
     # times that, which is less than the terms' number; what is left out of the sum is less than a few of its last term.
-    error = value * 50 * count / Fraction(10) ** (precision - 1)
+    error = value * count / Fraction(10) ** (precision - 2)
     return (
         math.floor((_HALF + value - error) * (1 << bits)),
         math.ceil((_HALF + value + error) * (1 << bits)),

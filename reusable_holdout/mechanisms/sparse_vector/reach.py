@@ -37,9 +37,8 @@ def reach_of(law: Law, threshold: float, query: float, probability: float) -> fl
     >>> round(reach_of("normal", 3.0, 4.0, 0.05), 3)  # 1.960 * 5
     9.8
     """
-    start = (
-        4 * (threshold + query) * math.log(2 / probability)
-    )  # each noise's share of it has less than half of that
+    # At half of it either noise alone has at most half the probability.
+    start = 4 * (threshold + query) * math.log(2 / probability)
     low, high = 0.0, start
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -119,12 +119,14 @@ def test_in_the_far_tail_a_word_decides_but_for_the_one_that_a_boundary_crosses(
             for word, expected in ((edge - 1, m), (edge, None), (edge + 1, m + 1)):
                 for mirrored in (False, True):
                     stream = (2**64 - 1 - word if mirrored else word).to_bytes(8, "little")
+                    asked: list[int] = []
                     if expected is None:
                         with pytest.raises(StopIteration):
                             law.decode(stream, lambda position: iter(()))
                     else:
-                        drawn = law.decode(stream, lambda position: iter(()))
+                        drawn = law.decode(stream, lambda position, asked=asked: asked.append(position))  # type: ignore[misc]
                         assert drawn == (-expected if mirrored else expected)
+                        assert asked == []
 
 
 @for_each("ends", [(0, -1), (2**64 - 1, 1)])

@@ -169,6 +169,9 @@ def test_the_epsilon_of_a_round_is_rounded_down_and_by_next_to_nothing() -> None
     found = epsilon_of_a_round(charges=7, epsilon=0.5, delta=1e-6)
     assert each * (1 - Fraction(1, 2**28)) < found < each * (1 - Fraction(1, 2**32))
     assert epsilon_of_a_round(charges=7, epsilon=0.5, delta=0.0) == Fraction(1, 14)
+    given: dict[str, Any] = {"charges": 7, "epsilon": 0.5, "delta": 1e-6, "sensitivity": 1}
+    assert sparse_scales(**given, composition="optimal").threshold == 2 / found
+    assert sparse_scales(**given).threshold == composed_scale(charges=7, epsilon=0.5, delta=1e-6)
 
 
 def test_without_delta_the_book_divides_epsilon_as_the_lecture_does() -> None:
