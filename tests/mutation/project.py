@@ -192,7 +192,7 @@ OURS = Project(
         PassedOver(
             ("dropped",),
             r"^step \+= step$",
-            "by how much a bracket grows until it holds the root: a bracket that grows by as much each time does, later",
+            "by how much a bracket grows until it holds the root: one that grows by as much each time does, later",
         ),
         PassedOver(
             ("boundary",),
