@@ -171,12 +171,10 @@ _PLANNING = [
 _FINDING = [
     ("validity.evidence", "_BISECTIONS", 60),
     ("validity.evidence", "_BLOCK", 1 << 10),
-    ("validity.evidence", "_FACTORS", [32, 8]),
-    ("validity.evidence", "_MODERATE", 1e3),
+    ("validity.evidence", "_CHUNK", 8),
     ("validity.evidence", "_CELLS", 1 << 14),
     ("validity.evidence", "_LEAST_MEAN", 1e-10),
     ("validity.certificate", "_AFFORDED", 1e-8),
-    ("validity.bound", "_FEW", 16),
     ("validity.log_tails", "_STIRLING_FROM", 20.0),
 ]
 # what a ledger's numbers and questions are made of: other mechanisms have other names, and grids do not change
