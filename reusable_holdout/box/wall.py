@@ -145,7 +145,7 @@ def check_code(places: Iterable[str] | None = None) -> None:
 
 
 def _code() -> Iterable[str]:
-    """Where this process imports from, and what it has imported."""
+    """Where this process imports from, what it has imported, and what of this package it may import later."""
     yield from sys.path
     if sys.pycache_prefix:
         yield sys.pycache_prefix
@@ -153,3 +153,4 @@ def _code() -> Iterable[str]:
         file = getattr(module, "__file__", None)
         if file:
             yield file
+    yield from map(str, Path(__file__).parents[1].rglob("*.py"))

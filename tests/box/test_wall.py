@@ -25,6 +25,7 @@ from box_servers import (
     why_no_users,
 )
 
+from reusable_holdout.box import wall
 from reusable_holdout.box.wall import WallError, check_code, check_place, check_private
 
 ROWS = 400
@@ -93,6 +94,13 @@ def test_places_that_others_could_exchange_are_refused(tmp_path):
     (tmp_path / "outer").chmod(0o777)
     with pytest.raises(WallError, match="may be written to by others"):
         check_place(tmp_path / "link" / "inner", "it")
+
+
+def test_code_that_is_imported_later_is_looked_at(monkeypatch):
+    looked = []
+    monkeypatch.setattr(wall, "_weak", lambda path, **_: looked.append(path) or "")
+    check_code()
+    assert set(Path(wall.__file__).resolve().parents[1].rglob("*.py")) <= set(looked)
 
 
 def test_code_that_others_could_change_is_refused(tmp_path):
