@@ -169,9 +169,10 @@ class GeometricRow:
 
         To `further` goes the draw's index before the word's position.
         """
-        words = np.frombuffer(stream, _WORD).reshape(len(stream) // self.stream_bytes, self.words)
-        variables = self._as_integers(words)
-        ties = [divmod(hit, self.words) for hit in np.flatnonzero(words == self.prefixes).tolist()]
+        words = np.frombuffer(stream, _WORD)
+        prefixes = np.tile(self.prefixes, len(words) // self.words)  # in one row, which is compared fastest
+        variables = self._as_integers(words < prefixes)
+        ties = [divmod(hit, self.words) for hit in np.flatnonzero(words == prefixes).tolist()]
         # A word that ties with a quotient may lead to more coins; one that ties with a digit decides that digit alone.
         slow = {draw for draw, position in ties if self.coin(position)[1] == "quotient"}
         for draw in slow:
@@ -186,18 +187,15 @@ class GeometricRow:
         return variables
 
     def _as_integers(
-        self, words: npt.NDArray[np.uint16]
+        self, below: npt.NDArray[np.bool_]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Digits of both variables; the quotients' bits are zero but for what ties add."""
         width = self.digits + 1
-        variables = self.words // width
-        rows = np.zeros(
-            (len(words), variables, 64), dtype=np.bool_
-        )  # as wide as an integer: packed in one go
-        prefixes = self.prefixes.reshape(variables, width)
-        np.less(words.reshape(len(words), variables, width), prefixes, out=rows[:, :, :width])
+        draws, variables = len(below) // self.words, self.words // width
+        rows = np.zeros((draws, variables, 64), dtype=np.bool_)  # as wide as an integer: packed in one go
+        rows[:, :, :width] = below.reshape(draws, variables, width)
         bits = np.packbits(rows, bitorder="little").view(np.dtype("<i8"))
-        packed = np.asarray(bits, dtype=np.int64).reshape(len(words), variables).T
+        packed = np.asarray(bits, dtype=np.int64).reshape(draws, variables).T
         return packed[0], packed[1] if variables == 2 else np.zeros_like(packed[0])
 
     def _decode_slowly(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
