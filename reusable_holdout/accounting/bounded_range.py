@@ -28,6 +28,7 @@ _REACH = 3.5  # standard deviations of the loss, beyond what delta needs
 _UPWARDS = 1 + 1e-8  # relative; all sums are of positive numbers, so rounding errs by far less
 _CLOSE = 3e-4  # relative, of an inverse
 _BISECTIONS = 60
+_LARGEST_EXPONENT = 700.0  # exp overflows beyond
 
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
@@ -183,8 +184,10 @@ class _Curve(NamedTuple):
         place = int(np.searchsorted(self.logs, -epsilon))
         below, above = np.exp(self.logs[place - 1 : place + 1] + epsilon)
         share = (1 - below) / (above - below)
-        mean = (1 - share) * self.means[place - 1] + share * self.means[place]
-        return float(math.exp(epsilon) * mean * _UPWARDS)
+        mean = (1 - share) * float(self.means[place - 1]) + share * float(self.means[place])
+        if epsilon < _LARGEST_EXPONENT:
+            return float(math.exp(epsilon) * mean * _UPWARDS)
+        return math.exp(min(epsilon + math.log(mean), 0.0)) * _UPWARDS if mean else 0.0  # no delta is above 1
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon whose bound is at most delta; infinite if the span has none."""
@@ -231,13 +234,15 @@ def _round(means: npt.NDArray[np.float64], step: float, fine: int) -> npt.NDArra
     right = np.minimum.accumulate(intercepts)
     best, last, excess = np.zeros(size), np.zeros(size), np.zeros(size)
     for place in range(fine + 1):
-        start = math.exp((place - fine) * step)
-        share = -math.expm1((place - fine) * step) / (start * growth)  # of the right end; 0 at the last place
+        left_end = math.exp((place - fine) * step)
+        share = -math.expm1((place - fine) * step) / (
+            left_end * growth
+        )  # of the right end; 0 at the last place
         chord = (1 - share) * means[place : place + size] + share * means[place + fine : place + fine + size]
         if place:
             np.maximum(best, np.maximum(last, chord) + excess, out=best)
         if place < fine:
             bend = left[place : place + size] - right[place + fine : place + fine + size]
-            excess = bend * (cell**2 / (4 * start * growth))
+            excess = bend * (cell**2 / (4 * left_end * growth))
         last = chord
     return best

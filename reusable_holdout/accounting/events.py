@@ -285,12 +285,11 @@ class TargetChargingEvent(PrivacyEvent):
     mean: float | None = None
 
     def __post_init__(self) -> None:
-        self._at(self.charges)  # refuses what is out of range
+        target_charging_delta(total=0.0, epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         farthest = float(epsilons.max())
-        starts = 1
-        steps = starts
+        steps = 1
         while self._at(steps) > _NEGLIGIBLE and steps * self.epsilon < farthest:
             steps += steps
         points = np.unique(np.linspace(0, steps, _MOST_POINTS + 1).round())

@@ -123,11 +123,12 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
 
 def _delta(epsilon: float, shift: float) -> float:
     """Delta at a shift of so many standard deviations."""
-    start = epsilon / shift - shift / 2
+    lowest = epsilon / shift - shift / 2
     if shift > _SMALL_SHIFT:
-        first, second = float(special.log_ndtr(-start)), float(special.log_ndtr(-start - shift))
-        return math.exp(first) * -math.expm1(epsilon + second - first)
+        first, second = float(special.log_ndtr(-lowest)), float(special.log_ndtr(-lowest - shift))
+        likely = math.exp(first)
+        return likely * -math.expm1(min(epsilon + second - first, 0.0)) if likely else 0.0
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    x = start + shift * (nodes + 1) / 2
+    x = lowest + shift * (nodes + 1) / 2
     slope = 1 - x * math.sqrt(math.pi / 2) * special.erfcx(x / _ROOT_TWO)
-    return math.exp(-start * start / 2) / math.sqrt(2 * math.pi) * float(weights @ slope) * shift / 2
+    return math.exp(-lowest * lowest / 2) / math.sqrt(2 * math.pi) * float(weights @ slope) * shift / 2

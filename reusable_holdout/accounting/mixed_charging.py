@@ -153,8 +153,8 @@ def _pace(t: float, largest_epsilon: float, smallest_q: float) -> float:
 def _least(bound: Callable[[float], float], heaviest: float) -> float:
     """Least value over log t; whatever t is found, the bound at it is true."""
     scale = -math.log(heaviest)
-    starts = (scale - 40, scale + 3)  # the bound falls before the first and rises after the second
-    found = optimize.minimize_scalar(bound, bounds=starts, method="bounded", options={"xatol": 1e-9})
+    bounds = (scale - 40, scale + 3)  # the bound falls before the first and rises after the second
+    found = optimize.minimize_scalar(bound, bounds=bounds, method="bounded", options={"xatol": 1e-9})
     return float(found.fun)
 
 

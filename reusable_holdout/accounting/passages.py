@@ -168,13 +168,13 @@ def _moves(
 def _waiting(steps: int, each: float, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Delta when so many moves away are allowed, one of them the last; shape of `moves`."""
     total: npt.NDArray[np.float64] = np.zeros(len(moves))
-    start = 0
+    first = 0
     while True:
-        i = np.arange(start, start + _TERMS, dtype=np.float64)
+        i = np.arange(first, first + _TERMS, dtype=np.float64)
         levels = _reaches(steps + 1.0 + 2 * i, each, moves[:, None].astype(np.float64))
         total += levels @ (-math.expm1(-each) * np.exp(-each * i))
-        start += _TERMS
-        rest = levels[:, -1] * math.exp(-each * start)
+        first += _TERMS
+        rest = levels[:, -1] * math.exp(-each * first)
         if (rest <= _REST * total).all():
             return total + rest
 

@@ -320,7 +320,6 @@ def target_charging_epsilon_each(
 
 def _start(epsilon: float, delta: float, charges: int) -> float:
     """Log of the epsilon of one call to start from: that of a normal law with the variance of two calls a charge."""
-    start = -math.log(delta)
-    start = math.sqrt(start + epsilon) - math.sqrt(start) or epsilon / (2 * math.sqrt(start))
-    start = math.log(start / math.sqrt(charges))
-    return start  # noqa: RET504 - a line of its own is a place of its own
+    log = -math.log(delta)
+    deviation = math.sqrt(log + epsilon) - math.sqrt(log) or epsilon / (2 * math.sqrt(log))
+    return math.log(deviation / math.sqrt(charges))

@@ -75,6 +75,8 @@ class EvidenceSet:
         excluded, kept, bet = 0.0, mean, largest
         for _ in range(self.theory.set_halvings):
             middle = (excluded + kept) / 2.0
+            if middle <= 0.0:  # of a mean near the least number there is
+                break
             up, down = rows.values - middle
             bet = min(largest, (mean - middle) / (-up * down) * middle) if down < 0.0 else largest
             won = float(np.log1p(bet / middle * np.array([up, down])) @ rows.counts)

@@ -120,6 +120,8 @@ class TranscriptCode:
             Index of the last charged question, at least `charges`; by default the last that was declared, the dearest.
         """
         last = (self.queries or 0) if last_charge is None else last_charge
+        if self.queries is not None and last > self.queries:
+            raise InputError(f"the last charge is one of the declared {self.queries} queries; got {last}")
         if answers < 1 or not 0 <= charges <= last:
             raise InputError(
                 f"a final has at least 1 answer and at least 0 charges, the last at an index of at least their number; "

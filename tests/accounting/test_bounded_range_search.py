@@ -193,3 +193,13 @@ def test_what_is_just_out_of_range_is_refused(bad: dict[str, float], words: str)
         function(epsilon=5e-324, count=1, delta=0.0)
         with pytest.raises(InputError, match=words):
             function(**({"epsilon": 1.0, "count": 3, "delta": 1e-6} | bad))  # type: ignore[arg-type]
+
+
+@for_each(
+    ("epsilon", "count", "total"), [(20.0, 50, 1000.0), (5.0, 150, 629.697451971701), (8.0, 100, 800.0)]
+)
+def test_beyond_what_exp_can_say_it_is_what_it_is(epsilon: float, count: int, total: float) -> None:
+    """The two round ones are what pure composition allows; the other was found on the logarithms of the deltas."""
+    assert bounded_range_composition(epsilon=epsilon, count=count, delta=1e-6) == pytest.approx(
+        total, rel=1e-9
+    )

@@ -57,3 +57,8 @@ def test_deviations_and_sensitivities_are_finite_and_above_0(bad: float) -> None
 def test_a_delta_is_within_range(bad: float) -> None:
     with pytest.raises(InputError, match="needs a delta"):
         gaussian_deviation(epsilon=1.0, delta=bad)
+
+
+@for_each(("epsilon", "deviation"), [(91546984001.94, 0.6187397), (2.9e10, 1 / 3.25), (1e300, 1e-3)])
+def test_an_epsilon_beyond_all_noise_leaves_no_delta(epsilon: float, deviation: float) -> None:
+    assert gaussian_delta(epsilon=epsilon, deviation=deviation) == 0.0

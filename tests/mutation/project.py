@@ -166,7 +166,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_?(MOST_[A-Z]+|FARTHEST|PATIENCE_SECONDS) = |\"maxiter\": ",
+            r"^_?(MOST_(NATS|POINTS|ROUNDS)|FARTHEST|PATIENCE_SECONDS) = |\"maxiter\": ",
             "when to give up: a limit somewhat further out is as good",
         ),
         PassedOver(
@@ -176,7 +176,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^(precision|digits) \*?= |^return _series\(",
+            r"^(precision|digits) \*?= (?!0$)|^return _series\(",
             "how many digits are computed, at first and then, until what they say is certified",
         ),
         PassedOver(
@@ -225,6 +225,12 @@ OURS = Project(
             "where a search starts, not where it ends",
         ),
         PassedOver(
+            ("number", "arithmetic", "sign", "function", "and/or", "side"),
+            "",
+            "where a bracket begins to grow, not where it ends",
+            function=r"^_start$",
+        ),
+        PassedOver(
             ("number",),
             "",
             "constants of a start for Newton's method, which ends at the same root from anywhere",
@@ -238,7 +244,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"\bEPS\b|^return 2e-15 \* |^error = ",
+            r"\bEPS\b|^return 2e-15 \* ",
             "allowance for rounding, which a larger number makes larger; its direction is mutated all the same",
         ),
     ),

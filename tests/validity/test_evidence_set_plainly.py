@@ -141,3 +141,9 @@ def test_as_much_evidence_as_is_needed_is_enough():
     assert found.excludes(0.3, 0.4, won)
     assert not found.excludes(0.3, 0.4, lambda value, bets: np.full(len(bets), less))
     assert found.lowest(0.4, won) == 1.0 - 1 / STEPS
+
+
+@for_each("mean", [5e-324, 1e-310, 1e-300])
+def test_the_least_mean_can_be_guessed(mean: float) -> None:
+    low, high = EvidenceSet(5.0, 2000, mean, 0.5).of_rows(np.linspace(0.0, 1.0, 2000))
+    assert 0.4 < low < 0.5 < high < 0.6

@@ -236,3 +236,9 @@ def test_a_factor_at_an_edge_is_in_the_farther_cell():
     assert [FactorCode(1, 1, 0.5, 0.25).place(factor) for factor in (0.3, 3.0, 0.9)] == [-1, 1, 0]
     with pytest.raises(InputError, match="no cell holds"):
         code.place(0.125)
+
+
+@for_each("last", [6, 10])
+def test_a_last_charge_beyond_what_was_declared_is_refused(last: int) -> None:
+    with pytest.raises(InputError, match=f"one of the declared 5 queries; got {last}"):
+        TranscriptCode(queries=5, charges=3).final_length(charges=2, last_charge=last)

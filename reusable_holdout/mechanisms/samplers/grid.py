@@ -17,7 +17,7 @@ from reusable_holdout.errors import InputError
 __all__ = ["Grid"]
 
 _STEPS_LOG2 = 16  # a sensitivity is at least 2**16 steps, so rounding it up adds at most 1 part in 65,536
-_FARTHEST = 2.0**60  # values are clipped here, which moves none further apart; noise then still fits int64
+_CLIP = 2.0**60  # values are clipped here, which moves none further apart; noise then still fits int64
 _NAN = "a query's value is a number; got NaN; nothing was answered and nothing was charged"
 
 
@@ -96,7 +96,7 @@ class Grid:
         """
         if math.isnan(value):
             raise InputError(_NAN)
-        scaled = min(max(value / self.step, -_FARTHEST), _FARTHEST)
+        scaled = min(max(value / self.step, -_CLIP), _CLIP)
         below = math.floor(scaled)
         return below + (scaled - below >= 0.5)
 
@@ -130,7 +130,7 @@ class Grid:
         if np.isnan(row).any():
             raise InputError(_NAN)
         with np.errstate(over="ignore"):
-            scaled = np.clip(row / self.step, -_FARTHEST, _FARTHEST)
+            scaled = np.clip(row / self.step, -_CLIP, _CLIP)
         below = np.floor(scaled)
         return below.astype(np.int64) + (scaled - below >= 0.5)
 

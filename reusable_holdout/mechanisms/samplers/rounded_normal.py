@@ -147,8 +147,8 @@ class RoundedNormal:
             raise InputError(f"log_probability is finite and below 0; got {log_probability}")
         if not self.scale:
             return 1
-        start = math.ceil(0.5 - self._deviation * float(special.ndtri_exp(log_probability))) - 1
-        return next(m for m in itertools.count(start) if self.log_tail(m) <= log_probability)
+        first = math.ceil(0.5 - self._deviation * float(special.ndtri_exp(log_probability))) - 1
+        return next(m for m in itertools.count(first) if self.log_tail(m) <= log_probability)
 
     @property
     def stream_bytes(self) -> int:
@@ -174,7 +174,15 @@ class RoundedNormal:
         """
         if not self.scale:
             return 0
-        return int(self.decode_many(stream, lambda draw, position: further(position))[0])
+        word = int.from_bytes(stream, "little")
+        upper = word >> _DIGITS - 1
+        tail = ~word % 2**_DIGITS if upper else word  # the law is symmetric: exact in both tails
+        low, high = (float(special.ndtri((tail + end) * 2.0**-_DIGITS)) for end in (0, 1))
+        least = (low - _DOUBT * (1 - low)) * self._deviation + 0.5
+        most = (high + _DOUBT * (1 - high)) * self._deviation + 0.5
+        if tail and math.floor(least) == math.floor(most):
+            return -math.floor(most) if upper else math.floor(most)
+        return self._exactly(word, further(0))
 
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]

@@ -250,7 +250,7 @@ def _odds(
     weight, doubt = cells.weights[cell], Fraction(cells.doubt)
     exponent, period = rate * cells.starts[cell] + Fraction(cells.shift), rate * cells.widths[cell]
     # 1 less exp loses the digits of 1 / period.
-    precision = len(str(int(2**bits / period))) + _DIGITS_SLACK
+    precision = len(str(int(2**bits / min(period, Fraction(1))))) + _DIGITS_SLACK
     with decimal.localcontext(_context(precision)):
         area = _power(-exponent) * sequences.number(cells.ends[cell]) * cells.widths[cell]
         if cell == len(cells.weights) - 1:

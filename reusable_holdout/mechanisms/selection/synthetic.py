@@ -24,6 +24,7 @@ _MOST_NATS = 50.0  # of the log of their number; beyond it they are not counted
 _UNIT = (
     2**20
 )  # a query's values are rounded to multiples of 1/_UNIT; queries are public, so this costs accuracy alone
+_WIDE = decimal.Context(prec=6, Emax=decimal.MAX_EMAX)  # of numbers that are only told
 _MOST_PRODUCT = 2**42  # rows times size, so that products with _UNIT fit int64
 
 
@@ -211,10 +212,10 @@ def _check_size(size: int, question: _Question) -> int:
     log_candidates = math.lgamma(cells + size) - math.lgamma(size + 1) - math.lgamma(cells)
     candidates = math.comb(cells + size - 1, size) if log_candidates < _MOST_NATS else math.inf
     if candidates > _MOST_CANDIDATES:
+        about = _WIDE.exp(decimal.Decimal(log_candidates))
         raise InputError(
             f"at most {_MOST_CANDIDATES:,} synthetic databases can be enumerated; {size} rows over {cells} cells are "
-            f"about "
-            f"{decimal.Decimal(log_candidates).exp():.1e}; take a smaller size, a larger accuracy, or a coarser domain"
+            f"about {about:.1e}; take a smaller size, a larger accuracy, or a coarser domain"
         )
     if rows * size >= _MOST_PRODUCT:
         raise InputError(f"rows times size is below 2**42; got {rows} rows and size {size}")

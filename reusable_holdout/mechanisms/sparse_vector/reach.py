@@ -38,8 +38,7 @@ def reach_of(law: Law, threshold: float, query: float, probability: float) -> fl
     9.8
     """
     # At half of it either noise alone has at most half the probability.
-    start = 4 * (threshold + query) * math.log(2 / probability)
-    low, high = 0.0, start
+    low, high = 0.0, 4 * (threshold + query) * (math.log(2) - math.log(probability))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if tail_of(law, threshold, query, middle) > probability else (low, middle)
@@ -59,9 +58,9 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
     Notes
     -----
     For Laplace noise of scales ``b1 <= b2``, ``(b2^2 exp(-t/b2) - b1^2 exp(-t/b1)) / (b2^2 - b1^2)``, which is
-    ``exp(-t/b2) (1 + b1 t / (b2 (b1+b2)) (1 - exp(-x))/x)`` with ``x = t (b2-b1) / (b1 b2)``: nothing cancels. For
-    exponential noise the two sides are ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where
-    their exponents are negative, and their complements' otherwise.
+    ``exp(-u) (1 + r u / (1+r) (1 - exp(-x))/x)`` with ``r = b1/b2``, ``u = t/b2`` and ``x = u (1-r) / r``: nothing
+    cancels. For exponential noise the two sides are ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and
+    ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where their exponents are negative, and their complements' otherwise.
 
     Examples
     --------
@@ -76,11 +75,11 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
             threshold, query, distance - shift
         )
     small, large = sorted((threshold, query))
-    far = math.exp(-distance / large)
-    if not small:
-        return far
-    ratio = float(special.exprel(-distance * (large - small) / (small * large)))
-    return far * (1 + small * distance / (large * (small + large)) * ratio)
+    share, far = small / large, distance / large  # of scales however large or small
+    if not share:
+        return math.exp(-far)
+    ratio = float(special.exprel(-far * (1 - share) / share))
+    return math.exp(-far) * (1 + share * far / (1 + share) * ratio)
 
 
 def _difference(first: float, second: float, least: float) -> float:

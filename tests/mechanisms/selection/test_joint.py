@@ -82,6 +82,15 @@ def test_the_odds_of_a_cell_are_bracketed_to_more_digits_than_are_drawn(
                 assert bound / odds - 1 == pytest.approx(side * mpmath.mpf(2) ** -bits, rel=1e-9)
 
 
+@for_each("bits", [64, 512, 1024])
+def test_more_digits_lie_between_fewer_at_any_rate(bits: int) -> None:
+    sequences, rate = sequences_of([0, 0, 1, 3], 2), Fraction(10) ** 60
+    cells = _Cells.of(sequences, rate)
+    low, high = _odds(cells, sequences, rate, 0, bits)
+    least, most = _odds(cells, sequences, rate, 0, 8192)
+    assert low < least < most < high
+
+
 @for_each(("scores", "count", "rate"), INSTANCES + EXTREME)
 def test_the_cells_are_as_narrow_and_as_flat_as_they_are_said_to_be(
     scores: Sequence[int], count: int, rate: Fraction

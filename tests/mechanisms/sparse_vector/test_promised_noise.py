@@ -275,3 +275,20 @@ def test_retraversal_refuses_thresholds_that_are_none(threshold: Any, values: li
         retraversal(values, threshold, charges=1, epsilon=1.0)
     with pytest.raises(InputError, match="passes is at least 1; got 0"):
         retraversal(values, 0.0, charges=1, epsilon=1.0, passes=0)
+
+
+@for_each("unit", [1e-300, 1e-160, 1e160, 1e300])
+@for_each("law", ["laplace", "exponential", "normal"])
+@for_each("scales", [(1.0, 1.0), (0.5, 2.0), (0.0, 1.0)])
+def test_a_reach_has_the_unit_of_its_scales(law: Any, scales: tuple[float, float], unit: float) -> None:
+    once = reach_of(law, *scales, 0.1)
+    threshold, query = scales
+    assert reach_of(law, threshold * unit, query * unit, 0.1) == pytest.approx(once * unit, rel=1e-12)
+
+
+def test_noise_too_small_for_a_ratio_adds_nothing() -> None:
+    assert reach_of("laplace", 1e-300, 1e100, 0.1) == reach_of("laplace", 0.0, 1e100, 0.1)
+
+
+def test_the_least_likely_reach_is_finite() -> None:
+    assert reach_of("normal", 1.0, 1.0, 1e-310) == pytest.approx(53.28349511409266, rel=1e-12)
