@@ -120,7 +120,7 @@ class ConfidenceBound:
         found = cast("Real", f.most(inside - self._width(level), 0.0))
         if self.family == "bounded":
             chernoff = chernoff_lower(value, rows=self.rows, log_level=log_level)
-            found = cast("Real", f.most(chernoff, found - EPS))
+            found = cast("Real", f.most(chernoff, found))
         return found
 
     def upper(self, value: Real | float, *, log_level: Real | float) -> Real:

@@ -120,8 +120,6 @@ class TranscriptCode:
             Index of the last charged question, at least `charges`; by default the last that was declared, the dearest.
         """
         last = (self.queries or 0) if last_charge is None else last_charge
-        if self.queries is not None and last > self.queries:
-            raise InputError(f"the last charge is one of the declared {self.queries} queries; got {last}")
         if answers < 1 or not 0 <= charges <= last:
             raise InputError(
                 f"a final has at least 1 answer and at least 0 charges, the last at an index of at least their number; "
@@ -162,6 +160,8 @@ class TranscriptCode:
 
 
 def _log_choose(whole: int, chosen: int) -> float:
+    if chosen > whole:  # more than were declared, which costs what all of them do
+        return 0.0
     if chosen == 1:
         return math.log(whole)
     return math.lgamma(whole + 1) - math.lgamma(chosen + 1) - math.lgamma(whole - chosen + 1)

@@ -221,7 +221,7 @@ def test_the_narrower_of_two_bounds_holds_and_of_means_that_is_chernoffs():
     steady = ConfidenceBound("bounded", rows=40, sum_of_squares=0.1 / 40)
     alike = ConfidenceBound("bounded-difference", rows=40, sum_of_squares=0.1 / 40)
     chernoff = chernoff_lower(values, rows=40, log_level=-3.0)
-    both = np.maximum(chernoff, alike.lower(values, log_level=-3.0) - log_tails.EPS)
+    both = np.maximum(chernoff, alike.lower(values, log_level=-3.0))
     assert steady.lower(values, log_level=-3.0).tolist() == both.tolist()
     assert (both > chernoff).any()
     reached = chernoff_reach_low(values, rows=40, log_level=-3.0)
