@@ -1,4 +1,4 @@
-"""Words and HTML for notebooks and reports: whatever is text is escaped."""
+"""HTML for notebooks and reports: whatever is text is escaped."""
 
 from __future__ import annotations
 
@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["charges_in_words", "facts_table"]
-
-
-def charges_in_words(charges: int) -> str:
-    """Charges, counted.
-
-    Examples
-    --------
-    >>> charges_in_words(1), charges_in_words(2_000)
-    ('1 charge', '2,000 charges')
-    """
-    return f"{charges:,} charge{'s' * (charges != 1)}"
+__all__ = ["facts_table"]
 
 
 def facts_table(caption: str, facts: Iterable[tuple[str, str]]) -> str:

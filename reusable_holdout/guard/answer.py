@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.guard.kinds.kind import APART
-from reusable_holdout.markup import charges_in_words, facts_table
+
+if TYPE_CHECKING:
+    from reusable_holdout import markup
+else:  # of what a notebook shows
+    (markup,) = modules_on_first_use("reusable_holdout", "markup")
 
 __all__ = ["Answer", "Choice", "Guardrail"]
 
@@ -102,11 +107,11 @@ class Answer(NamedTuple):
         again += ", of rows with another budget" if self.another_budget else ""
         return (
             f"{self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({how}{again}; "
-            f"query {self.query}, {charges_in_words(self.charges_left)} left)"
+            f"query {self.query}, {_in_words(self.charges_left)} left)"
         )
 
     def _repr_html_(self) -> str:
-        return facts_table(self.name or "Answer", _facts(self))
+        return markup.facts_table(self.name or "Answer", _facts(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,7 @@ class Choice:
             *_facts(self.answer),
             ("others", f"none is better than {self.others:.4f}"),
         ]
-        return facts_table(self.answer.name or "Choice", facts)
+        return markup.facts_table(self.answer.name or "Choice", facts)
 
 
 def _facts(answer: Answer) -> list[tuple[str, str]]:
@@ -144,9 +149,13 @@ def _facts(answer: Answer) -> list[tuple[str, str]]:
         ("interval", f"[{answer.low:.4f}, {answer.high:.4f}]"),
         ("prior", f"{answer.prior:.4f}"),
         ("told", f"{answer.told}{', charged' * answer.charged} ({answer.kind}{marks})"),
-        ("query", f"{answer.query:,}, {charges_in_words(answer.charges_left)} left"),
+        ("query", f"{answer.query:,}, {_in_words(answer.charges_left)} left"),
     ]
     return facts + [
         (f"guardrail {rail.metric}", f"[{rail.low:.4f}, {rail.high:.4f}], named {rail.prior:.4f}")
         for rail in answer.guardrails
     ]
+
+
+def _in_words(charges: int) -> str:
+    return f"{charges:,} charge{'s' * (charges != 1)}"

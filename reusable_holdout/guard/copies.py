@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import HoldoutError
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import is_chunked
 from reusable_holdout.guard.digests import named_columns
 from reusable_holdout.guard.row_sets import hashes_of
 from reusable_holdout.queries.containers import CodedLabels
@@ -64,7 +64,7 @@ def warn_of_copies(data: PrivateData) -> None:
     Labels alone repeat; rows that come in chunks, or sparse, are not looked at.
     """
     X = data.X
-    if data.groups is not None or X is None or isinstance(X, ChunkedRows) or hasattr(X, "tocsr"):
+    if data.groups is not None or X is None or is_chunked(X) or hasattr(X, "tocsr"):
         return
     found = copies_among(X, data.y)
     if found is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import is_chunked
 from reusable_holdout.queries.containers import CodedLabels, in_blocks
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
 
 def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
     """Columns of each chunk, one after the other; an array has one without a name."""
-    if isinstance(part, ChunkedRows):
+    if is_chunked(part):
         for chunk in part.chunks():
             yield from named_columns(chunk)
     elif hasattr(part, "tocsr"):

@@ -16,7 +16,7 @@ from reusable_holdout import queries
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import is_chunked
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count
@@ -128,7 +128,7 @@ class PrivateData:
         InputError
             As for :meth:`Trial.check`.
         """
-        if self.X is None or isinstance(self.X, ChunkedRows):
+        if self.X is None or is_chunked(self.X):
             return
         if self._trial is None:
             bound = self.bound
@@ -148,7 +148,7 @@ class PrivateData:
         """
         bound = self.bound
         response, classes, form = bound.metric.response, bound.classes, bound.form
-        if isinstance(self.X, ChunkedRows):
+        if is_chunked(self.X):
             return predicting.predicted_by_chunks(
                 model, self.X, response=response, classes=classes, form=form
             )
@@ -209,7 +209,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
     if is_dask(X):
         X = dask_rows.DaskRows(X)
     if isinstance(y, str):
-        if not isinstance(X, ChunkedRows):
+        if not is_chunked(X):
             raise InputError(
                 "y may be the name of a column only where X is ParquetRows or a Dask DataFrame; got text; pass the "
                 "labels themselves"

@@ -14,7 +14,6 @@ from reusable_holdout.guard.history import released_by
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
-from reusable_holdout.markup import facts_table
 from reusable_holdout.plan import choice, whole
 from reusable_holdout.validity import choice_nats
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from reusable_holdout import markup
     from reusable_holdout.guard import frozen
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.frozen import FrozenCertificate
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
-else:  # of what was deployed
+else:  # of what was deployed, and of what a notebook shows
     (frozen,) = modules_on_first_use(__package__, "frozen")
+    (markup,) = modules_on_first_use("reusable_holdout", "markup")
 
 __all__ = ["Overview", "Price"]
 
@@ -153,7 +154,7 @@ class Overview:
         try:
             asked, left, reason = self.queries_asked, self.charges_left, self.halt_reason
         except HoldoutError:
-            return facts_table("ReusableHoldout", [*facts, ("state", "closed")])
+            return markup.facts_table("ReusableHoldout", [*facts, ("state", "closed")])
         of_each = plan.policy == "claims"
         about = "about " if of_each else ""
         facts += [
@@ -165,7 +166,7 @@ class Overview:
             ("intervals", f"hold all at once with probability {plan.confidence:g}"),
             ("state", "answers" if reason is None else f"halted: {reason}"),
         ]
-        return facts_table("ReusableHoldout", facts)
+        return markup.facts_table("ReusableHoldout", facts)
 
     @property
     def _units(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import HandleError
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import is_chunked
 from reusable_holdout.guard.digests import canonical_csr
 from reusable_holdout.queries.containers import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
@@ -219,7 +219,7 @@ def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.u
     """What :class:`RowSet` is made of: a number for each row of a table, shape (rows,), and bits."""
     words, bits = Words(), 0.0
     found = [np.zeros(0, dtype=np.uint64)]
-    for chunk in X.chunks() if isinstance(X, ChunkedRows) else [X]:
+    for chunk in X.chunks() if is_chunked(X) else [X]:
         if _length(chunk):
             rows = canonical_csr(chunk) if hasattr(chunk, "tocsr") else chunk
             bits = bits or _bits(rows, words, order)
@@ -246,7 +246,7 @@ def names_in(column: NDArray[Any]) -> RowSet:
 
 def column_names(X: Any) -> tuple[str, ...] | None:
     """Names of the columns, if all have one, and each its own."""
-    names = X.names if isinstance(X, ChunkedRows) else getattr(X, "columns", None)
+    names = X.names if is_chunked(X) else getattr(X, "columns", None)
     listed = [] if names is None else list(names)
     if not listed or not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
         return None

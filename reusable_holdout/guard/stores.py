@@ -23,7 +23,7 @@ from reusable_holdout.errors import (
     NoWitnessWarning,
     SecondBudgetError,
 )
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import is_chunked
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.digests import canonical_csr, holdout_digest
 from reusable_holdout.ledger import create_key_file, read_key_file
@@ -308,7 +308,7 @@ def sketch_of(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
 
 def _pieces(X: Any) -> Iterator[list[NDArray[Any]]]:
     """Columns of each chunk of rows."""
-    if isinstance(X, ChunkedRows):
+    if is_chunked(X):
         for chunk in X.chunks():
             yield from _pieces(chunk)
     elif hasattr(X, "tocsr"):
