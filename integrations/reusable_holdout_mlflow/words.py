@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.guard.kinds.kind import failed
+from reusable_holdout.guard.kinds import failed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.guard.kinds.kind import APART
+from reusable_holdout.guard.kinds import APART
 
 if TYPE_CHECKING:
     from reusable_holdout import markup

@@ -11,7 +11,7 @@ import numpy as np
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.history import history_frame
-from reusable_holdout.guard.kinds.kind import AGREED, Outcome, State, Terms, failed
+from reusable_holdout.guard.kinds import AGREED, Outcome, State, Terms, failed
 from reusable_holdout.ledger import Row
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.kinds import Allowance, HaltReason, Kind
     from reusable_holdout.guard.kinds.check import Check
-    from reusable_holdout.guard.kinds.kind import Allowance, HaltReason, Kind
     from reusable_holdout.ledger import Ledger, Tail, Transaction
     from reusable_holdout.validity import Interval
 

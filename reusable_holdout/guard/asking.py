@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.claiming import Pairs
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import samples
+    from reusable_holdout.guard.kinds import HaltReason, Kind, Outcome, State, Terms, samples
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.claims import Claims
-    from reusable_holdout.guard.kinds.kind import HaltReason, Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.models import PriorMethod

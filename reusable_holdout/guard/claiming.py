@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answered import row_of
+from reusable_holdout.guard.kinds import Terms
 from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Board, Claims
-from reusable_holdout.guard.kinds.kind import Terms
 from reusable_holdout.validity import lead_nats, paired_length
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.answered import Answered, Query
-    from reusable_holdout.guard.kinds.kind import Kind
+    from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.ledger import Ledger, Row, Transaction
     from reusable_holdout.validity import Certificate
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds.kind import failed
+from reusable_holdout.guard.kinds import failed
 from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import genesis
 from reusable_holdout.version import __version__

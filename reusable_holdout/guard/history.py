@@ -9,7 +9,7 @@ import numpy as np
 from reusable_holdout import witness as witnesses
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds.kind import Allowance
+from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Row, genesis
 from reusable_holdout.slips import checked_call

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds.kind import HaltReason, State
+    from reusable_holdout.guard.kinds import HaltReason, State
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.ledger import Ledger

@@ -11,7 +11,7 @@ from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, KeptRows, past_epochs
 from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.kinds.kind import Allowance
+from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
 from reusable_holdout.guard.overlap import TrainedOn
 from reusable_holdout.guard.pricing import priced

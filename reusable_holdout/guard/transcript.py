@@ -19,7 +19,7 @@ from reusable_holdout.guard.answered import (
     row_of,
     rows_of_batch,
 )
-from reusable_holdout.guard.kinds.kind import failed
+from reusable_holdout.guard.kinds import failed
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import claiming
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.claiming import Boards
+    from reusable_holdout.guard.kinds import Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.final import Final
-    from reusable_holdout.guard.kinds.kind import Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.ledger import Row

@@ -12,8 +12,8 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.history import read_epochs
+from reusable_holdout.guard.kinds import AGREED, FINAL, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.kind import AGREED, FINAL, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import chain_problems
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import frozen
     from reusable_holdout.guard.frozen import FrozenCertificate
     from reusable_holdout.guard.history import Epoch
-    from reusable_holdout.guard.kinds.kind import Kind
+    from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.guard.kinds.ladder import Ladder
     from reusable_holdout.ledger import Row
 else:  # of what was deployed alone

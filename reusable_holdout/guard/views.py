@@ -20,7 +20,7 @@ from reusable_holdout.validity import edition
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reusable_holdout.guard.kinds.kind import Kind, State
+    from reusable_holdout.guard.kinds import Kind, State
     from reusable_holdout.plan import Plan
 
 __all__ = ["VIEW", "Counts", "Facts", "View", "Views"]

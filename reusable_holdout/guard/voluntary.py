@@ -11,7 +11,7 @@ from reusable_holdout.guard.answer import Answer, Choice
 from reusable_holdout.guard.answered import Query
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.kinds.kind import Terms
+from reusable_holdout.guard.kinds import Terms
 from reusable_holdout.guard.kinds.stated import checked_names, checked_priors, listed
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.slips import checked_call
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.kinds import Outcome, State
     from reusable_holdout.guard.kinds import choose as choosing
-    from reusable_holdout.guard.kinds.kind import Outcome, State
     from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.guard.models import PriorMethod
 else:  # of a choice alone

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.history import history_frame, read_epochs
-from reusable_holdout.guard.kinds.kind import Allowance, State, failed
+from reusable_holdout.guard.kinds import Allowance, State, failed
 from reusable_holdout.guard.kinds.table import Ways
 from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import Plan

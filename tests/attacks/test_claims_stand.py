@@ -9,7 +9,7 @@ from long_tests import GUARD
 
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.guard.answered import Query, row_of
-from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.validity import Interval
 
 ROWS, CLAIMS, RUNS = 200, 400, 12

@@ -8,8 +8,8 @@ import pytest
 from mechanisms.scripted_noise import ScriptedNoise, spent
 
 from reusable_holdout import Plan, verify
+from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.mechanisms import ConditionalRelease, GuardMechanism, KeyedNoise, key_from_seed
 from reusable_holdout.queries import GRID

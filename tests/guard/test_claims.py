@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import Halted, InputError, ReusableHoldout, verify
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds import State
 
 ROWS = 4_000
 LABELS = np.random.default_rng(5).integers(0, 2, ROWS)

@@ -12,8 +12,8 @@ from scipy.stats import binom
 from within_reach import GRID, certificate_of
 
 from reusable_holdout import InputError, LedgerMismatchError, Plan, ReusableHoldout, verify
+from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.mechanisms import DiscreteLaplace, KeyedNoise, key_from_seed
 from reusable_holdout.queries import mae
 from reusable_holdout.validity import Shares

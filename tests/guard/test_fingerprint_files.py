@@ -51,7 +51,7 @@ def test_a_folder_counts_with_all_files_below_it_and_their_names(folder):
 
 def test_files_that_are_too_large_or_no_files_are_a_new_question_each_time(folder, monkeypatch):
     (folder / "weights.bin").write_bytes(b"four")
-    files = "reusable_holdout.guard.fingerprint.content"
+    files = "reusable_holdout.guard.fingerprint"
     monkeypatch.setattr(f"{files}.LARGEST", 4)
     assert fingerprint("weights.bin") == fingerprint("weights.bin")
     monkeypatch.setattr(f"{files}.LARGEST", 3)

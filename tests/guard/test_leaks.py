@@ -29,7 +29,7 @@ from reusable_holdout import (
     ReusableHoldout,
     verify,
 )
-from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.report import report_page
 
 ROWS = 1_999  # a prime: exact scores have digits that nothing else has

@@ -10,7 +10,7 @@ from scipy import stats
 
 from reusable_holdout import Halted, InputError, LedgerMismatchError, Plan, ReusableHoldout
 from reusable_holdout.guard import released, verify
-from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.mechanisms import Calibration, ConditionalRelease, GuardMechanism, SparseVector
 
 MECHANISMS = get_args(GuardMechanism)

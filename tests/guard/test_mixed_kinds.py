@@ -12,8 +12,8 @@ from guard.forging import state_after
 
 from reusable_holdout import Plan, ReusableHoldout, verify
 from reusable_holdout.guard.configuration import Configuration
+from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.choose import Choose
-from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.ledger import Row
 from reusable_holdout.ledger.records import genesis, seal
 from reusable_holdout.mechanisms import KeyedNoise

@@ -13,10 +13,10 @@ from cases import for_each
 from long_tests import VALIDITY
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.choose import Choose
 from reusable_holdout.guard.kinds.compare import Compare, GateCompare
 from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.guard.kinds.table import POLICIES
 from reusable_holdout.mechanisms import KeyedNoise

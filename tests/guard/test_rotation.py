@@ -11,7 +11,7 @@ from children import Child
 
 from reusable_holdout import Halted, InputError, LedgerError, PlanError, ReusableHoldout, RotatedError, verify
 from reusable_holdout.cli import main
-from reusable_holdout.guard.kinds.kind import State
+from reusable_holdout.guard.kinds import State
 
 ROWS = 2_000
 WISH = {"tolerance": 0.15, "queries": 50, "metric": "accuracy"}

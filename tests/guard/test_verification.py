@@ -14,8 +14,8 @@ from guard.forging import all_rows, every_way, recompute, seal_again, sql
 
 from reusable_holdout import Halted, LedgerError, ModelError, TamperedLedgerError, verify
 from reusable_holdout.guard.history import released
+from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.kinds.check import Batch
-from reusable_holdout.guard.kinds.kind import State
 from reusable_holdout.ledger import Row
 from reusable_holdout.mechanisms import Calibration
 from reusable_holdout.queries import mae

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from long_tests import VALIDITY
 from scipy import stats
 
+from reusable_holdout.guard.kinds import AGREED, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.kind import AGREED, State, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.validity import (

@@ -1,5 +1,323 @@
-"""Which model was asked: a fingerprint of its numbers, its code and its files."""
+"""Which model was asked: what a fitted one is, as bytes: its numbers, code and files, the same in every process.
 
-from reusable_holdout.guard.fingerprint.content import fingerprint
+joblib's hash tells a model from itself after a journey to a worker: the strides of an array, and which parts are one
+object, depend on the journey. What is the same model must be the same question, wherever it was fitted. And pickle
+names classes and functions: what they do, and what lies behind a path, would be no part of the model.
+"""
 
-__all__ = ["fingerprint"]
+from __future__ import annotations
+
+import copyreg
+import hashlib
+import os
+import pickle
+import secrets
+import stat
+import types
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reusable_holdout.guard.fingerprint.code import OfCode, is_found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LARGEST", "MOST", "digest_of_files", "file_named", "fingerprint"]
+
+
+LARGEST = 1 << 30
+"""Bytes of all files behind one name; a model that names more is a new question each time."""
+MOST = 10_000
+"""Files behind one name, at most."""
+
+_LONGEST = 4_096  # of a path, in characters
+_BLOCK = 1 << 20
+
+
+def file_named(text: str) -> Path | None:
+    """File or folder that a text names, if there is one; text that is long, or dots and slashes alone, names none."""
+    if not text or len(text) > _LONGEST or "\n" in text or "\0" in text or not text.strip("./\\"):
+        return None
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    if text.startswith("~") or "$" in text:
+        text = os.path.expandvars(os.path.expanduser(text))  # noqa: PTH111 - most of it is no path
+    try:
+        os.stat(text)  # noqa: PTH116 - of many thousand words, perhaps
+    except (OSError, ValueError):  # whoever predicts cannot read it either
+        return None
+    return Path(text)
+
+
+def digest_of_files(path: Path) -> bytes:
+    """Digest of a file's content, or of a folder's: names and contents of all files below it.
+
+    Raises
+    ------
+    OSError
+        If they cannot be read, are no plain files, are more than :data:`MOST` or larger than :data:`LARGEST` together.
+    """
+    whole, left = hashlib.sha256(), LARGEST
+    for name, file in _below(path):
+        whole.update(len(name).to_bytes(8, "big") + name)
+        with file.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                left -= len(block)
+                if left < 0:
+                    raise OSError("the files are larger than is read")
+                whole.update(block)
+        whole.update(left.to_bytes(8, "big", signed=True))
+    return whole.digest()
+
+
+def _below(path: Path) -> list[tuple[bytes, Path]]:
+    """Files below a path, by their names; that they are too large is seen before any is read."""
+    found: list[tuple[bytes, Path]] = []
+    size = 0
+    for file in _each_below(path):
+        status = file.stat()
+        size += status.st_size
+        if not stat.S_ISREG(status.st_mode) or size > LARGEST or len(found) >= MOST:
+            raise OSError("the files are too large, too many, or no plain files")
+        found.append((os.fsencode(file.relative_to(path)), file))
+    return sorted(found)
+
+
+def _each_below(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for top, folders, files in os.walk(path, followlinks=True):
+        folders[:] = [one for one in folders if one != "__pycache__"]
+        yield from (Path(top, name) for name in files)
+
+
+_OF_THE_MACHINE = {"n_jobs", "n_threads"}  # how many cores there were is no part of a model
+_COUNTERS = slice(7, 11)  # of scikit-learn's search trees: how much they have searched
+_PLAIN = (int, float, complex, bool, bytes, type(None), type(...), type(NotImplemented))
+_ARRAYS = (np.ndarray, np.memmap)  # the bytes of others are not all there is to them
+
+
+def fingerprint(model: Any) -> bytes:
+    """Digest of a model's content: its parameters and fitted numbers, its code and its files.
+
+    Equal for a model and its pickled copy, and for models of deterministic fits to the same data in any process;
+    different for models that differ in a parameter, in a fitted number, or in what their code does.
+
+    Parameters
+    ----------
+    model : object
+        Fitted. One that cannot be read whole gets another digest each time: it is a new question then.
+
+    Returns
+    -------
+    bytes
+        Of length 32.
+
+    Notes
+    -----
+    *Installed code*, in site-packages or the standard library, counts by its name and version: the package's
+    ``__version__`` and that of the distribution of its name. After an upgrade every model is another, for what an
+    upgrade changes nobody knows. What of the user's own was put into an installed class counts, too.
+
+    *All other code* counts by what it does, wherever it lies: bytecode and constants, defaults, closures, decorators,
+    base classes, class attributes, and the globals that it reads, other modules of the user's own among them; not by
+    lines, files, docstrings, annotations or the names of modules.
+
+    *A text or path that names a file* or folder counts with its content, up to 1 GiB and 10,000 files; beyond that, and
+    for devices and pipes, it is a new question each time. So does a text in the user's own code, and where that reads
+    ``__file__`` the folder it lies in. Relative names are looked up in the working folder; of text that is dots and
+    slashes alone, or of more than a line, nothing is looked up.
+
+    *A new question each time* is a model that can be pickled neither plainly nor by value, that holds locks, handles,
+    sockets, generators or weak references, that runs compiled code of the user's own, or imports a module of their own
+    when it predicts that is not imported yet.
+
+    *Not seen* are names put together when the model predicts (of files, of attributes of a module), environment
+    variables, what comes over a network, what an object's own pickling leaves out, `n_jobs` and `n_threads`, settings
+    of packages, what was put into installed modules, and the versions of packages that installed code calls in turn.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> fingerprint(model) == fingerprint(pickle.loads(pickle.dumps(model)))
+    True
+    >>> fingerprint(model) == fingerprint(model.set_params(C=2.0))
+    False
+    """
+    try:
+        content = _Content()
+        content.add(model)
+    except Exception:  # whatever pickling or reading raises
+        return secrets.token_bytes(32)
+    return content.digest()
+
+
+class _Content(OfCode):
+    """Goes through a value and all it holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._digest = hashlib.sha256()
+        self._above: dict[
+            int, int
+        ] = {}  # depth of each value that this one lies in, for one may lie in itself
+        self._files: dict[str, bytes | None] = {}
+
+    def digest(self) -> bytes:
+        """Digest of all so far."""
+        return self._digest.digest()
+
+    def say(self, text: str) -> None:
+        self.add_bytes(text.encode(errors="surrogatepass"))
+
+    def add_bytes(self, content: bytes) -> None:
+        self._digest.update(len(content).to_bytes(8, "big"))
+        self._digest.update(content)
+
+    def add(self, value: Any) -> None:
+        if isinstance(value, np.generic):
+            value = np.asarray(value)
+        kind = type(value)
+        if kind is str:
+            self.say(f"str {value!r}")
+            self._add_file(value)
+        elif kind in _PLAIN:
+            self.say(f"{kind.__name__} {value!r}")
+        elif isinstance(value, type):
+            self._class(value)
+        elif kind is types.FunctionType:
+            self._function(value)
+        elif kind is types.ModuleType:
+            self._module(value)
+        elif kind is types.BuiltinFunctionType:
+            self._builtin(value)
+        elif not self._is_wrapping(value):
+            self._add_holding(value, kind)
+
+    def _add_holding(self, value: Any, kind: type) -> None:
+        """Go on with a value that may hold others, even itself."""
+        if id(value) in self._above:
+            self.say(f"the value {self._above[id(value)]} levels below the top")
+            return
+        self._above[id(value)] = len(self._above)
+        if kind in _ARRAYS:
+            self._array(value)
+        elif kind is dict:
+            self._dictionary(value)
+        elif kind in {list, tuple}:
+            self.say(f"{kind.__name__} of {len(value)}")
+            for item in value:
+                self.add(item)
+        elif kind in {set, frozenset}:
+            self._set(value)
+        else:
+            self._object(value)
+        del self._above[id(value)]
+
+    def _add_file(self, text: str) -> None:
+        """What a text names, if it names a file."""
+        if text not in self._files:
+            named = file_named(text)
+            self._files[text] = None if named is None else digest_of_files(named)
+        content = self._files[text]
+        if content is not None:
+            self.add_bytes(content)
+
+    def _array(self, array: np.ndarray[Any, Any]) -> None:
+        self.say(f"array {array.shape}")
+        if array.dtype.hasobject and array.dtype.names is None:
+            self.say("of objects")
+            for item in array.ravel().tolist():
+                self.add(item)
+        elif array.dtype.names is not None:  # field by field: the bytes between them mean nothing
+            self.say(f"of fields {array.dtype.names}")
+            for name in array.dtype.names:
+                self._array(array[name])
+        else:
+            self.say(array.dtype.str)
+            self.add_bytes(array.tobytes())
+            if array.dtype.kind == "U":
+                for item in array.ravel().tolist():
+                    self._add_file(item)
+
+    def _dictionary(self, items: dict[Any, Any]) -> None:
+        kept = [
+            (key, item)
+            for key, item in items.items()
+            if not (isinstance(key, str) and key in _OF_THE_MACHINE)
+        ]
+        self.say(f"dict of {len(kept)}")
+        for key, item in kept:
+            self.add(key)
+            self.add(item)
+
+    def _set(self, items: set[Any] | frozenset[Any]) -> None:
+        whole, each = self._digest, []
+        for item in items:
+            self._digest = hashlib.sha256()
+            self.add(item)
+            each.append(self._digest.digest())
+        self._digest = whole
+        self.say(f"{type(items).__name__} of {len(items)}")
+        self.add_bytes(b"".join(sorted(each)))
+
+    def _builtin(self, function: Any) -> None:
+        """Compiled function, of a module or bound to an object."""
+        if self._is_named(function):
+            return
+        owner = function.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            raise TypeError("compiled code of the user's own cannot be read")
+        self.say(f"method {function.__name__}")
+        self.add(owner)
+
+    def _object(self, value: Any) -> None:
+        """Whatever pickle would keep of it, and what it is."""
+        if (
+            getattr(type(value), "stands_for_a_guard", False) is True
+        ):  # what that has answered since is no part of it
+            self.say(f"guard {value.name}")
+            return
+        registered = copyreg.dispatch_table.get(type(value))
+        reduced = value.__reduce_ex__(4) if registered is None else registered(value)
+        self.say("object")
+        if isinstance(reduced, str):
+            self._by_name(value, reduced)
+            return
+        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+        if isinstance(state, tuple) and type(value).__name__ in {"KDTree", "BallTree"}:
+            state = (*state[: _COUNTERS.start], *state[_COUNTERS.stop :])
+        if type(value).__name__ == "Bunch":  # a pickled one has lost it
+            state = None
+        for part in (type(value), make, arguments, state):
+            self.add(part)
+        for item in items or ():
+            self.add(item)
+        for key, item in pairs or ():
+            self.add(key)
+            self.add(item)
+        self.say("end of object")
+        if isinstance(value, PurePath) and Path(value).exists():
+            self.add_bytes(digest_of_files(Path(value)))
+
+    def _by_name(self, value: Any, name: str) -> None:
+        """Something that is pickled by its name; if that is not installed, what it wraps or holds."""
+        module = pickle.whichmodule(value, name)  # type: ignore[attr-defined]  # not in the stubs
+        installed = self._edition(module)
+        if installed is not None and is_found(value, module, name):
+            self.say(f"named {module} {name} of {installed}")
+        elif type(value).__module__ == "typing":  # a type variable: an annotation
+            self.say(f"typing {name}")
+        elif hasattr(value, "__wrapped__"):
+            self.add(type(value))
+            self.add(value.__wrapped__)
+        elif self._edition(type(value).__module__) is None:
+            self.add(type(value))
+            self.add(getattr(value, "__dict__", None))
+        else:
+            raise TypeError("compiled code of the user's own cannot be read")

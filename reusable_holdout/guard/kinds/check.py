@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Posed, State, Terms
+from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, Posed, State, Terms
 from reusable_holdout.guard.kinds.stated import Stated
 from reusable_holdout.mechanisms import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.queries import GRID

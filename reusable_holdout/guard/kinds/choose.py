@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.guard.kinds.kind import FAILED, Outcome, State, Terms
+from reusable_holdout.guard.kinds import FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval, choice_nats, worst_choice_nats

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import AGREED, FAILED, Claim, Outcome, Posed, State, Terms
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Claim, Outcome, Posed, State, Terms
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.validity import Estimator, Interval
 

@@ -17,7 +17,7 @@ from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import Posed, State, Terms
+    from reusable_holdout.guard.kinds import Posed, State, Terms
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Evidence

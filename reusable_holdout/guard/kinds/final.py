@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
-from reusable_holdout.guard.kinds.kind import APART, FAILED, FINAL, HaltReason, Kind, Outcome, State, Terms
+from reusable_holdout.guard.kinds import APART, FAILED, FINAL, HaltReason, Kind, Outcome, State, Terms
 from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth
 from reusable_holdout.mechanisms import DiscreteLaplace
 from reusable_holdout.queries import GRID

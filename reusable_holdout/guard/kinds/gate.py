@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, Posed, State, Terms
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Posed, State, Terms
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import State
+    from reusable_holdout.guard.kinds import State
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import CellCode
 

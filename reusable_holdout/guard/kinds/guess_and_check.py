@@ -10,7 +10,7 @@ from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 
 if TYPE_CHECKING:
-    from reusable_holdout.guard.kinds.kind import State
+    from reusable_holdout.guard.kinds import State
 
 __all__ = ["GuessAndCheck"]
 

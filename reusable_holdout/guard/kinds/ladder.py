@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from reusable_holdout.errors import HoldoutError, InputError
+from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Batch, Check
 from reusable_holdout.guard.kinds.gate import open_to_worse
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import Statement, checked_names
 from reusable_holdout.queries import GRID
 from reusable_holdout.queries.scoring import Mean

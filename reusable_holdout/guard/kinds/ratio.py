@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, Terms
 from reusable_holdout.guard.kinds.evidence import AnyTolerance, GateWithinTolerance, WithinTolerance
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, Terms
 from reusable_holdout.guard.kinds.samples import ratio_sample, sample_of
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds.kind import Posed
+    from reusable_holdout.guard.kinds import Posed
     from reusable_holdout.guard.kinds.samples import RatioSample
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.stated import checked_prior
 from reusable_holdout.validity import FactorCode, Interval
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds.kind import Kind
+from reusable_holdout.guard.kinds import Kind
 from reusable_holdout.plan import round_up
 from reusable_holdout.queries import GRID
 from reusable_holdout.queries.containers import as_array, one_column
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from reusable_holdout.guard.kinds.kind import State
+    from reusable_holdout.guard.kinds import State
 
 __all__ = [
     "Stated",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from reusable_holdout.guard.kinds import (
+        Kind,
         check,
         choose,
         claims,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.choose import Choose
     from reusable_holdout.guard.kinds.final import Final
     from reusable_holdout.guard.kinds.gate import Gate, GuardedCompare, GuardedGate
-    from reusable_holdout.guard.kinds.kind import Kind
     from reusable_holdout.guard.kinds.reveal import Reveal
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy

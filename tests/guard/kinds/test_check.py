@@ -13,9 +13,9 @@ from long_tests import GUARD, examples
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, State, Terms
 from reusable_holdout.validity import (
     THEORY,
 )

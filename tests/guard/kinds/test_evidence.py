@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reusable_holdout import Plan
+from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.evidence import EvidenceCheck
-from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.queries import GRID
 

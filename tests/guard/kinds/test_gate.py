@@ -15,9 +15,9 @@ from scipy import stats
 from within_reach import FAMILIES, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
 from reusable_holdout.guard.kinds.compare import GateCompare
 from reusable_holdout.guard.kinds.gate import Gate
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, State, Terms
 
 YES = "cell 0"
 SHARES = (1.0, 1.0)

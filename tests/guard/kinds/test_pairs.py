@@ -13,8 +13,8 @@ from long_tests import GUARD
 
 from reusable_holdout.guard.answered import Query, row_of
 from reusable_holdout.guard.claiming import Pairs, Reached
+from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.claims import Claims
-from reusable_holdout.guard.kinds.kind import State, Terms
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 

@@ -12,7 +12,7 @@ from long_tests import GUARD
 from within_reach import certificate_of, noisy
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds.kind import AGREED, FAILED, State, Terms
+from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
 from reusable_holdout.guard.kinds.ladder import ParameterFreeLadder
 from reusable_holdout.plan import Plan
 from reusable_holdout.validity import parameter_free_step, policy_code

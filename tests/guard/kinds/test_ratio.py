@@ -10,7 +10,7 @@ from long_tests import GUARD
 
 from reusable_holdout import Plan
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds.kind import FAILED, State, Terms
+from reusable_holdout.guard.kinds import FAILED, State, Terms
 from reusable_holdout.guard.kinds.samples import RatioSample, sample_of, unpacked
 from reusable_holdout.guard.kinds.table import Rules, Ways
 from reusable_holdout.queries import (

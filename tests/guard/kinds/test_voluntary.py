@@ -15,9 +15,9 @@ from long_tests import GUARD, examples
 from within_reach import FAMILIES, GRID, certificate_of, certificates_of, certified, noisy, sides, units
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.kinds import FAILED, State, Terms
 from reusable_holdout.guard.kinds.choose import Choose, Winner
 from reusable_holdout.guard.kinds.final import Final
-from reusable_holdout.guard.kinds.kind import FAILED, State, Terms
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.validity import (
