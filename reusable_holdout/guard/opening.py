@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds.stated import checked_names
-from reusable_holdout.guard.pricing import decided_as_ratio, plan_numbers, priced
+from reusable_holdout.guard.pricing import decided_as_ratio, numbers_at, plan_numbers, priced
 from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
-from reusable_holdout.queries import numbers_at
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

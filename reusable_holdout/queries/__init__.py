@@ -12,12 +12,6 @@ __getattr__, __dir__ = names_on_first_use(
     {
         ".bound": ["BoundMetric"],
         ".catalogue": ["described_metric", "resolve_metric"],
-        ".class_counts": [
-            "checked_prevalence",
-            "factor_to_tell",
-            "numbers_at",
-            "rests_on_counts",
-        ],
         ".confusion_metrics": ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"],
         ".following_a_judge": ["JudgePower", "judge_power"],
         ".judged_metrics": ["pass_at", "pass_hat", "score", "score_with_judge"],

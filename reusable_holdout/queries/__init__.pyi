@@ -3,10 +3,6 @@
 from reusable_holdout.queries.bound import BoundMetric as BoundMetric
 from reusable_holdout.queries.catalogue import described_metric as described_metric
 from reusable_holdout.queries.catalogue import resolve_metric as resolve_metric
-from reusable_holdout.queries.class_counts import checked_prevalence as checked_prevalence
-from reusable_holdout.queries.class_counts import factor_to_tell as factor_to_tell
-from reusable_holdout.queries.class_counts import numbers_at as numbers_at
-from reusable_holdout.queries.class_counts import rests_on_counts as rests_on_counts
 from reusable_holdout.queries.confusion_metrics import f1 as f1
 from reusable_holdout.queries.confusion_metrics import fbeta as fbeta
 from reusable_holdout.queries.confusion_metrics import jaccard as jaccard
