@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.claims import Claims
     from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
     from reusable_holdout.guard.kinds.table import Ways
+    from reusable_holdout.guard.known_rows import TrainedOn
     from reusable_holdout.guard.models import PriorMethod
-    from reusable_holdout.guard.overlap import TrainedOn
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
     from reusable_holdout.mechanisms import KeyedNoise

@@ -11,11 +11,10 @@ from reusable_holdout.guard.configuration import Configuration, metric_of
 from reusable_holdout.guard.finals import Finals
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.measuring import Measuring
-from reusable_holdout.guard.overlap import looked_through
 from reusable_holdout.guard.pricing import decided_as_ratio, priced, saying_what_counts
 from reusable_holdout.guard.questions import Questions
 from reusable_holdout.guard.rotation import Rotating
-from reusable_holdout.guard.standing import check_may_stand
+from reusable_holdout.guard.standing import check_may_stand, looked_through
 from reusable_holdout.guard.stores import budgeted, find_key, new_or_kept, sql_ledger, watched
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard import handle
     from reusable_holdout.guard.handle import Handle
-    from reusable_holdout.guard.overlap import Overlap
+    from reusable_holdout.guard.known_rows import Overlap
     from reusable_holdout.plan import MechanismChoice
     from reusable_holdout.validity import Policy
 else:  # of a guard that is pickled alone

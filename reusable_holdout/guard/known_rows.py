@@ -1,30 +1,50 @@
-"""What a holdout's rows are known by: their ids, or their features; and what a ledger keeps of that."""
+"""What a holdout's rows are known by: their ids, or their features; what a ledger keeps of that, and who has them.
+
+An analyst holds one table: that it has rows of the holdout is never told by itself, but as a model that fails.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+import weakref
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.configuration import KeptRows
-from reusable_holdout.guard.row_sets import RowSet, column_names, names_in, width_of
+from reusable_holdout.guard.inputs import rows_and_labels
+from reusable_holdout.guard.row_sets import (
+    ANALYSTS,
+    RowSet,
+    by_chance,
+    column_names,
+    names_in,
+    ordered_rows,
+    width_of,
+)
 from reusable_holdout.queries.containers import compact, typed_array
 from reusable_holdout.queries.targets import rows_of
 
 if TYPE_CHECKING:
+    from reusable_holdout.guard.configuration import Configuration
     from reusable_holdout.guard.inputs import PrivateData
 
 __all__ = [
     "KnownRows",
     "Names",
+    "Overlap",
+    "OwnedRows",
+    "TrainedOn",
     "are_ids",
     "by_name",
     "comparable_names",
     "names_of",
     "secret_of",
 ]
+
+Overlap = Literal["refuse", "allow"]
 
 _IDS, _FEATURES, _BY_NAME = "ids", "features", "features by name"
 
@@ -106,6 +126,49 @@ class KnownRows:
         return KeptRows(digests, b"".join(texts.values()))
 
 
+class OwnedRows(NamedTuple):
+    """Rows that a guard is made of, and what their owner says of them.
+
+    Attributes
+    ----------
+    known : KnownRows
+    overlap : {"refuse", "allow"}
+    named : bool
+        Whether ids were passed.
+    """
+
+    known: KnownRows
+    overlap: str
+    named: bool
+
+    def kept(self, key: bytes) -> KeptRows:
+        """What a new ledger is to keep of the rows."""
+        X = self.known.holdout.X
+        features = None if X is None else self.known.holdout.row_set
+        return self.known.kept(key, 1, features, by_name=column_names(X) is not None)
+
+    def check_same(self, stored: Configuration, key: bytes) -> None:
+        """Refuse another word or other ids than a ledger was made with.
+
+        Raises
+        ------
+        LedgerMismatchError
+        """
+        problem = ""
+        if stored.overlap != self.overlap:
+            problem = f"overlap must be {stored.overlap!r}, as when the ledger was made; got {self.overlap!r}"
+        elif self.named:
+            digests = self.known.kept(key, stored.epoch, None, by_name=False).digests
+            if not digests.items() <= stored.known_rows.items():
+                problem = (
+                    "ids= must be those the ledger was made with; they are others, or it was made without"
+                )
+        if problem:
+            raise LedgerMismatchError(
+                f"{problem}; nothing was asked and nothing was charged; resume with ReusableHoldout.open"
+            )
+
+
 def secret_of(key: bytes, epoch: int, part: str) -> bytes:
     """Secret of the numbers of one epoch's rows: which rows two epochs share is told by none of both."""
     return hashlib.blake2b(f"{part} of epoch {epoch}".encode(), key=key, digest_size=32).digest()
@@ -154,3 +217,90 @@ def names_of(given: Any, *, what: str, nothing: str) -> Names:
             f"{what} must name every row; some are missing; {nothing}; name them, or leave them out"
         )
     return Names(kind, names_in(array))
+
+
+# ---- an analyst's
+
+
+class TrainedOn:
+    """What is known of the rows that an analyst's models were trained on; one for all metrics of the holdout.
+
+    Features alone are compared: labels and ids would be read out.
+
+    Parameters
+    ----------
+    holdout : PrivateData
+    allowed : bool
+        Whether the owner insists: then nothing is looked for.
+    """
+
+    def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
+        self._holdout, self._allowed = holdout, allowed
+        self._last: tuple[weakref.ref[Any], bool] | None = None  # loops ask with one table
+
+    def __repr__(self) -> str:
+        return "<training rows>"
+
+    def holds(self, X_train: Any) -> bool:
+        """Whether some of these rows are in the holdout, more than chance explains: a fact about it, to be priced.
+
+        Rows that cannot be compared hold none.
+        """
+        if X_train is None or self._allowed or self._holdout.X is None:
+            return False
+        last = self._last
+        if last is not None and last[0]() is X_train:
+            return last[1]
+        rows = attempt(lambda: _compared(X_train, self._holdout.X))
+        found = rows is not None and self._shares(rows)
+        try:
+            self._last = weakref.ref(X_train), found
+        except TypeError:  # a list
+            self._last = None
+        return found
+
+    def is_in(self, table: Any) -> bool:
+        """Whether most of the holdout's rows are among these, whichever precision they are kept in."""
+        X = self._holdout.X
+        if X is None:
+            return False
+        rows = attempt(lambda: _compared(table, X))
+        if rows is not None and _is_most(self._holdout.row_set, rows):
+            return True
+        if not _is_single(table):
+            return False
+        own = attempt(lambda: ordered_rows(_in_single(X), column_names(X)))
+        rows = attempt(lambda: _compared(_in_single(table), X))
+        return own is not None and rows is not None and _is_most(own, rows)
+
+    def _shares(self, rows: RowSet) -> bool:
+        own = self._holdout.row_set
+        return rows.rows > 0 and own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
+
+
+def _compared(X_train: Any, X: Any) -> RowSet | None:
+    """Rows of a table with the holdout's columns; None if it has others, which anyone may know."""
+    table = rows_and_labels(X_train, None)[0]
+    try:
+        return ordered_rows(table, comparable_names(table, X))
+    except InputError:
+        return None
+
+
+def _is_most(own: RowSet, rows: RowSet) -> bool:
+    common = own.common(rows) if rows.rows else 0
+    if common == own.rows == rows.rows:
+        return True
+    return 2 * common > own.rows and common > by_chance(own.copies, rows.copies, ANALYSTS)
+
+
+def _is_single(table: Any) -> bool:
+    """Whether a table has numbers of less than double precision."""
+    kinds = table.dtypes if hasattr(table, "dtypes") else [getattr(table, "dtype", None)]
+    return any(kind in (np.float32, np.float16) for kind in kinds)
+
+
+def _in_single(table: Any) -> Any:
+    if not hasattr(table, "columns"):
+        return table.astype(np.float32)
+    return table.astype({name: np.float32 for name, kind in table.dtypes.items() if kind.kind == "f"})

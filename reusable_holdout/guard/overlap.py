@@ -1,32 +1,21 @@
 """Rows that a holdout must not have: of training tables, and of holdouts that were released.
 
 Its owner holds both tables: looking is free, and what is found is an error that says how much. By ids one row is too
-many; by features as many as chance does not explain. An analyst holds one table: that it has rows of the holdout is
-never told by itself, but as a model that fails.
+many; by features as many as chance does not explain.
 """
 
 from __future__ import annotations
 
-import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.errors import InputError, LedgerMismatchError, OverlapError, TamperedLedgerError
-from reusable_holdout.guard.boundary import attempt
+from reusable_holdout.errors import InputError, OverlapError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.inputs import rows_and_labels
-from reusable_holdout.guard.known_rows import (
-    KnownRows,
-    are_ids,
-    by_name,
-    comparable_names,
-    names_of,
-    secret_of,
-)
+from reusable_holdout.guard.known_rows import are_ids, by_name, comparable_names, names_of, secret_of
 from reusable_holdout.guard.row_sets import (
-    ANALYSTS,
     OWNERS,
     Copies,
     RowSet,
@@ -38,11 +27,11 @@ from reusable_holdout.guard.row_sets import (
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData
+    from reusable_holdout.guard.known_rows import KnownRows, OwnedRows
     from reusable_holdout.ledger import Ledger
 
-__all__ = ["Overlap", "OwnedRows", "TrainedOn", "kept_of_fresh", "looked_through"]
+__all__ = ["check_training", "kept_of_fresh"]
 
-Overlap = Literal["refuse", "allow"]
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
     'take them out of one of the two (and train again), or pass overlap="allow" to insist: then no promise holds'
@@ -53,69 +42,16 @@ _RELEASED = (
 )
 
 
-class OwnedRows(NamedTuple):
-    """Rows that a guard is made of, and what their owner says of them.
-
-    Attributes
-    ----------
-    known : KnownRows
-    overlap : {"refuse", "allow"}
-    named : bool
-        Whether ids were passed.
-    """
-
-    known: KnownRows
-    overlap: str
-    named: bool
-
-    def kept(self, key: bytes) -> KeptRows:
-        """What a new ledger is to keep of the rows."""
-        X = self.known.holdout.X
-        features = None if X is None else self.known.holdout.row_set
-        return self.known.kept(key, 1, features, by_name=column_names(X) is not None)
-
-    def check_same(self, stored: Configuration, key: bytes) -> None:
-        """Refuse another word or other ids than a ledger was made with.
-
-        Raises
-        ------
-        LedgerMismatchError
-        """
-        problem = ""
-        if stored.overlap != self.overlap:
-            problem = f"overlap must be {stored.overlap!r}, as when the ledger was made; got {self.overlap!r}"
-        elif self.named:
-            digests = self.known.kept(key, stored.epoch, None, by_name=False).digests
-            if not digests.items() <= stored.known_rows.items():
-                problem = (
-                    "ids= must be those the ledger was made with; they are others, or it was made without"
-                )
-        if problem:
-            raise LedgerMismatchError(
-                f"{problem}; nothing was asked and nothing was charged; resume with ReusableHoldout.open"
-            )
-
-
-def looked_through(
-    holdout: PrivateData, ids: Any, training: Any, overlap: str, *, nothing: str = "nothing was made"
-) -> OwnedRows:
-    """Rows of a holdout, none of which is among training rows, unless their owner insists.
+def check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
+    """Refuse a holdout with rows that were trained on, beyond chance: by ids, or by a table with its columns.
 
     Raises
     ------
-    OverlapError, InputError
-        If some are, beyond chance; if they cannot be compared, or ids are no names, one for each row.
+    OverlapError
+        If some are, beyond chance.
+    InputError
+        If they cannot be compared.
     """
-    if overlap not in get_args(Overlap):
-        raise InputError(f'overlap must be "refuse" or "allow"; got {overlap!r}; {nothing}')
-    known = KnownRows(holdout, ids, nothing=nothing)
-    if training is not None and overlap == "refuse":
-        _check_training(known, training, nothing=nothing)
-    return OwnedRows(known, overlap, ids is not None)
-
-
-def _check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
-    """Refuse a holdout with rows that were trained on, beyond chance: by ids, or by a table with its columns."""
     if isinstance(training, str | Path):
         raise InputError(
             f"training= must be data, not where they lie; got a path; {nothing}; read the file first"
@@ -262,90 +198,3 @@ def _shape(table: Any, nothing: str) -> tuple[int, ...]:
     except ValueError:
         pass
     raise InputError(f"training= must be rows of one length; got rows of several lengths; {nothing}")
-
-
-# ---- an analyst's
-
-
-class TrainedOn:
-    """What is known of the rows that an analyst's models were trained on; one for all metrics of the holdout.
-
-    Features alone are compared: labels and ids would be read out.
-
-    Parameters
-    ----------
-    holdout : PrivateData
-    allowed : bool
-        Whether the owner insists: then nothing is looked for.
-    """
-
-    def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
-        self._holdout, self._allowed = holdout, allowed
-        self._last: tuple[weakref.ref[Any], bool] | None = None  # loops ask with one table
-
-    def __repr__(self) -> str:
-        return "<training rows>"
-
-    def holds(self, X_train: Any) -> bool:
-        """Whether some of these rows are in the holdout, more than chance explains: a fact about it, to be priced.
-
-        Rows that cannot be compared hold none.
-        """
-        if X_train is None or self._allowed or self._holdout.X is None:
-            return False
-        last = self._last
-        if last is not None and last[0]() is X_train:
-            return last[1]
-        rows = attempt(lambda: _compared(X_train, self._holdout.X))
-        found = rows is not None and self._shares(rows)
-        try:
-            self._last = weakref.ref(X_train), found
-        except TypeError:  # a list
-            self._last = None
-        return found
-
-    def is_in(self, table: Any) -> bool:
-        """Whether most of the holdout's rows are among these, whichever precision they are kept in."""
-        X = self._holdout.X
-        if X is None:
-            return False
-        rows = attempt(lambda: _compared(table, X))
-        if rows is not None and _is_most(self._holdout.row_set, rows):
-            return True
-        if not _is_single(table):
-            return False
-        own = attempt(lambda: ordered_rows(_in_single(X), column_names(X)))
-        rows = attempt(lambda: _compared(_in_single(table), X))
-        return own is not None and rows is not None and _is_most(own, rows)
-
-    def _shares(self, rows: RowSet) -> bool:
-        own = self._holdout.row_set
-        return rows.rows > 0 and own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
-
-
-def _compared(X_train: Any, X: Any) -> RowSet | None:
-    """Rows of a table with the holdout's columns; None if it has others, which anyone may know."""
-    table = rows_and_labels(X_train, None)[0]
-    try:
-        return ordered_rows(table, comparable_names(table, X))
-    except InputError:
-        return None
-
-
-def _is_most(own: RowSet, rows: RowSet) -> bool:
-    common = own.common(rows) if rows.rows else 0
-    if common == own.rows == rows.rows:
-        return True
-    return 2 * common > own.rows and common > by_chance(own.copies, rows.copies, ANALYSTS)
-
-
-def _is_single(table: Any) -> bool:
-    """Whether a table has numbers of less than double precision."""
-    kinds = table.dtypes if hasattr(table, "dtypes") else [getattr(table, "dtype", None)]
-    return any(kind in (np.float32, np.float16) for kind in kinds)
-
-
-def _in_single(table: Any) -> Any:
-    if not hasattr(table, "columns"):
-        return table.astype(np.float32)
-    return table.astype({name: np.float32 for name, kind in table.dtypes.items() if kind.kind == "f"})

@@ -5,22 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.overlap import kept_of_fresh, looked_through
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.pricing import plan_numbers, priced
-from reusable_holdout.guard.standing import Standing, check_may_stand
+from reusable_holdout.guard.standing import Standing, check_may_stand, looked_through
 from reusable_holdout.guard.stores import budgeted
 from reusable_holdout.plan import renewed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard.overlap import Overlap
+    from reusable_holdout.guard import overlap as overlapping
+    from reusable_holdout.guard.known_rows import Overlap
     from reusable_holdout.ledger import Ledger
+else:  # of rows that come later
+    (overlapping,) = modules_on_first_use(__package__, "overlap")
 
 __all__ = ["Rotating", "Rotation"]
 
@@ -179,7 +182,7 @@ class Rotating(Standing, Overview):
         )
         check_may_stand(holdout, plan, self._ledger.url, vacuous=vacuous)
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
-        kept = kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
+        kept = overlapping.kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
         with budgeted(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
             configuration = Configuration.of(
                 plan,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.errors import InputError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, KeptRows, past_epochs
@@ -13,7 +14,7 @@ from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
-from reusable_holdout.guard.overlap import TrainedOn
+from reusable_holdout.guard.known_rows import KnownRows, Overlap, OwnedRows, TrainedOn
 from reusable_holdout.guard.pricing import priced
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
@@ -26,17 +27,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from reusable_holdout.guard import opening
+    from reusable_holdout.guard import overlap as overlapping
     from reusable_holdout.guard.handle import Handle
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.overlap import OwnedRows
     from reusable_holdout.guard.views import Counts, View
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Policy
-else:  # of one metric alone
-    (opening,) = modules_on_first_use(__package__, "opening")
+else:  # of one metric alone, whose owner names no training rows
+    opening, overlapping = modules_on_first_use(__package__, "opening", "overlap")
 
-__all__ = ["Standing", "check_may_stand"]
+__all__ = ["Standing", "check_may_stand", "looked_through"]
 
 
 def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None, *, vacuous: bool) -> None:
@@ -50,6 +51,24 @@ def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None,
     POLICIES[plan.policy].check(holdout.bound, ledger)
     plan.check_says_something(vacuous=vacuous)
     warn_of_copies(holdout)
+
+
+def looked_through(
+    holdout: PrivateData, ids: Any, training: Any, overlap: str, *, nothing: str = "nothing was made"
+) -> OwnedRows:
+    """Rows of a holdout, none of which is among training rows, unless their owner insists.
+
+    Raises
+    ------
+    OverlapError, InputError
+        If some are, beyond chance; if they cannot be compared, or ids are no names, one for each row.
+    """
+    if overlap not in get_args(Overlap):
+        raise InputError(f'overlap must be "refuse" or "allow"; got {overlap!r}; {nothing}')
+    known = KnownRows(holdout, ids, nothing=nothing)
+    if training is not None and overlap == "refuse":
+        overlapping.check_training(known, training, nothing=nothing)
+    return OwnedRows(known, overlap, ids is not None)
 
 
 class Standing(Asking):

@@ -177,10 +177,10 @@ def test_rows_are_read_for_no_replay_and_after_no_halt(guard_of, monkeypatch):
 
 
 def test_a_loop_with_one_table_numbers_it_once(guard_of, monkeypatch):
-    from reusable_holdout.guard import overlap
+    from reusable_holdout.guard import known_rows
 
-    numbered, compared = [], overlap._compared
-    monkeypatch.setattr(overlap, "_compared", lambda X, held: numbered.append(1) or compared(X, held))
+    numbered, compared = [], known_rows._compared
+    monkeypatch.setattr(known_rows, "_compared", lambda X, held: numbered.append(1) or compared(X, held))
     guard = guard_of(charges=10)
     views = [guard, guard.on("brier", estimate=0.2, vacuous=True)]
     for prior in (0.6, 0.61, 0.62):
