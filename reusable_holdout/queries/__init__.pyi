@@ -19,9 +19,6 @@ from reusable_holdout.queries.judged_metrics import pass_hat as pass_hat
 from reusable_holdout.queries.judged_metrics import score as score
 from reusable_holdout.queries.judged_metrics import score_with_judge as score_with_judge
 from reusable_holdout.queries.label_metrics import accuracy as accuracy
-from reusable_holdout.queries.label_metrics import balanced_accuracy as balanced_accuracy
-from reusable_holdout.queries.label_metrics import recall as recall
-from reusable_holdout.queries.label_metrics import specificity as specificity
 from reusable_holdout.queries.label_metrics import zero_one_loss as zero_one_loss
 from reusable_holdout.queries.label_sets import hamming_loss as hamming_loss
 from reusable_holdout.queries.label_sets import score_of_sets as score_of_sets
@@ -32,6 +29,9 @@ from reusable_holdout.queries.probability_metrics import brier as brier
 from reusable_holdout.queries.probability_metrics import log_loss as log_loss
 from reusable_holdout.queries.probability_metrics import roc_auc as roc_auc
 from reusable_holdout.queries.probability_metrics import roc_auc_ovr as roc_auc_ovr
+from reusable_holdout.queries.recalls import balanced_accuracy as balanced_accuracy
+from reusable_holdout.queries.recalls import recall as recall
+from reusable_holdout.queries.recalls import specificity as specificity
 from reusable_holdout.queries.samples import Counted as Counted
 from reusable_holdout.queries.samples import Explained as Explained
 from reusable_holdout.queries.samples import Likely as Likely

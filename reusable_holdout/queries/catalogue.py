@@ -37,14 +37,14 @@ def _negative_of(home: str, factory: str) -> Callable[..., Metric]:
     return lambda **parameters: negation.negated(_made(home, factory, **parameters))
 
 
-_CONFUSION, _SETS, _LABELS = "confusion_metrics", "label_sets", "label_metrics"
+_CONFUSION, _SETS, _LABELS, _RECALLS = "confusion_metrics", "label_sets", "label_metrics", "recalls"
 _PROBABILITIES, _VALUES = "probability_metrics", "value_metrics"
 
 # What describe() calls "parameters" are these functions' own, so that a description can be read back.
 _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "accuracy": _of(_LABELS, "accuracy"),
     "average_precision": _of(_PROBABILITIES, "average_precision"),
-    "balanced_accuracy": _of(_LABELS, "balanced_accuracy"),
+    "balanced_accuracy": _of(_RECALLS, "balanced_accuracy"),
     "brier": _of(_PROBABILITIES, "brier"),
     "f1": _of(_CONFUSION, "f1"),
     "f1_macro": _of(_CONFUSION, "f1", average="macro"),
@@ -64,16 +64,16 @@ _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "precision_micro": _of(_CONFUSION, "precision", average="micro"),
     "precision_samples": _of(_SETS, "score_of_sets", "precision"),
     "precision_weighted": _of(_CONFUSION, "precision", average="weighted"),
-    "recall": _of(_LABELS, "recall"),
-    "recall_macro": _of(_LABELS, "recall", average="macro"),
-    "recall_micro": _of(_LABELS, "recall", average="micro"),
+    "recall": _of(_RECALLS, "recall"),
+    "recall_macro": _of(_RECALLS, "recall", average="macro"),
+    "recall_micro": _of(_RECALLS, "recall", average="micro"),
     "recall_samples": _of(_SETS, "score_of_sets", "recall"),
-    "recall_weighted": _of(_LABELS, "recall", average="weighted"),
+    "recall_weighted": _of(_RECALLS, "recall", average="weighted"),
     "roc_auc": _of(_PROBABILITIES, "roc_auc"),
     "roc_auc_ovr": _of(_PROBABILITIES, "roc_auc_ovr"),
     "roc_auc_ovr_weighted": _of(_PROBABILITIES, "roc_auc_ovr", weighted=True),
     "score": _of("judged_metrics", "score"),
-    "specificity": _of(_LABELS, "specificity"),
+    "specificity": _of(_RECALLS, "specificity"),
     "zero_one_loss": _of(_LABELS, "zero_one_loss"),
 }
 _ALIASES = {"mcc": "matthews_corrcoef", "pinball_loss": "quantile_loss"}

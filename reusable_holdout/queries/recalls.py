@@ -1,24 +1,139 @@
-"""Mean of the classes' recalls."""
+"""Recalls: the share of a class's rows that are predicted right, and their mean over the classes.
+
+In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
+replacing row r can change the statistic after it is normalised to [0, 1].
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.queries.label_metrics import Average, agreement, averaged_name, share
 from reusable_holdout.queries.samples import Counted, Likely, ratio
-from reusable_holdout.queries.scoring import GRID_BITS, Statistic
+from reusable_holdout.queries.scoring import GRID_BITS, Agreement, Statistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.queries import derived
+    from reusable_holdout.queries.definition import Definition
+    from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.targets import ClassTargets
+else:  # the mean over all classes needs none of it
+    (derived,) = modules_on_first_use(__package__, "derived")
 
-__all__ = ["BalancedAgreement"]
+__all__ = ["BalancedAgreement", "balanced_accuracy", "recall", "specificity"]
+
+
+def balanced_accuracy() -> Metric:
+    """Mean over classes of the share of a class's rows that are predicted right.
+
+    Replacing one row's features, its label kept, changes it by at most 1/(K min n_k).
+
+    Notes
+    -----
+    (1/K) sum_k hits_k / n_k over the K classes present. Class counts are public and equal between neighbours,
+    so a row of class k changes hits_k by at most one: c_r = 1/(K n_k). Sensitivity: the largest of them, 1/(K
+    min_k n_k). Sum of c_r^2 = sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k. Its family is "bounded", with K min_k n_k
+    effective rows.
+
+    Decided by the rows' evidence it is about all classes that may occur: of the recall of one without rows nothing is
+    known, and the interval is as much wider.
+
+    Examples
+    --------
+    >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
+    0.875
+    """
+    return share("balanced_accuracy", _class_balanced, "bounded")
+
+
+def recall(*, average: Average = "binary") -> Metric:
+    """Share of the positive class's rows that are predicted right, or its average over the classes.
+
+    Replacing one row's features, its label kept, changes it by at most 1/n_1, n_1 the rows of the positive class.
+
+    Parameters
+    ----------
+    average : {"binary", "macro", "micro", "weighted"}
+        The last of the two sorted classes; the mean over the classes that have rows; over all rows together;
+        weighted by the classes' rows. In :func:`resolve_metric` "recall", "recall_macro", ...
+
+    Raises
+    ------
+    InputError
+        If there is no such average; when binding, if the labels do not have the classes it needs.
+
+    Notes
+    -----
+    "binary": TP/n_1. The class counts are public and equal between neighbours, so it is a mean of n_1 terms in {0, 1}:
+    c_r = 1/n_1 for a row of the class and 0 for others, sensitivity 1/n_1, sum of c_r^2 = n_1/n_1^2 = 1/n_1. Bound to
+    labels its family is "binomial", with n_1 effective rows.
+
+    "macro" is :func:`balanced_accuracy`. "micro" and "weighted" are the :func:`accuracy`: sum_k (n_k/n)(hits_k/n_k) is
+    the share of all hits.
+
+    Examples
+    --------
+    >>> recall().measure([0, 0, 1, 1], [0, 1, 1, 0])
+    0.5
+    >>> recall(average="macro").measure([0, 1, 2, 2], [0, 2, 2, 2])
+    0.6666666666666666
+    """
+    name = averaged_name("recall", average)
+    if average == "binary":
+        return share(name, _RecallOf(1), "bounded-difference")
+    if average == "macro":
+        return share(name, _class_balanced, "bounded")
+    return share(name, agreement, "binomial")
+
+
+def specificity() -> Metric:
+    """Share of the negative class's rows that are predicted right.
+
+    Replacing one row's features, its label kept, changes it by at most 1/n_0, n_0 the rows of the negative class.
+
+    Notes
+    -----
+    The :func:`recall` of the first of the two sorted classes: a mean of n_0 terms in {0, 1}, n_0 public. c_r = 1/n_0
+    for its rows and 0 for others, sensitivity 1/n_0, sum of c_r^2 = 1/n_0. Bound to labels its family is "binomial",
+    with n_0 effective rows.
+
+    Examples
+    --------
+    >>> specificity().measure([0, 0, 1, 1], [0, 1, 1, 1])
+    0.5
+    """
+    return share("specificity", _RecallOf(0), "bounded-difference")
+
+
+# ---- how they are computed, once the labels are known
+
+
+def _class_balanced(metric: Definition, targets: ClassTargets) -> BalancedAgreement:
+    """Mean of the classes' recalls; two classes must be present."""
+    targets.check_several(metric.name)
+    return BalancedAgreement(targets)
+
+
+@dataclass(frozen=True)
+class _RecallOf:
+    """Share of a class's rows that are predicted right: of the first of two, or the last."""
+
+    code: int
+
+    def __call__(self, metric: Definition, targets: ClassTargets) -> derived.OfRows:
+        targets.check_two(metric.name)
+        rows = np.flatnonzero(targets.codes == self.code)
+        return derived.OfRows(targets.rows, rows, Agreement(targets.part(rows)), family="binomial")
 
 
 class BalancedAgreement(Statistic):
