@@ -13,7 +13,6 @@ __getattr__, __dir__ = names_on_first_use(
         ".certificate": ["Certificate"],
         ".evidence": ["Evidence", "EvidenceRows", "gains_of_rows", "likely_rows", "worst_rows"],
         ".evidence_set": ["EvidenceSet"],
-        ".noise_tails": ["NoiseTails"],
         ".outcome_code": [
             "Cell",
             "CellCode",
@@ -40,6 +39,6 @@ __getattr__, __dir__ = names_on_first_use(
             "policy_code",
         ],
         ".threshold_table": ["ThresholdTable"],
-        ".transcript_code": ["TranscriptCode"],
+        ".transcript_code": ["NoiseTails", "TranscriptCode"],
     },
 )

@@ -19,7 +19,6 @@ from reusable_holdout.validity.evidence import gains_of_rows as gains_of_rows
 from reusable_holdout.validity.evidence import likely_rows as likely_rows
 from reusable_holdout.validity.evidence import worst_rows as worst_rows
 from reusable_holdout.validity.evidence_set import EvidenceSet as EvidenceSet
-from reusable_holdout.validity.noise_tails import NoiseTails as NoiseTails
 from reusable_holdout.validity.outcome_code import Cell as Cell
 from reusable_holdout.validity.outcome_code import CellCode as CellCode
 from reusable_holdout.validity.outcome_code import FactorCode as FactorCode
@@ -43,4 +42,5 @@ from reusable_holdout.validity.theory import edition as edition
 from reusable_holdout.validity.theory import parameter_free_step as parameter_free_step
 from reusable_holdout.validity.theory import policy_code as policy_code
 from reusable_holdout.validity.threshold_table import ThresholdTable as ThresholdTable
+from reusable_holdout.validity.transcript_code import NoiseTails as NoiseTails
 from reusable_holdout.validity.transcript_code import TranscriptCode as TranscriptCode

@@ -16,9 +16,8 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.mechanisms.calibration import Calibration
 from reusable_holdout.validity.bound import ConfidenceBound, Interval, Numbers
-from reusable_holdout.validity.noise_tails import NoiseTails
 from reusable_holdout.validity.theory import THEORY, Shares, Theory
-from reusable_holdout.validity.transcript_code import TranscriptCode
+from reusable_holdout.validity.transcript_code import NoiseTails, TranscriptCode
 
 if TYPE_CHECKING:
     from reusable_holdout.mechanisms.calibration import GuardMechanism
