@@ -22,7 +22,8 @@ from reusable_holdout import (
     ModelError,
     verify,
 )
-from reusable_holdout.guard.models import check_model, fitted, predictions_of, training_estimate
+from reusable_holdout.guard.models import check_model, fitted, predictions_of
+from reusable_holdout.guard.training_estimate import training_estimate
 from reusable_holdout.queries import mae, resolve_metric
 
 BOTH = pytest.mark.parametrize("durable", [False, True], ids=["memory", "file"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cases import for_each
+from mechanisms.refusals import BUDGETS
 
 from reusable_holdout.accounting import (
     not_prior_mean,
@@ -107,10 +108,7 @@ def test_a_reach_fails_with_probability_beta_over_all_queries() -> None:
 @for_each(
     ("bad", "told"),
     [
-        ({"charges": 0}, "charges is at least 1; got 0"),
-        ({"epsilon": 0.0}, "epsilon is finite and above 0; got 0.0"),
-        ({"epsilon": math.inf}, "epsilon is finite and above 0; got inf"),
-        ({"delta": 1.0}, "delta lies in [0, 1); got 1.0"),
+        *BUDGETS,
         ({"delta": -0.1}, "delta lies in [0, 1); got -0.1"),
         ({"delta": math.nan}, "delta lies in [0, 1); got nan"),
         ({"sensitivity": 0.0}, "a sensitivity is a positive finite number; got 0.0"),

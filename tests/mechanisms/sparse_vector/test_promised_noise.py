@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 from cases import for_each
+from mechanisms.refusals import BUDGETS
 
 from reusable_holdout.accounting import (
     not_prior_mean,
@@ -185,10 +186,7 @@ def test_without_delta_the_book_divides_epsilon_as_the_lecture_does() -> None:
 @for_each(
     ("bad", "told"),
     [
-        ({"charges": 0}, "charges is at least 1; got 0"),
-        ({"epsilon": 0.0}, "epsilon is finite and above 0; got 0.0"),
-        ({"epsilon": math.inf}, "epsilon is finite and above 0; got inf"),
-        ({"delta": 1.0}, "delta lies in [0, 1); got 1.0"),
+        *BUDGETS,
         ({"composition": "best"}, "composition is 'advanced' or 'optimal'; got 'best'"),
         ({"composition": "best", "delta": 1e-6}, "composition is 'advanced' or 'optimal'; got 'best'"),
     ],
