@@ -12,7 +12,7 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import Halted, InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.fingerprint import fingerprint
-from reusable_holdout.guard.models import check_model, check_prior_method, training_estimate
+from reusable_holdout.guard.models import check_model
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard import training_estimate as estimating
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.answered import Query
     from reusable_holdout.guard.claiming import Pairs
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
     from reusable_holdout.guard.kinds.table import Ways
     from reusable_holdout.guard.known_rows import TrainedOn
-    from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.training_estimate import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
     from reusable_holdout.mechanisms import KeyedNoise
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
-else:  # of those whose rows decide alone
+else:  # of priors that are not stated, and of those whose rows decide alone
+    (estimating,) = modules_on_first_use(__package__, "training_estimate")
     (samples,) = modules_on_first_use("reusable_holdout.guard.kinds", "samples")
 
 __all__ = ["Asking", "found_by", "has_most_rows"]
@@ -65,13 +67,13 @@ class Asking:
     _listeners: list[Listener]
 
     def _estimate(self, model: Any, X_train: Any, y_train: Any, *, method: PriorMethod, cv: Any) -> float:
-        check_prior_method(method)
+        estimating.check_prior_method(method)
         if X_train is None or y_train is None:
             raise InputError(
                 "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
                 "of the score, such as a cross-validated one; nothing was asked"
             )
-        return training_estimate(
+        return estimating.training_estimate(
             self.metric, model, X_train, y_train, method=method, cv=cv, classes=self._holdout.bound.classes
         )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.stated import Statement
-    from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.training_estimate import PriorMethod
 else:  # of gates with guardrails alone
     (guarding,) = modules_on_first_use(__package__, "guardrails")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.kinds import Outcome, State
     from reusable_holdout.guard.kinds import choose as choosing
     from reusable_holdout.guard.kinds.samples import Sample
-    from reusable_holdout.guard.models import PriorMethod
+    from reusable_holdout.guard.training_estimate import PriorMethod
 else:  # of a choice alone
     (choosing,) = modules_on_first_use("reusable_holdout.guard.kinds", "choose")
 

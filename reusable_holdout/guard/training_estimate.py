@@ -1,0 +1,109 @@
+"""Training estimates of a model's score, for priors that are not stated."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard.models import predictions_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from reusable_holdout.queries import Metric
+
+__all__ = ["PriorMethod", "check_prior_method", "training_estimate"]
+
+PriorMethod = Literal["cross-validation", "in-sample"]
+
+
+def check_prior_method(method: object) -> None:
+    """Refuse what is neither a number nor a way to come to one.
+
+    Raises
+    ------
+    InputError
+        Saying what came.
+    """
+    if method not in get_args(PriorMethod):
+        raise InputError(
+            f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '
+            "pass the training estimate you have"
+        )
+
+
+def training_estimate(
+    metric: Metric,
+    model: Any,
+    X_train: Any,
+    y_train: Any,
+    *,
+    method: PriorMethod,
+    cv: Any,
+    classes: NDArray[Any] | None,
+) -> float:
+    """Score of a model that training data alone can tell.
+
+    Parameters
+    ----------
+    metric : Metric
+    model : estimator
+        Cloned and refitted on folds, or used as it is for "in-sample".
+    X_train, y_train : array-like
+        Training data; it must not contain holdout rows.
+    method : {"cross-validation", "in-sample"}
+        The in-sample score of a flexible model is far above its holdout score, so every question would be charged.
+    cv : int or cross-validation splitter
+        Folds; a number means shuffled folds with a fixed seed, so that the same model gets the same estimate.
+    classes : numpy.ndarray or None
+        The guard's classes, over which folds are stratified; None for values and for several labels of a row.
+
+    Raises
+    ------
+    InputError
+        If the method is unknown or the data do not fit the metric.
+    """
+    check_prior_method(method)
+    if method == "in-sample":
+        predictions = predictions_of(model, X_train, response=metric.response, classes=classes)
+        return metric.measure(y_train, predictions, classes=classes)
+    from sklearn.base import clone  # noqa: PLC0415
+    from sklearn.utils import _safe_indexing  # noqa: PLC0415
+
+    if not hasattr(model, "get_params"):
+        raise InputError(
+            f"a cross-validated prior needs a scikit-learn estimator, to fit it on folds; got {type(model).__name__}; "
+            "state a prior"
+        )
+
+    scores = []
+    for train, test in _splitter(cv, y_train, stratified=classes is not None).split(X_train, y_train):
+        fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
+        predictions = predictions_of(
+            fold, _safe_indexing(X_train, test), response=metric.response, classes=classes
+        )
+        scores.append(metric.measure(_safe_indexing(y_train, test), predictions, classes=classes))
+    if not scores:
+        raise InputError("cv must give at least one fold; it gave none; pass a number of folds")
+    return math.fsum(scores) / len(scores)
+
+
+def _splitter(cv: Any, y: Any, *, stratified: bool) -> Any:
+    from sklearn.model_selection import KFold, StratifiedKFold  # noqa: PLC0415
+
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return cv
+    if isinstance(cv, bool) or not isinstance(cv, int) or cv < 2:
+        raise InputError(f"cv must be a whole number of folds, 2 or more, or a splitter; got {cv!r}")
+    if cv > len(y):
+        raise InputError(
+            f"cv must not exceed the training rows; got {cv} folds and {len(y)} rows; state a prior"
+        )
+    if stratified:
+        rarest = int(np.unique(np.asarray(y), return_counts=True)[1].min())
+        if rarest >= cv:
+            return StratifiedKFold(cv, shuffle=True, random_state=0)
+    return KFold(cv, shuffle=True, random_state=0)
