@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import HoldoutError
-from reusable_holdout.guard.chunks import is_chunked
-from reusable_holdout.guard.digests import named_columns
+from reusable_holdout.guard.digests import is_chunked, named_columns
 from reusable_holdout.guard.row_sets import hashes_of
 from reusable_holdout.queries.containers import CodedLabels
 

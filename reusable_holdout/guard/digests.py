@@ -5,23 +5,31 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.chunks import is_chunked
 from reusable_holdout.queries.containers import CodedLabels, in_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    NewDigest = Callable[[], "hashlib.blake2b"]
-    from collections.abc import Sequence
+    from reusable_holdout.guard.chunks.rows import ChunkedRows
 
-__all__ = ["ContentKey", "canonical_type", "holdout_digest", "named_columns", "predictions_digest"]
+    NewDigest = Callable[[], "hashlib.blake2b"]
+
+__all__ = [
+    "ContentKey",
+    "canonical_type",
+    "holdout_digest",
+    "is_chunked",
+    "named_columns",
+    "predictions_digest",
+]
 
 
 _LEAF = 1 << 22  # bytes; up to so many are digested in one go
@@ -78,6 +86,12 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
             _add_framed(whole, name.encode())
             _add_framed(whole, column.digest())
     return whole.digest()
+
+
+def is_chunked(X: object) -> TypeGuard[ChunkedRows]:
+    """Whether rows are read chunk by chunk; a process that has none need not know what those are."""
+    rows = sys.modules.get("reusable_holdout.guard.chunks.rows")
+    return rows is not None and isinstance(X, rows.ChunkedRows)
 
 
 def named_columns(part: Any) -> Iterator[tuple[str, Any]]:

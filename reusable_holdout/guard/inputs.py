@@ -16,7 +16,7 @@ from reusable_holdout import queries
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.chunks import is_chunked
+from reusable_holdout.guard.digests import is_chunked
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count

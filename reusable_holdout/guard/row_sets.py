@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reusable_holdout.errors import HandleError
-from reusable_holdout.guard.chunks import is_chunked
-from reusable_holdout.guard.digests import canonical_csr
+from reusable_holdout.guard.digests import canonical_csr, is_chunked
 from reusable_holdout.queries.containers import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
 

@@ -23,9 +23,8 @@ from reusable_holdout.errors import (
     NoWitnessWarning,
     SecondBudgetError,
 )
-from reusable_holdout.guard.chunks import is_chunked
 from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.digests import canonical_csr, holdout_digest
+from reusable_holdout.guard.digests import canonical_csr, holdout_digest, is_chunked
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.mechanisms import key_from_seed, new_key
 
