@@ -110,13 +110,16 @@ def closest(word: str, words: Iterable[str]) -> str | None:
 
     Examples
     --------
-    >>> closest("tolerence", ["rows", "tolerance"])
-    'tolerance'
+    >>> closest("tolerence", ["rows", "tolerance"]), closest("acc", ["jaccard", "accuracy"])
+    ('tolerance', 'accuracy')
     """
     import difflib  # noqa: PLC0415 - for messages alone
 
     names = {one.lower(): one for one in words}
-    found = difflib.get_close_matches(word.lower(), list(names), n=1, cutoff=0.6)
+    shortened = [one for one in names if len(word) > 2 and one.startswith(word.lower())]
+    found = difflib.get_close_matches(
+        word.lower(), shortened or list(names), n=1, cutoff=0.0 if shortened else 0.6
+    )
     return names[found[0]] if found else None
 
 

@@ -333,10 +333,10 @@ SLIPS = [
     (FITTED, lambda s: s.guard.choose([UNFITTED], [0.7])),
     (FITTED, lambda s: s.guard.final(UNFITTED)),
     (
-        "predict; got ndarray; ask about predictions with",
+        "predict; got ndarray; predictions are for",
         lambda s: s.guard.evaluate(s.predictions, prior=0.7),
     ),
-    ("predict; got ndarray; ask about predictions with", lambda s: s.guard.final(s.predictions)),
+    ("predict; got ndarray; predictions are for", lambda s: s.guard.final(s.predictions)),
     ("models must be a list.*got LogisticRegression", lambda s: s.guard.choose(s.model, [0.7])),
     ("models must be a list.*got dict", lambda s: s.guard.choose({"a": s.model}, [0.7])),
     (PLACED, lambda s: s.guard.evaluate(s.model, 0.9)),

@@ -214,8 +214,9 @@ def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
     for name in mine | theirs:  # one may have what the other lacks, such as weights
         value, stated = mine.get(name), theirs.get(name)
         if stated != value:
+            what = "the metric" if name == "name" else name
             raise LedgerMismatchError(
-                f"a budget cannot be changed once it is made: {name} is {stated!r} in the ledger, and {value!r} was "
+                f"a budget cannot be changed once it is made: {what} is {stated!r} in the ledger, and {value!r} was "
                 f"asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows and another ledger"
             )
 

@@ -69,7 +69,7 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
     names = methods.get(response, ["decision_function", "predict_proba"])
     if not any(callable(getattr(model, name, None)) for name in names):
         told = hasattr(model, "shape") or isinstance(model, list | tuple)
-        advice = "ask about predictions with evaluate_predictions; " if told else ""
+        advice = "predictions are for evaluate_predictions, or final_predictions at the end; " if told else ""
         raise InputError(
             f"this metric needs a model with {' or '.join(names)}; got {type(model).__name__}; {advice}nothing was "
             "asked"
@@ -125,9 +125,14 @@ def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
     places = {label: index for index, label in enumerate(classes.tolist())}
     labels = np.asarray(known).tolist()
     if not places.keys() >= set(labels):
+        alike = {str(label) for label in labels} & {str(label) for label in places}
+        advice = (
+            "train it with labels of the guard's own type, which are text or numbers, not the other"
+            if alike
+            else "pass classes= to the guard with all classes that may occur"
+        )
         raise InputError(
-            f"the model's classes must be among the guard's; got {len(labels)} classes, of which some are not; "
-            "pass classes= to the guard with all classes that may occur"
+            f"the model's classes must be among the guard's; got {len(labels)} classes, of which some are not; {advice}"
         )
     return [places[label] for label in labels]
 

@@ -108,7 +108,7 @@ def wholes(name: str, values: object) -> tuple[int, ...]:
     if values is None:
         return ()
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        raise InputError(f"{name} must be several whole numbers, such as [20, 100]; got {values!r}")
+        raise InputError(f"{name} must be a list of whole numbers, such as [20]; got {values!r}")
     return tuple(whole(name, value) for value in values)
 
 

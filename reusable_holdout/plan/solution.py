@@ -102,7 +102,12 @@ def _refuse(wish: Wish, span: float) -> NoReturn:
         problem = (
             f"charges must not exceed queries; got {wish.charges:,} charges and {wish.queries:,} queries"
         )
-    raise PlanError(f"{problem}; it needs {_needs(found) or 'other numbers'}", found)
+    needs = (
+        f"it needs {_needs(found)}"
+        if found
+        else "no single other number mends it; leave out what need not be said"
+    )
+    raise PlanError(f"{problem}; {needs}", found)
 
 
 def _possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:

@@ -160,7 +160,10 @@ def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
     """Array of real numbers; booleans count as 0 and 1, and text is not parsed."""
     array, kind = typed_array(array, what=what)
     if kind == "text":
-        raise InputError(f"{what} must be real numbers; got text; convert them to numbers")
+        raise InputError(
+            f"{what} must be real numbers; got text; for classes, pass scores, such as predict_proba(X)[:, 1]; else "
+            "convert them to numbers"
+        )
     return array
 
 

@@ -151,7 +151,7 @@ class Form(ABC):
             try:
                 one = self.prepare(query)
             except InputError as error:
-                raise InputError(f"query {index}: {error}") from None
+                raise InputError(f"predictions[{index}]: {error}") from None
             if prepared is None:  # stacking in the end would need the memory twice
                 prepared = np.empty((len(queries), *one.shape), one.dtype)
             prepared[index] = one

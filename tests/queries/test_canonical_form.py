@@ -179,7 +179,7 @@ def test_a_batch_of_matrices_is_three_dimensional():
     batch = np.random.default_rng(0).dirichlet(np.ones(3), (5, 4))
     assert identity(bound.prepare_many(batch)) == identity(batch)
     assert identity(bound.prepare_many(list(batch))) == identity(batch)
-    with pytest.raises(InputError, match=r"query 0: .*\(4, 3\)"):
+    with pytest.raises(InputError, match=r"predictions\[0\]: .*\(4, 3\)"):
         bound.prepare_many(batch[0])
 
 

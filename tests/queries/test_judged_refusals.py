@@ -80,7 +80,7 @@ def test_scores_that_do_not_fit_are_refused_and_the_rows_named(name):
     given, words = REFUSED[name]
     with pytest.raises(InputError, match=words):
         bound().prepare(given)
-    with pytest.raises(InputError, match=f"query 1: .*{words}"):
+    with pytest.raises(InputError, match=rf"predictions\[1\]: .*{words}"):
         bound().prepare_many([SCORES, given])
 
 

@@ -137,7 +137,7 @@ def test_predictions_that_do_not_fit_are_refused_in_words_that_depend_on_no_labe
             InputError,
             lambda bound=bound, predictions=predictions: bound.prepare_many([GOOD[name], predictions[1]]),
         )
-        assert batch == f"query 1: {message}"
+        assert batch == f"predictions[1]: {message}"
         messages.add(message)
     assert len(messages) == 1
     with pytest.raises(InputError, match=bad.words):
@@ -179,13 +179,13 @@ BATCHES = {
     "a transposed frame": (pd.DataFrame({"a": TWO, "b": TWO}), "transpose it"),
     "nothing": (None, "got None"),
     "a number": (1, r"got \(\)"),
-    "one flat list": (TWO.tolist(), r"query 0: .* got \(\)"),
-    "a wrong length": (np.zeros((3, ROWS + 1)), r"query 0: .* got \(7,\)"),
-    "too many dimensions": (np.zeros((3, ROWS, 2)), r"query 0: .* got \(6, 2\)"),
-    "a stranger in an array": (np.stack([TWO, but(TWO, 7, int)]), "query 1: .* got 7;"),
-    "a NaN in an array": (np.stack([TWO, TWO, but(TWO, np.nan)]), "query 2: .* NaN"),
-    "text in an array": (np.stack([TEXT, TEXT]), "query 0: .* got text"),
-    "a mixture in an object array": (np.array([TWO, TEXT], dtype=object), "query 1: .* got text"),
+    "one flat list": (TWO.tolist(), r"predictions\[0\]: .* got \(\)"),
+    "a wrong length": (np.zeros((3, ROWS + 1)), r"predictions\[0\]: .* got \(7,\)"),
+    "too many dimensions": (np.zeros((3, ROWS, 2)), r"predictions\[0\]: .* got \(6, 2\)"),
+    "a stranger in an array": (np.stack([TWO, but(TWO, 7, int)]), r"predictions\[1\]: .* got 7;"),
+    "a NaN in an array": (np.stack([TWO, TWO, but(TWO, np.nan)]), r"predictions\[2\]: .* NaN"),
+    "text in an array": (np.stack([TEXT, TEXT]), r"predictions\[0\]: .* got text"),
+    "a mixture in an object array": (np.array([TWO, TEXT], dtype=object), r"predictions\[1\]: .* got text"),
 }
 
 

@@ -53,6 +53,7 @@ class Connection:
         prefix, _, slug = place.rpartition("/c/")
         self.url = url
         self._prefix = f"{prefix}/api/v1/c/{slug}" if slug else f"{place}/api/v1"
+        token = token.strip()  # as it is copied: with the end of its line
         self._token, self._patience = token, patience_seconds
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(base_url=base, headers=headers, timeout=_ANSWER_SECONDS)
