@@ -8,12 +8,11 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, LedgerError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, metric_of
-from reusable_holdout.guard.finals import Finals
+from reusable_holdout.guard.endings import Finals, Rotating
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.measuring import Measuring
 from reusable_holdout.guard.pricing import decided_as_ratio, priced, saying_what_counts
 from reusable_holdout.guard.questions import Questions
-from reusable_holdout.guard.rotation import Rotating
 from reusable_holdout.guard.standing import check_may_stand, looked_through
 from reusable_holdout.guard.stores import budgeted, find_key, new_or_kept, sql_ledger, watched
 from reusable_holdout.plan import Plan, SharedBudget

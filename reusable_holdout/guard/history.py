@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reusable_holdout import witness as witnesses
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.kinds import Allowance
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from reusable_holdout import witness as witnesses
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.witness import Head
+else:  # of a ledger that has one
+    (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
 
 __all__ = [
     "Epoch",

@@ -15,7 +15,7 @@ import numpy as np
 
 from reusable_holdout import ledger as ledgers
 from reusable_holdout import registry as registries
-from reusable_holdout import witness as witnesses
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import (
     InputError,
     LedgerError,
@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from reusable_holdout import witness as witnesses
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.ledger import Ledger, SqlLedger
     from reusable_holdout.registry import Budget, Registry, Sketch, Sketcher
+else:  # of a ledger that is to have one
+    (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
 
 __all__ = ["begin_witness", "budgeted", "find_key", "new_or_kept", "sketch_of", "sql_ledger", "watched"]
 

@@ -17,12 +17,12 @@ import weakref
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rolled_back, rotated
 from reusable_holdout.ledger.location import shown
 from reusable_holdout.ledger.records import Tail, genesis, plain
 from reusable_holdout.ledger.schema import statements
-from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from reusable_holdout.ledger.schema import Statements
-    from reusable_holdout.witness import Witness
+    from reusable_holdout.witness import Head, Witness
+    from reusable_holdout.witness import head as heads
+else:  # of a ledger with a witness, which has read it
+    (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
 
 __all__ = ["Connected", "begin_use", "file_identity", "watch"]
 
@@ -228,7 +231,7 @@ class Connected:
 
             def work(cursor: Any, held: Head = held) -> None:
                 tail = self._tail(cursor)
-                self.check_goes_on(cursor, Head(self.epoch, tail.query, tail.seal), held)
+                self.check_goes_on(cursor, heads.Head(self.epoch, tail.query, tail.seal), held)
 
             self._read(work)
             if not head.is_later_than(held):

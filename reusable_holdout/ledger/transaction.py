@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.ledger.failures import failure, lost, misuse, reason
 from reusable_holdout.ledger.records import Row, Tail, as_row, check_follows, genesis, plain, seal
 from reusable_holdout.ledger.schema import CHUNK, SCHEMA
 from reusable_holdout.version import __version__
-from reusable_holdout.witness import Head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reusable_holdout.ledger.connection import Connected
-    from reusable_holdout.witness import Witness
+    from reusable_holdout.witness import Head, Witness
+    from reusable_holdout.witness import head as heads
+else:  # of a ledger with a witness, which has read it
+    (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
 
 __all__ = ["SqlTransaction"]
 
@@ -39,6 +42,8 @@ class SqlTransaction:
         self._appended = False
         self._rotated = False
         self._problem = ""
+        self._witness: Witness | None = None
+        self._head: Head | None = None
         self._seen: Head | None = None
 
     def __enter__(self) -> Self:
@@ -50,9 +55,9 @@ class SqlTransaction:
             for statement in self._sql.begin:
                 self._cursor.execute(statement)
             self.tail = ledger._tail(self._cursor, writing=True)
-            self._head = Head(self._sql.epoch, self.tail.query, self.tail.seal)
-            if ledger.witness is not None:
-                self._check_witness(ledger.witness)
+            self._witness = ledger.witness
+            if self._witness is not None:
+                self._check_witness(self._witness)
             ledger._active = self
         except BaseException as error:
             ledger.drop()
@@ -86,8 +91,8 @@ class SqlTransaction:
             ledger._release()
         if error is None and problem:
             raise failure(ledger, "written", problem, outcome=outcome)
-        if error is None and ledger.witness is not None and self._head != self._seen:
-            self._tell()
+        if error is None and self._head is not None and self._head != self._seen:
+            self._tell(self._head)
 
     def create(self, configuration: str, known_rows: bytes) -> str:
         """Store a configuration if there is none; return the stored one."""
@@ -114,7 +119,7 @@ class SqlTransaction:
         check_follows(self.tail, rows)
         sealed = seal(self.tail.seal, rows)
         self._appended = True
-        self._head = Head(self._sql.epoch, rows[-1].query, sealed)
+        self._stand_at(self._sql.epoch, rows[-1].query, sealed)
         self._run(self._insert, rows, sealed)
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
@@ -125,17 +130,23 @@ class SqlTransaction:
 
     # ---- the witness
 
+    def _stand_at(self, epoch: int, query: int, sealed: bytes) -> None:
+        """Note the head that a witness is told of."""
+        if self._witness is not None:
+            self._head = heads.Head(epoch, query, sealed)
+
     def _check_witness(self, witness: Witness) -> None:
+        here = self._head = heads.Head(self._sql.epoch, self.tail.query, self.tail.seal)
         self._seen = witness.read()
         if self._seen is not None:
-            self._ledger.check_goes_on(self._cursor, self._head, self._seen)
-        elif self._head.has_answers():
+            self._ledger.check_goes_on(self._cursor, here, self._seen)
+        elif here.has_answers():
             raise lost(self._ledger.place, witness.place)
 
-    def _tell(self) -> None:
+    def _tell(self, here: Head) -> None:
         """Tell the witness what was committed, before anything of it leaves."""
         try:
-            self._ledger.tell(self._head, self._seen)
+            self._ledger.tell(here, self._seen)
             return
         except RolledBackError:
             raise
@@ -181,7 +192,7 @@ class SqlTransaction:
         values = (self._sql.epoch, SCHEMA, __version__, configuration, known_rows or None)
         self._cursor.execute(self._sql.create, values)
         self.tail = Tail.before(configuration)
-        self._head = Head(self._sql.epoch, 0, self.tail.seal)
+        self._stand_at(self._sql.epoch, 0, self.tail.seal)
         return configuration
 
     def _rotate(self, configuration: str, known_rows: bytes) -> None:
@@ -189,7 +200,7 @@ class SqlTransaction:
             raise misuse("unconfigured")
         values = (self._sql.epoch + 1, SCHEMA, __version__, configuration, known_rows or None)
         self._cursor.execute(self._sql.create, values)
-        self._head = Head(self._sql.epoch + 1, 0, genesis(configuration))
+        self._stand_at(self._sql.epoch + 1, 0, genesis(configuration))
         self._rotated = True
 
     def _find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:

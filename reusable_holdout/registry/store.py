@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import os
 import sqlite3
 from contextlib import closing, contextmanager
@@ -16,7 +17,6 @@ import numpy as np
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.registry.sketch import Part, Sketch, Sketcher, overlap
-from reusable_holdout.witness import alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,8 +120,11 @@ class Registry:
                 f'another folder, or to "{_OFF}"'
             ) from None
         try:
-            with alone(descriptor):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            try:
                 yield
+            finally:  # closing alone would leave it with children that were forked meanwhile
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             os.close(descriptor)
 
