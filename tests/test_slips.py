@@ -159,6 +159,9 @@ def test_the_commonest_slips_read_well(scene):
         "ReusableHoldout needs queries=, which did not come; write ReusableHoldout(X, y, queries=..., tolerance=...); "
         "nothing was made"
     )
+    assert refused(ReusableHoldout, X, y) == refused(ReusableHoldout, X, y, tolerance=0.1)
+    assert "queries=..., charges=...)" in refused(ReusableHoldout, X, y, charges=3)
+    assert "queries=..., policy=...)" in refused(ReusableHoldout, X, y, policy="claims")
     assert refused(ReusableHoldout, X, y, queries=9, tolerence=0.1) == (
         "ReusableHoldout has no argument 'tolerence'; did you mean tolerance=?; nothing was made"
     )
