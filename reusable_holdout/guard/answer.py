@@ -111,6 +111,10 @@ class Answer(NamedTuple):
             f"query {self.query}, {_in_words(self.charges_left)} left)"
         )
 
+    def __format__(self, spec: str) -> str:
+        """As text; with a format of numbers the value alone."""
+        return format(self.value, spec) if spec else str(self)
+
     def _repr_html_(self) -> str:
         return markup.facts_table(self.name or "Answer", _facts(self))
 
