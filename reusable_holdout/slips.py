@@ -19,6 +19,8 @@ __all__ = ["checked_call", "closest", "misfit", "percentage"]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+_NEEDED_TOO = {"ReusableHoldout": ("tolerance", "charges", "policy")}
+"""Of arguments that each have a default one must come; an example shows the first where none of them came."""
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -92,7 +94,9 @@ def _problem(
         if one.default is one.empty and one.kind in {*_BY_POSITION, inspect.Parameter.KEYWORD_ONLY}
     ]
     left_out = [f"{word}=" if word in named else word for word in needed if word not in given]
-    shown = [word for word in named if word in needed or word in kwargs]
+    one_of = _NEEDED_TOO.get(name, ())
+    needed_too = one_of[:1] if kwargs.keys().isdisjoint(one_of) else ()
+    shown = [word for word in named if word in needed or word in kwargs or word in needed_too]
     example = _call(name, [word for word in placed if word in needed], shown)
     return f"{name} needs {', '.join(left_out)}, which did not come; write {example}"
 

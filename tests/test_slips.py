@@ -159,6 +159,9 @@ def test_the_commonest_slips_read_well(scene):
         "ReusableHoldout needs queries=, which did not come; write ReusableHoldout(X, y, queries=..., tolerance=...); "
         "nothing was made"
     )
+    assert refused(ReusableHoldout, X, y) == refused(ReusableHoldout, X, y, tolerance=0.1)
+    assert "queries=..., charges=...)" in refused(ReusableHoldout, X, y, charges=3)
+    assert "queries=..., policy=...)" in refused(ReusableHoldout, X, y, policy="claims")
     assert refused(ReusableHoldout, X, y, queries=9, tolerence=0.1) == (
         "ReusableHoldout has no argument 'tolerence'; did you mean tolerance=?; nothing was made"
     )
@@ -376,6 +379,8 @@ SLIPS = [
     (PERCENTAGE, lambda s: s.guard.price("reveal", prior=90)),
     (PERCENTAGE, lambda s: s.make(estimate=90)),
     (PERCENTAGE, lambda s: Plan(rows=1_000, queries=9, charges=1, confidence=90)),
+    (r"\[0\.5, 1\),.*got 0\.05; did you mean 0\.95\?$", lambda s: s.make(confidence=0.05)),
+    (r"did you mean 0\.99\?$", lambda s: Plan(rows=1_000, queries=9, charges=1, confidence=0.01)),
     (r"write 0\.05", lambda s: s.make(charges=None, threshold=None, tolerance=5)),
     ("prior.*range of accuracy; got -3;", lambda s: s.guard.evaluate_predictions(s.predictions, prior=-3)),
     (SHAPE + r"\(400, 3\); .*not the rows", lambda s: s.guard.evaluate_predictions(s.X, prior=0.7)),

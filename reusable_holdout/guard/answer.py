@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.guard.kinds import APART
+from reusable_holdout.guard.kinds import APART, NOT_CERTIFIED
 
 if TYPE_CHECKING:
     from reusable_holdout import markup
@@ -102,6 +102,7 @@ class Answer(NamedTuple):
 
     def __str__(self) -> str:
         how = "charged" if self.charged else "agreed" if self.told == "agreed" else self.kind
+        how = NOT_CERTIFIED if self.told == NOT_CERTIFIED else how
         how += ", its exam contradicts it" if self.apart else ""
         again = ", replayed" if self.replayed else ""
         again += ", of rows with another budget" if self.another_budget else ""
@@ -109,6 +110,10 @@ class Answer(NamedTuple):
             f"{self.value:.4f} in [{self.low:.4f}, {self.high:.4f}] ({how}{again}; "
             f"query {self.query}, {_in_words(self.charges_left)} left)"
         )
+
+    def __format__(self, spec: str) -> str:
+        """As text; with a format of numbers the value alone."""
+        return format(self.value, spec) if spec else str(self)
 
     def _repr_html_(self) -> str:
         return markup.facts_table(self.name or "Answer", _facts(self))

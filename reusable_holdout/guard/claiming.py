@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answered import row_of
-from reusable_holdout.guard.kinds import Terms
-from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Board, Claims
+from reusable_holdout.guard.kinds import NOT_CERTIFIED, Terms
+from reusable_holdout.guard.kinds.claims import Board, Claims
 from reusable_holdout.validity import lead_nats, paired_length
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ __all__ = [
     "MechanismChoice",
     "bisected",
     "checked_bounds",
+    "checked_confidence",
     "checked_exam",
     "checked_exam_of",
     "checked_manner",
@@ -138,6 +139,24 @@ def real(
         high = f"{most:g}]" if most < below else f"{below:g})"
         hint = percentage(number, most=min(most, below))
         raise InputError(f"{name} must be a number in {low}, {high}; got {value!r}{hint}")
+    return number
+
+
+def checked_confidence(confidence: object, *, kept: bool) -> float:
+    """A probability that is at least a half: a smaller one is taken for that of being wrong.
+
+    Parameters
+    ----------
+    confidence : float
+    kept : bool
+        Whether it stands in a ledger: then it may be any.
+    """
+    number = real("confidence", confidence, above=0.0, below=1.0)
+    if number < 0.5 and not kept:
+        raise InputError(
+            f"confidence must be a number in [0.5, 1), the probability that all intervals hold; got {confidence!r}; "
+            f"did you mean {1.0 - number:g}?"
+        )
     return number
 
 

@@ -12,6 +12,7 @@ from reusable_holdout.plan.numbers import (
     Family,
     MechanismChoice,
     checked_bounds,
+    checked_confidence,
     checked_exam_of,
     checked_manner,
     real,
@@ -98,7 +99,7 @@ class Plan(Outlook):
         Share of the rows, at most half, or number of them, that no question before the final reads. What the final says
         of them no charge can widen; everything else has fewer rows. Not with `final_noise`.
     confidence : float
-        1 - beta, in (0, 1).
+        1 - beta, in [0.5, 1).
     estimate : float
         Value of the metric near which the plan must hold, in its unit. For 0/1 losses 0.5 is the worst case;
         a plan for accuracies near 0.9 affords twice the charges.
@@ -211,7 +212,7 @@ class Plan(Outlook):
             comparison_noise=comparison_noise,
             spread=spread,
         )
-        self.confidence = real("confidence", confidence, above=0.0, below=1.0)
+        self.confidence = checked_confidence(confidence, kept=self._is_kept)
         self._expect(estimate, influence, variation, spread, prior_error)
         self.family, self.policy, self.shared = family, policy, shared
         self.stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)

@@ -259,6 +259,21 @@ def test_a_model_is_claimed_by_its_cross_validation_and_asked_anew_as_prediction
         plain.evaluate(model, prior=0.7, anew=True)
 
 
+def test_what_is_not_certified_is_printed_so(board):
+    guard = led(board(charges=1))
+    assert guard.evaluate_predictions(right(0.7), prior=0.9, series="a").charged
+    stands = guard.evaluate_predictions(right(0.7, 1), prior=0.7, series="b")
+    beyond = guard.evaluate_predictions(right(0.6), prior=0.99, series="a")
+    assert (beyond.told, beyond.low, beyond.high) == ("not certified", 0.0, 1.0)
+    assert str(beyond) == (
+        f"0.9900 in [0.0000, 1.0000] (not certified; query {beyond.query}, 0 charges left)"
+    )
+    again = guard.evaluate_predictions(right(0.6), prior=0.99, series="a")
+    assert str(again).startswith("0.9900 in [0.0000, 1.0000] (not certified, replayed; ")
+    assert "not certified" in beyond._repr_html_()
+    assert "not certified" not in f"{stands}{stands._repr_html_()}"
+
+
 def test_another_metric_of_the_rows_has_claims_of_its_own_and_no_other_policy(board):
     guard = board()
     guard.evaluate_predictions(right(0.7), prior=0.7, series="a")

@@ -186,5 +186,5 @@ def test_a_candidate_that_failed_is_the_worst_of_a_choice():
 
 @pytest.mark.parametrize("policy", ["thresholdout", "gate"])
 def test_a_guard_that_promises_little_answers(policy):
-    with guard_of(policy=policy, queries=1, charges=1, confidence=0.1) as guard:
+    with guard_of(policy=policy, queries=1, charges=1, confidence=0.5) as guard:
         assert guard.evaluate_predictions(scoring(0.7), prior=0.7).low <= 0.7

@@ -46,6 +46,15 @@ def test_a_closed_guard_can_be_shown(make_guard, tmp_path):
     }
 
 
+def test_an_answer_is_formatted_as_text_or_by_a_format_of_numbers_as_its_value(make_guard, labels):
+    answer = make_guard(noise_scale=0.0).evaluate_predictions(labels, prior=0.5)
+    assert f"{answer}" == str(answer)
+    assert f"{answer:.3f}" == f"{answer.value:.3f}"
+    assert f"{answer:>12.1%}" == f"{answer.value:>12.1%}"
+    with pytest.raises(ValueError, match="format"):
+        f"{answer:date}"
+
+
 def test_an_answer_and_a_choice_show_what_they_tell(make_guard, labels):
     guard = make_guard(choices=[2], noise_scale=0.0)
     answer = guard.evaluate_predictions(labels, prior=0.5, name="first")

@@ -584,6 +584,13 @@ def test_a_plan_that_a_ledger_keeps_compares_mechanisms_as_the_plan_did(changes)
     assert str(kept) == str(plan)
 
 
+def test_a_plan_that_a_ledger_keeps_may_promise_less_than_a_half():
+    record = Plan(rows=10_000, queries=100, charges=8, confidence=0.5).record()
+    assert Plan.kept(record | {"confidence": 0.05, "tolerance": 1.0}).confidence == 0.05
+    with pytest.raises(InputError, match=r"did you mean 0\.95\?$"):
+        Plan.from_record(record | {"confidence": 0.05})
+
+
 def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():
     stated = {"rows": 100_000, "queries": 10_000, "policy": "claims", "prior_error": 0.003}
     plan = Plan(**stated, estimate=0.75)

@@ -27,6 +27,7 @@ __all__ = [
     "APART",
     "FAILED",
     "FINAL",
+    "NOT_CERTIFIED",
     "Allowance",
     "Claim",
     "HaltReason",
@@ -42,6 +43,8 @@ __all__ = [
 AGREED = "agreed"
 FINAL = "final"
 FAILED = "failed"
+NOT_CERTIFIED = "not certified"
+"""Outcome of a claim whose series has spent its charges: nothing was asked, and it may be anything."""
 APART = "; apart"
 """How the outcome of a final ends whose exam contradicts the other rows."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.kinds import AGREED, FAILED, Claim, Outcome, Posed, State, Terms
+from reusable_holdout.guard.kinds import AGREED, FAILED, NOT_CERTIFIED, Claim, Outcome, Posed, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.validity import Estimator, Interval
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Row
     from reusable_holdout.validity import Certificate
 
-__all__ = ["NOT_CERTIFIED", "Board", "Claims"]
+__all__ = ["Board", "Claims"]
 
 
 MEASURED = "measured"
-NOT_CERTIFIED = "not certified"
 
 
 @dataclass(slots=True)

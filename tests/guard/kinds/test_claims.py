@@ -17,8 +17,8 @@ from within_reach import FAMILIES, GRID, certificate_of
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.answered import Query, row_of
-from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.claims import NOT_CERTIFIED, Claims
+from reusable_holdout.guard.kinds import AGREED, FAILED, NOT_CERTIFIED, State, Terms
+from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.validity import AdaptiveCode
 
