@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.accounting.bisection import smallest
+from reusable_holdout.accounting.composition import float_of
 from reusable_holdout.accounting.events import has_profile
 from reusable_holdout.accounting.gaussian import gaussian_delta
 from reusable_holdout.accounting.losses import composed_delta, composed_epsilon
@@ -115,7 +116,8 @@ class PrivacyAccountant:
         """
         if not 0 <= delta < 1:
             raise InputError(f"delta lies in [0, 1); got {delta}")
-        costs = [PrivacyCost(epsilon, delta, route) for epsilon, route in self._epsilons(delta)]
+        with np.errstate(over="ignore"):  # what is beyond all floats is infinite
+            costs = [PrivacyCost(epsilon, delta, route) for epsilon, route in self._epsilons(delta)]
         return min(costs, default=PrivacyCost(math.inf, delta, "none"))
 
     def delta(self, epsilon: float) -> PrivacyCost:
@@ -133,7 +135,8 @@ class PrivacyAccountant:
         """
         if not (math.isfinite(epsilon) and epsilon >= 0):
             raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
-        costs = [PrivacyCost(epsilon, delta, route) for delta, route in self._deltas(epsilon)]
+        with np.errstate(over="ignore"):
+            costs = [PrivacyCost(epsilon, delta, route) for delta, route in self._deltas(epsilon)]
         return min(costs, key=lambda cost: cost.delta)
 
     def _epsilons(self, delta: float) -> Iterator[tuple[float, str]]:
@@ -172,7 +175,7 @@ class PrivacyAccountant:
         yield self._failure() + renyi_delta(_ORDERS, _renyi(self._counts), epsilon), "Renyi"
         by_losses = composed_delta(self._profiles(), epsilon)
         yield by_losses, "privacy-loss distributions"
-        if len(self._counts) == 1 and by_losses:
+        if len(self._counts) == 1 and 0 < by_losses < 1:
             yield from self._by_formula(epsilon, by_losses)
 
     def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
@@ -201,7 +204,7 @@ class PrivacyAccountant:
         costs = [(event.pure(), count) for event, count in self._counts.items()]
         if any(math.isinf(epsilon) for epsilon, _ in costs):
             return math.inf
-        return float(sum(count * Fraction(repr(float(epsilon))) for epsilon, count in costs))
+        return float_of(sum(count * Fraction(repr(float(epsilon))) for epsilon, count in costs))
 
     def _squared_shift(self) -> float | None:
         """That of the sum, if all losses are those of normal laws, which add up."""

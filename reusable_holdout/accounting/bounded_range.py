@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.accounting.bisection import smallest_between
-from reusable_holdout.accounting.composition import even_share
+from reusable_holdout.accounting.composition import LARGEST_EXPONENT, even_share
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _REACH = 3.5  # standard deviations of the loss, beyond what delta needs
 _UPWARDS = 1 + 1e-8  # relative; all sums are of positive numbers, so rounding errs by far less
 _CLOSE = 3e-4  # relative, of an inverse
 _BISECTIONS = 60
-_LARGEST_EXPONENT = 700.0  # exp overflows beyond
+_TOO_FINE = 1e-9  # a round of less range is beyond what a lattice can tell from nothing
 
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
@@ -70,7 +70,8 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
     A coin with the chord's ends as factors has range ``e``, so the bound is attained.
 
     Here ``V_j`` is kept on a lattice, drawn as straight lines between its points (above the convex ``V_j``), and
-    chords are bounded for every real ``a``: what is computed lies above the truth.
+    chords are bounded for every real ``a``: what is computed lies above the truth. Where that would leave the range of
+    floats, at totals of some hundreds, the result is the smaller of what pure and concentrated composition say.
 
     References
     ----------
@@ -87,11 +88,10 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
     _check(epsilon=epsilon, count=count, delta=delta)
     if delta == 0:
         return count * epsilon
-    concentrated = _zcdp_epsilon(count * epsilon**2 / 8, delta)
-    if count > _MOST_ROUNDS:
-        return min(count * epsilon, concentrated)
-    curve = _worst(epsilon, count, min(concentrated, count * epsilon))
-    return min(count * epsilon, concentrated, curve.epsilon(delta))
+    known = min(count * epsilon, _zcdp_epsilon(count * (epsilon * epsilon) / 8, delta))
+    if count > _MOST_ROUNDS or not _fits(epsilon, count, known, delta):
+        return known
+    return min(known, _worst(epsilon, count, known).epsilon(delta))
 
 
 @functools.lru_cache(maxsize=256)
@@ -117,7 +117,9 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
     Notes
     -----
-    The inverse of `bounded_range_composition`, to a relative 3e-4. Beyond 20,000 rounds from ``k e**2 / 8``-zCDP.
+    The inverse of `bounded_range_composition`, to a relative 3e-4. Beyond 20,000 rounds, and where that is less than a
+    billionth, the largest of what ``k e**2 / 8``-zCDP, pure composition and the total variation of a round, at most
+    ``e / 4``, allow.
 
     References
     ----------
@@ -135,8 +137,9 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
     if delta == 0:
         return low
     log = math.log(1 / delta)
-    low = max(low, math.sqrt(8 / count) * (math.sqrt(log + epsilon) - math.sqrt(log)) * (1 - 1e-9))
-    if count > _MOST_ROUNDS:
+    concentrated = math.sqrt(8 / count) * (math.sqrt(log + epsilon) - math.sqrt(log))
+    low = max(low, concentrated * (1 - 1e-9), 4 * delta / count * (1 - 1e-9))
+    if count > _MOST_ROUNDS or low < _TOO_FINE:
         return low
     return _largest(low, epsilon, count, delta)
 
@@ -145,6 +148,8 @@ def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
     """Largest range whose rounds stay within delta: secants of log delta, kept inside a bracket."""
 
     def excess(each: float) -> float:
+        if not _fits(each, count, epsilon, delta):
+            return math.inf
         found = _worst(each, count, epsilon).delta(epsilon)
         return math.log(found / delta) if found > 0 else -math.inf
 
@@ -158,7 +163,8 @@ def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
     for step in range(_BISECTIONS):
         if high <= low * (1 + _CLOSE):
             break
-        share = at_low / (at_low - at_high) if math.isfinite(at_low) and step % 3 < 2 else 0.5
+        known = math.isfinite(at_low) and math.isfinite(at_high)
+        share = at_low / (at_low - at_high) if known and step % 3 < 2 else 0.5
         middle = low + (high - low) * min(max(share - 0.1 * _CLOSE, 0.001), 0.999)
         at_middle = excess(middle)
         if at_middle <= 0:
@@ -182,12 +188,10 @@ class _Curve(NamedTuple):
     def delta(self, epsilon: float) -> float:
         """Bound of delta at an epsilon on the lattice's span."""
         place = int(np.searchsorted(self.logs, -epsilon))
-        below, above = np.exp(self.logs[place - 1 : place + 1] + epsilon)
+        below, above = np.exp(self.logs[place - 1 : place + 1] + epsilon).tolist()
         share = (1 - below) / (above - below)
         mean = (1 - share) * float(self.means[place - 1]) + share * float(self.means[place])
-        if epsilon < _LARGEST_EXPONENT:
-            return float(math.exp(epsilon) * mean * _UPWARDS)
-        return math.exp(min(epsilon + math.log(mean), 0.0)) * _UPWARDS if mean else 0.0  # no delta is above 1
+        return float(math.exp(epsilon) * mean * _UPWARDS)
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon whose bound is at most delta; infinite if the span has none."""
@@ -201,20 +205,29 @@ class _Curve(NamedTuple):
         return smallest_between(holds, 0.0, farthest) if holds(farthest) else math.inf
 
 
+def _room(each: float, count: int) -> float:
+    """How far the lattice reaches beyond what it is asked about."""
+    return _REACH * (0.5 * each * math.sqrt(count))
+
+
+def _fits(each: float, count: int, epsilon: float, delta: float) -> bool:
+    """Whether floats can say all of the lattice: its ends, a range beyond them, and delta at the lower end."""
+    return epsilon + _room(each, count) + each - math.log(delta) < LARGEST_EXPONENT
+
+
 def _worst(each: float, count: int, epsilon: float) -> _Curve:
     """Run the adversary's rounds on a lattice that holds ``s = exp(-epsilon)`` with room on both sides."""
     fine = max(_COARSEST, round(_FINE / math.sqrt(count) + _FINE / count))
     step = each / fine
-    spread = 0.5 * each * math.sqrt(count)
-    widest = count * fine
-    below = min(widest, math.ceil((epsilon + _REACH * spread) / step)) + 1
-    above = min(widest, math.ceil(_REACH * spread / step)) + 1
+    widest, room = count * fine, _room(each, count)
+    below = min(widest, math.ceil((epsilon + room) / step)) + 1
+    above = min(widest, math.ceil(room / step)) + 1
     logs = np.arange(-below, above + 1, dtype=np.float64) * step
     means: npt.NDArray[np.float64] = np.maximum(np.expm1(logs), 0.0)
     # Right of the lattice max(0, sL - 1) - (s - 1) falls with s.
     beyond = np.expm1(logs[-1] + np.arange(1, fine + 1, dtype=np.float64) * step) - math.expm1(logs[-1])
     for _ in range(count):
-        means = _round(np.concatenate([np.full(fine, means[0]), means, means[-1] + beyond]), step, fine)
+        means = _round(np.concatenate([means[:1].repeat(fine), means, means[-1] + beyond]), step, fine)
     return _Curve(logs, means)
 
 

@@ -23,6 +23,8 @@ __all__ = [
     "optimal_epsilon_each",
 ]
 
+LARGEST_EXPONENT = 700.0  # exp overflows beyond
+
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
     if not (math.isfinite(epsilon) and epsilon >= 0):
@@ -39,6 +41,14 @@ def even_share(epsilon: float, count: int) -> float:
     return share if Fraction(share) * count <= Fraction(epsilon) else math.nextafter(share, 0.0)
 
 
+def float_of(total: Fraction | float) -> float:
+    """Nearest float; infinite if the sum is beyond all of them."""
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf
+
+
 def basic_composition(epsilons: Iterable[float | Fraction]) -> float:
     """Add epsilons up.
 
@@ -53,7 +63,7 @@ def basic_composition(epsilons: Iterable[float | Fraction]) -> float:
     Returns
     -------
     float
-        The exact sum, rounded once.
+        The exact sum, rounded once; infinite if it is beyond all floats.
 
     Raises
     ------
@@ -71,10 +81,10 @@ def basic_composition(epsilons: Iterable[float | Fraction]) -> float:
     """
     total = Fraction(0)
     for epsilon in epsilons:
-        if not (math.isfinite(epsilon) and epsilon >= 0):
+        if not 0 <= epsilon < math.inf:
             raise InputError(f"every epsilon is finite and at least 0; got {epsilon}")
         total += epsilon if isinstance(epsilon, Fraction) else Fraction(repr(float(epsilon)))
-    return float(total)
+    return float_of(total)
 
 
 def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
@@ -114,9 +124,11 @@ def advanced_composition(*, epsilon: float, count: int, delta: float) -> float:
     _check(epsilon=epsilon, count=count, delta=delta)
     if delta == 0:
         raise InputError("advanced composition needs delta above 0; got 0; use basic_composition")
-    return epsilon * math.sqrt(-2 * count * math.log(delta)) + count * epsilon * math.expm1(epsilon)
+    growth = math.expm1(epsilon) if epsilon < LARGEST_EXPONENT else math.inf
+    return epsilon * math.sqrt(-2 * count * math.log(delta)) + count * epsilon * growth
 
 
+@np.errstate(over="ignore")  # what is beyond all floats is infinite
 def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
     """Epsilon of `count` releases, the smallest that is true.
 
@@ -172,6 +184,7 @@ def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
     return max(0.0, float(np.max(log_excess - log_sum_b[reached])))
 
 
+@np.errstate(over="ignore")  # what is beyond all floats is infinite
 def optimal_delta(*, total: float, epsilon: float, count: int) -> float:
     """Delta of `count` releases at an epsilon, the smallest that is true.
 
@@ -252,9 +265,10 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     _check(epsilon=epsilon, count=count, delta=delta)
     if epsilon == 0:
         raise InputError("epsilon of all together is above 0; got 0")
-    low = high = even_share(epsilon, count)
+    low = even_share(epsilon, count)
     if delta == 0:
         return low
+    high = max(low, delta / count, 5e-324)  # above 0 where the share is too small for a float
 
     def affordable(each: float) -> bool:
         return optimal_composition(epsilon=each, count=count, delta=delta) <= epsilon

@@ -188,7 +188,7 @@ class BoundedRangeEvent(PrivacyEvent):
         return self.epsilon
 
     def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:  # noqa: D102
-        return np.minimum(orders * self.epsilon**2 / 8, pure_renyi(self.epsilon, orders))
+        return np.minimum(orders * (self.epsilon * self.epsilon) / 8, pure_renyi(self.epsilon, orders))
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         inside = np.expm1(np.minimum((epsilons - self.epsilon) / 2, 0.0))

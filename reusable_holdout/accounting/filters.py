@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reusable_holdout.accounting.bisection import smallest_between
+from reusable_holdout.accounting.composition import float_of
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import BudgetError, InputError
 
@@ -35,6 +36,7 @@ class _Spent:
         self.pure: Fraction | float = Fraction(0)  # each epsilon as the decimal it is written as
         self.failure, self.events = 0.0, events
 
+    @np.errstate(over="ignore")  # what is beyond all floats is infinite
     def with_event(self, event: PrivacyEvent) -> _Spent:
         """Give the sums after one more event."""
         after = _Spent(self.orders, self.events + 1)
@@ -147,6 +149,7 @@ class PrivacyFilter:
             )
         self._spent = after
 
+    @np.errstate(over="ignore")
     def _holds(self, spent: _Spent) -> bool:
         if spent.failure > self._failures:
             return False
@@ -216,18 +219,19 @@ class PrivacyOdometer:
         return self._spent.events
 
     @property
+    @np.errstate(over="ignore")
     def epsilon(self) -> float:
         """The reading; it never falls."""
         target = -math.log(self._slack) + math.log(len(_ORDERS))
         high = float(np.min(self._spent.renyi + target / (_ORDERS - 1)))
         if not math.isfinite(high):
-            return float(self._spent.pure)
+            return float_of(self._spent.pure)
 
         def exceeded(reading: float) -> bool:
             return bool(special.logsumexp((_ORDERS - 1) * (reading - self._spent.renyi)) >= target)
 
         reading = smallest_between(exceeded, 0.0, high)
-        return min(reading * _ROUND_UP, float(self._spent.pure))
+        return min(reading * _ROUND_UP, float_of(self._spent.pure))
 
     def add(self, event: PrivacyEvent) -> None:
         """Note what is about to happen.

@@ -14,6 +14,7 @@ __all__ = ["gaussian_delta", "gaussian_deviation"]
 _NODES = 24  # of a quadrature; the integrand is smooth over a length of 1
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of delta and of the root
 _SMALL_SHIFT = 1.0  # up to which a quadrature keeps the digits that a difference loses
+_ROUNDED = 1e12  # an epsilon beyond is rounded by more than what it is compared with
 _ROOT_TWO = math.sqrt(2.0)
 
 
@@ -127,7 +128,9 @@ def _delta(epsilon: float, shift: float) -> float:
     if shift > _SMALL_SHIFT:
         first, second = float(special.log_ndtr(-lowest)), float(special.log_ndtr(-lowest - shift))
         likely = math.exp(first)
-        return likely * -math.expm1(min(epsilon + second - first, 0.0)) if likely else 0.0
+        if epsilon > _ROUNDED or not likely:
+            return likely  # no less than delta, and hardly more
+        return likely * -math.expm1(epsilon + second - first)
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     x = lowest + shift * (nodes + 1) / 2
     slope = 1 - x * math.sqrt(math.pi / 2) * special.erfcx(x / _ROOT_TWO)

@@ -211,7 +211,8 @@ def _smallest(epsilon: float, delta: float, queries: int, charges: int, factor: 
 
     def excess(log_deviation: float) -> float:
         moved = math.exp(-log_deviation)
-        return math.log(_epsilon(delta, queries, charges, moved, moved * factor / ratio) / epsilon)
+        there = _epsilon(delta, queries, charges, moved, moved * factor / ratio)
+        return math.log(max(there / epsilon, 5e-324))
 
     start = -math.log(epsilon)
     low = high = start

@@ -91,6 +91,8 @@ def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smal
        Theorems 10 and 27, on domination and adaptive composition.
     """
     losses, step = _discretised(parts, smallest)
+    if _infinite(losses) == 1:
+        return 1.0
     return _delta(losses, step, epsilon)
 
 

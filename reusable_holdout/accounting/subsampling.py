@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
+from reusable_holdout.accounting.composition import LARGEST_EXPONENT
 from reusable_holdout.errors import InputError
 
 __all__ = ["epsilon_of_the_sample", "subsampled_epsilon"]
 
 _ROUND_UP = 1 + 2.0**-49  # pays for a few floating-point operations
 _FAR_ROUND_UP = 1 + 1e-12  # the same where a small number is left of the difference of two large ones
-_LARGEST_EXPONENT = 700.0  # exp overflows beyond
 
 
 def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
@@ -60,9 +60,9 @@ def subsampled_epsilon(epsilon: float, *, rate: float) -> float:
     0.01704
     """
     _check(epsilon, rate)
-    if rate in (0.0, 1.0):
-        return epsilon * rate
-    if epsilon < _LARGEST_EXPONENT:
+    if rate == 0:
+        return 0.0
+    if epsilon < LARGEST_EXPONENT:
         return min(epsilon, math.log1p(rate * math.expm1(epsilon)) * _ROUND_UP)
     # Without overflow; there exp(e) - 1 is exp(e).
     return min(epsilon, float(np.logaddexp(0.0, epsilon + math.log(rate))) * _FAR_ROUND_UP)

@@ -19,6 +19,7 @@ from reusable_holdout.accounting import (
     PureEvent,
     bounded_range_composition,
     gaussian_delta,
+    optimal_delta,
 )
 from reusable_holdout.accounting.accountant import _convex, renyi_delta, renyi_deltas, renyi_epsilon
 from reusable_holdout.accounting.losses import composed_delta
@@ -224,3 +225,28 @@ def test_a_delta_out_of_range_is_refused_whatever_happened(delta: float) -> None
 def test_an_epsilon_out_of_range_is_refused_whatever_happened(epsilon: float) -> None:
     with pytest.raises(InputError, match="epsilon is finite"):
         PrivacyAccountant().delta(epsilon)
+
+
+@for_each("delta", [0.0, 1e-6, 0.5])
+@for_each("kind", [PureEvent, BoundedRangeEvent, lambda epsilon: ApproximateEvent(epsilon, 1e-9)])
+def test_epsilons_beyond_all_floats_are_infinite(kind: Callable[[float], PrivacyEvent], delta: float) -> None:
+    assert told(kind(1e308), count=10).epsilon(delta).epsilon == math.inf
+    assert told(kind(1e308), PureEvent(0.1), count=10).epsilon(delta).epsilon == math.inf
+    assert told(kind(1e307), count=10).epsilon(max(delta, 2e-8)).epsilon == pytest.approx(1e308, rel=1e-9)
+    assert told(kind(1e308), count=10).delta(1.0).delta == 1.0
+
+
+@for_each("epsilon", [15.0, 20.0, 40.0, 300.0, 1e308])
+def test_what_surely_tells_has_delta_one(epsilon: float) -> None:
+    """Up to rounding: the two of 15 tell with all but a chance of 3e-7."""
+    found = told(PureEvent(epsilon), count=2).delta(1.0).delta
+    assert found == pytest.approx(optimal_delta(total=1.0, epsilon=epsilon, count=2), abs=2e-7)
+    assert found <= 1.0
+
+
+@for_each("delta", [0.0, 1.0])
+def test_a_formula_is_not_asked_for_a_delta_that_none_has(
+    monkeypatch: pytest.MonkeyPatch, delta: float
+) -> None:
+    monkeypatch.setattr("reusable_holdout.accounting.accountant.composed_delta", lambda *_: delta)
+    assert told(PureEvent(0.5)).delta(0.25).delta <= delta

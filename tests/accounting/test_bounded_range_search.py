@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pytest
 from cases import for_each
 
 from reusable_holdout.accounting import bounded_range, bounded_range_composition, bounded_range_epsilon_each
+from reusable_holdout.accounting.composition import even_share
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ COSTS: dict[str, Callable[[float], float]] = {
     "a step from nothing": lambda each: 0.0 if each <= ROOT else 2 * DELTA,
     "a step from just below": lambda each: DELTA * (1 - 1e-9) if each <= ROOT else 1.0,
     "a step to just above": lambda each: 0.0 if each <= ROOT else DELTA * (1 + 1e-9),
+    "a step beyond all floats": lambda each: DELTA / 2 if each <= ROOT else math.inf,
 }
 LOOKS = {  # how many the search took when it was written, from four starts
     "straight": [18, 9, 7, 6],
@@ -32,6 +36,7 @@ LOOKS = {  # how many the search took when it was written, from four starts
     "a step from nothing": [22, 15, 13, 13],
     "a step from just below": [44, 37, 35, 35],
     "a step to just above": [22, 15, 13, 13],
+    "a step beyond all floats": [22, 15, 13, 13],
 }
 
 
@@ -203,3 +208,60 @@ def test_beyond_what_exp_can_say_it_is_what_it_is(epsilon: float, count: int, to
     assert bounded_range_composition(epsilon=epsilon, count=count, delta=1e-6) == pytest.approx(
         total, rel=1e-9
     )
+
+
+def test_a_lattice_is_used_as_long_as_floats_can_say_it() -> None:
+    """Three and a half deviations of 3 beyond what is asked about, a range of 2 more, and a delta of exp(-5)."""
+    most = 700 - 3.5 * 3 - 2 - 5
+    for epsilon, fits in ((most - 0.01, True), (most + 0.01, False)):
+        assert bounded_range._fits(2.0, 9, epsilon, math.exp(-5)) == fits
+
+
+@for_each("delta", [1e-6, 0.5, 1e-300])
+def test_beyond_what_floats_can_say_ranges_add_up(delta: float) -> None:
+    for each, count in ((300.0, 3), (1000.0, 1), (210.0, 4), (1e308, 1)):
+        assert bounded_range_composition(epsilon=each, count=count, delta=delta) == each * count
+        assert bounded_range_epsilon_each(epsilon=each, count=count, delta=delta) == even_share(each, count)
+    assert bounded_range_composition(epsilon=1e308, count=2, delta=delta) == math.inf
+
+
+def test_a_lattice_whose_losses_are_beyond_all_floats_says_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        curve = bounded_range._Curve(np.array([-600.0, -590.0]), np.array([1e300, 1e301]))
+        assert curve.delta(595.0) == math.inf
+
+
+@for_each("count", [1, 3])
+@for_each("epsilon", [5e-324, 1e-17, 1e-10])
+def test_of_nearly_no_epsilon_delta_is_left(epsilon: float, count: int) -> None:
+    """The total variation of a round of range e is tanh(e / 4), and of all at most their sum."""
+    for delta in (1e-6, 0.01):
+        each = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=delta)
+        assert each >= 4 * delta / count * (1 - 2e-9)
+        assert bounded_range_composition(epsilon=each, count=count, delta=delta) <= epsilon + 2e-5 * each
+        assert bounded_range_composition(epsilon=each * 1.01, count=count, delta=delta) > epsilon or count > 1
+    least = bounded_range_epsilon_each(epsilon=epsilon, count=count, delta=1e-12)
+    assert least == max(even_share(epsilon, count), 4e-12 / count * (1 - 1e-9))
+
+
+def test_a_share_of_a_billionth_is_looked_up_in_the_lattice_and_a_smaller_one_is_kept() -> None:
+    assert bounded_range_epsilon_each(epsilon=1e-9, count=1, delta=1e-10) > 1.8e-9
+    less = math.nextafter(1e-9, 0)
+    assert bounded_range_epsilon_each(epsilon=less, count=1, delta=1e-10) == less
+
+
+@for_each("room", [0.2, 0.5])
+def test_left_of_the_lattice_is_what_its_first_point_has(
+    monkeypatch: pytest.MonkeyPatch, room: float
+) -> None:
+    """One round over points that do not reach far: what is left of the first counts as the first."""
+    monkeypatch.setattr(bounded_range, "_REACH", room)
+    curve = bounded_range._worst(0.4, 1, 0.05)
+    step = curve.logs[1] - curve.logs[0]
+    start = np.maximum(np.expm1(curve.logs), 0.0)
+    fine = round(0.4 / step)
+    size = len(start)
+    padded = np.concatenate([np.zeros(fine), start, np.expm1(curve.logs[-1] + np.arange(1, fine + 1) * step)])
+    assert curve.means == pytest.approx(bounded_range._round(padded, step, fine), rel=1e-9, abs=1e-15)
+    assert len(curve.means) == size

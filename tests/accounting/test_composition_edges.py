@@ -103,3 +103,28 @@ def test_what_is_just_within_range_is_taken() -> None:
     assert optimal_composition(epsilon=0.3, count=1, delta=0.0) == 0.3
     assert advanced_composition(epsilon=0.0, count=1, delta=0.9) == 0.0
     assert optimal_epsilon_each(epsilon=0.3, count=1, delta=0.0) == 0.3
+
+
+@for_each("count", [1, 2, 100, 10**5])
+@for_each("epsilon", [5e-324, 1e-310, 1e-200])
+def test_of_nearly_no_epsilon_the_total_variation_is_left(epsilon: float, count: int) -> None:
+    each = optimal_epsilon_each(epsilon=epsilon, count=count, delta=1e-6)
+    assert optimal_delta(total=0.0, epsilon=each, count=count) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_where_the_share_of_epsilon_and_of_delta_are_too_small_for_a_float_another_is_found() -> None:
+    each = optimal_epsilon_each(epsilon=5e-324, count=7, delta=5e-324)
+    assert 0 < each < 1e-15
+
+
+def test_sums_beyond_all_floats_are_infinite() -> None:
+    assert basic_composition([1e308] * 10) == basic_composition([Fraction(10) ** 400]) == math.inf
+    assert basic_composition([1e308]) == 1e308
+    for delta in (0.0, 1e-6, 0.5):
+        assert optimal_composition(epsilon=1e308, count=10, delta=delta) == math.inf
+    assert optimal_delta(total=1e308, epsilon=1e308, count=10) == 1.0
+    for epsilon in (701.0, 1e308):
+        assert advanced_composition(epsilon=epsilon, count=10, delta=1e-6) == math.inf
+    assert math.isfinite(advanced_composition(epsilon=699.0, count=10, delta=1e-6))
+    with pytest.raises(InputError, match="every epsilon"):
+        basic_composition([0.1, Fraction(-1)])

@@ -131,8 +131,6 @@ class Charged:
     [
         (2**-10, 6, [0, 1, 3, 6]),  # far from negligible: as far as is asked, every step
         (0.5, 9000, [0, 1, 7, 60]),  # negligible long before
-        (2**-9, 256, [0, 1, 100, 255, 256]),  # just as far as the steps have been doubled
-        (2**-9, 512, [0, *(round(1.28 * k) for k in (1, 2, 5, 77, 320, 399)), 512]),  # 400 of them
     ],
 )
 def test_the_profile_of_target_charging_is_true_at_its_steps(
@@ -155,6 +153,25 @@ def test_between_steps_the_profile_of_target_charging_is_a_chord_and_beyond_them
     last = next(2**k for k in range(20) if charged.at(2**k) <= 1e-30)
     assert deltas(charged.event, [199.0, 150.0]) == [charged.at(last)] * 2
     assert deltas(charged.event, [(last - 0.5) * 0.5, 150.0])[0] < charged.at(last - 1)
+
+
+def test_a_profile_has_so_many_points_up_to_the_first_power_of_two_that_is_far_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "_MOST_POINTS", 8)
+    charged = Charged(2**-9)
+    assert charged.at(64) > events._NEGLIGIBLE  # so the last is the first that reaches 32
+    asked = range(0, 33, 4)
+    found = deltas(charged.event, [steps * 2**-9 for steps in asked])
+    assert found == pytest.approx([charged.at(steps) for steps in asked], rel=1e-12)
+    between = deltas(charged.event, [2 * 2**-9, 32 * 2**-9])[0]
+    assert charged.at(2) * 1.01 < between < charged.at(0)
+
+
+def test_a_profile_that_is_negligible_after_one_step_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    charged = Charged(0.5)
+    monkeypatch.setattr(events, "_NEGLIGIBLE", charged.at(1))
+    assert deltas(charged.event, [1.0, 5.0]) == [charged.at(1)] * 2
 
 
 def test_a_delta_of_exactly_what_is_negligible_is(monkeypatch: pytest.MonkeyPatch) -> None:

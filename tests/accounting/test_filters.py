@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import TYPE_CHECKING
 
+import mpmath
+import numpy as np
 import pytest
 from cases import for_each
 from long_tests import ACCOUNTING
@@ -14,6 +17,7 @@ from reusable_holdout.accounting import (
     ApproximateEvent,
     ConcentratedEvent,
     GaussianEvent,
+    PrivacyEvent,
     PrivacyFilter,
     PrivacyOdometer,
     PureEvent,
@@ -22,6 +26,9 @@ from reusable_holdout.accounting import (
     optimal_composition,
 )
 from reusable_holdout.errors import BudgetError, InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CHOICES = (0.2, 0.5, 1.1)  # epsilons of randomized response that the adversary chooses among, in whole tenths
 
@@ -196,6 +203,85 @@ def test_a_filter_affords_what_its_mixture_does(epsilon: float, delta: float) ->
     budget = PrivacyFilter(epsilon=epsilon, delta=delta)
     assert budget.affords(ConcentratedEvent(most * (1 - 1e-4)))
     assert not budget.affords(ConcentratedEvent(most * (1 + 1e-4)))
+
+
+@for_each(
+    ("epsilon", "delta"), [(1e-12, 1e-12), (1e9, 1e-9), (1.0, 1e-6), (0.3, 0.01)]
+)  # the last, the first and others
+def test_a_main_order_is_the_best_of_four_thousand(epsilon: float, delta: float) -> None:
+    orders = [1 + 1e-3 * 1e9 ** (place / 3999) for place in range(4000)]
+
+    def affordable(order: float) -> float:
+        shape = (order - 1) * math.log1p(-1 / order) - math.log(order)
+        return (epsilon - (shape - math.log(0.9 * delta)) / (order - 1)) / order
+
+    best = max(orders, key=affordable)
+    assert filters._main_order(epsilon, delta) == pytest.approx(best, rel=1e-12)
+    assert (best in (orders[0], orders[-1])) == (epsilon in (1e-12, 1e9))
+
+
+class Bounded(PrivacyEvent):
+    """Known by its divergences alone, and by those of small orders only."""
+
+    def __init__(self, divergence: float, largest_order: float = math.inf) -> None:
+        self.divergence, self.largest_order = divergence, largest_order
+
+    def renyi(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.where(orders <= self.largest_order, self.divergence, math.inf)
+
+
+def test_a_sum_that_just_attains_the_bound_is_affordable() -> None:
+    """One order, at which the exponent is 0 and the weight's log is what is needed."""
+    budget = PrivacyFilter(epsilon=1.0, delta=0.1)
+    budget._log_weights = np.array([-math.log(budget._slack)])
+    spent = filters._Spent(np.array([2.0])).with_event(Bounded(1.0))
+    spent.renyi = np.array([1.0])
+    assert budget._holds(spent)
+    spent.renyi = np.array([1 + 1e-9])
+    assert not budget._holds(spent)
+
+
+@for_each("divergence", [0.0, 0.003, 1.7])
+@for_each("delta", [1e-6, 0.3])
+def test_a_reading_is_rounded_up_but_hardly(divergence: float, delta: float) -> None:
+    odometer = PrivacyOdometer(delta=delta)
+    odometer.add(Bounded(divergence))
+    with mpmath.workdps(30):
+        least = mpmath.log(40 / mpmath.mpf(delta))
+        mixture = lambda x: mpmath.log(sum(mpmath.exp((a - 1) * (x - divergence)) for a in GRID))  # noqa: E731
+        exact = mpmath.findroot(lambda x: mixture(x) - least, (divergence, divergence + 1), solver="anderson")
+        assert exact < odometer.epsilon < exact * (1 + 1e-11) + 1e-14
+
+
+def test_a_reading_is_the_first_float_at_which_the_bound_is_attained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "_ORDERS", np.array([2.0, 2.0]))
+    for delta in (0.5, 0.1, 0.01, 1e-3, 1e-5):
+        odometer = PrivacyOdometer(delta=delta)
+        odometer.add(Bounded(0.0))
+        least = -math.log(odometer._slack) + math.log(2)
+        first = least - math.log(2) - 1e-14
+        while first + math.log(2) < least:
+            first = math.nextafter(first, math.inf)
+        assert odometer.epsilon == first * (1 + 1e-12)
+
+
+def test_a_reading_needs_no_order_but_one() -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(Bounded(0.1, largest_order=1.06))
+    assert odometer.epsilon == pytest.approx(0.1 + math.log(40e6) / 0.05, rel=1e-9)
+
+
+def test_sums_beyond_all_floats_are_infinite() -> None:
+    odometer = PrivacyOdometer(delta=1e-6)
+    odometer.add(PureEvent(1e308))
+    assert odometer.epsilon == 1e308
+    odometer.add(PureEvent(1e308))
+    assert odometer.epsilon == math.inf
+    assert not PrivacyFilter(epsilon=1e3, delta=1e-6).affords(PureEvent(1e308))
+    assert PrivacyFilter(epsilon=1.5e308, delta=1e-6).affords(PureEvent(1e308))
+    once = PrivacyOdometer(delta=1e-6)
+    once.add(ConcentratedEvent(1e306))
+    assert once.epsilon == pytest.approx(1.05e306, rel=1e-9)
 
 
 @for_each(

@@ -7,6 +7,7 @@ import math
 import mpmath
 import pytest
 from cases import for_each
+from scipy import special
 
 from reusable_holdout.accounting import gaussian_delta, gaussian_deviation
 from reusable_holdout.errors import InputError
@@ -62,3 +63,24 @@ def test_a_delta_is_within_range(bad: float) -> None:
 @for_each(("epsilon", "deviation"), [(91546984001.94, 0.6187397), (2.9e10, 1 / 3.25), (1e300, 1e-3)])
 def test_an_epsilon_beyond_all_noise_leaves_no_delta(epsilon: float, deviation: float) -> None:
     assert gaussian_delta(epsilon=epsilon, deviation=deviation) == 0.0
+
+
+@for_each("start", [-3.0, 0.0, 30.0])
+def test_an_epsilon_whose_digits_do_not_reach_has_no_less_than_delta(start: float) -> None:
+    """What is left out is less than a part in ten thousand, where a difference would be rounded by more."""
+    for epsilon in (1e12, 1.2e12, 5e19):
+        shift = -start + math.sqrt(start * start + 2 * epsilon)
+        with mpmath.workdps(60):
+            e, h = mpmath.mpf(epsilon), mpmath.mpf(shift)
+            exact = mpmath.ncdf(h / 2 - e / h)
+            exact *= 1 - mpmath.erfc((e / h + h / 2) / mpmath.sqrt(2)) * mpmath.exp(e) / (2 * exact)
+        found = gaussian_delta(epsilon=epsilon, deviation=1.0, sensitivity=shift)
+        assert found == pytest.approx(float(exact), rel=1e-8 if epsilon == 1e12 else 1e-4)
+        if epsilon > 1e12:
+            likely = math.exp(special.log_ndtr(shift / 2 - epsilon / shift))
+            assert found == pytest.approx(likely, rel=1e-12)
+
+
+def test_far_from_any_loss_delta_is_0() -> None:
+    for epsilon, shift in ((1e10, 1.5), (1e10, 2.0), (1e11, 7.0), (1e9, 1.5), (1e300, 2.0)):
+        assert gaussian_delta(epsilon=epsilon, deviation=1.0, sensitivity=shift) == 0.0

@@ -117,6 +117,8 @@ def test_noise_is_what_it_was_and_keeps_epsilon() -> None:
     for (epsilon, delta, queries, charges, monotonic), wanted in {
         (1.0, 1e-06, 10, 1, False): (8.16620298638007, 11.548755016430366),
         (0.3, 0.001, 200, 2, True): (15.437293812789525, 24.661855173482753),
+        (0.6, 0.3, 300, 100, True): (5.279309101626202, 30.6858851544497),  # by the largest ratio
+        (1.0, 0.2, 10, 1, True): (1.614765960091984, 1.9643420413784416),
     }.items():
         stream: dict[str, Any] = {"queries": queries, "charges": charges, "monotonic": monotonic}
         found = gaussian_sparse_vector_deviations(epsilon=epsilon, delta=delta, **stream)
@@ -185,3 +187,11 @@ def test_a_threshold_whose_noise_is_infinite_costs_nothing() -> None:
     stream: dict[str, Any] = {"queries": 3, "charges": 1, "query": 2.0}
     without = gaussian_sparse_vector_rdp(2.0, threshold=math.inf, **stream)
     assert without == pytest.approx(gaussian_sparse_vector_rdp(2.0, threshold=1e9, **stream), rel=1e-12)
+
+
+def test_where_an_epsilon_of_0_is_in_reach_noise_is_found_all_the_same() -> None:
+    stream: dict[str, Any] = {"queries": 10, "charges": 3}
+    threshold, query = gaussian_sparse_vector_deviations(epsilon=8.0, delta=0.95, **stream)
+    for more, within in ((1.0, True), (1 - 3e-4, False)):
+        noise = {"threshold": threshold * more, "query": query * more}
+        assert (gaussian_sparse_vector_epsilon(delta=0.95, **stream, **noise) <= 8.0) == within

@@ -150,8 +150,9 @@ def test_the_inverse_returns_and_never_exceeds(epsilon: float, rate: float) -> N
 
 
 def test_no_row_and_all_rows() -> None:
-    assert subsampled_epsilon(3.0, rate=0.0) == 0.0
-    assert subsampled_epsilon(3.0, rate=1.0) == 3.0
+    for epsilon in (0.0, 5e-324, 1e-300, 1e-9, 0.1, 1.0, 3.0, 37.0, 699.0, 700.0, 701.0, 1e5, 1e308):
+        assert subsampled_epsilon(epsilon, rate=0.0) == 0.0
+        assert subsampled_epsilon(epsilon, rate=1.0) == epsilon
 
 
 @pytest.mark.parametrize("function", [subsampled_epsilon, epsilon_of_the_sample])

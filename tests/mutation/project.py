@@ -201,7 +201,7 @@ OURS = Project(
         ),
         PassedOver(
             ("boundary",),
-            r"_LARGEST_EXPONENT\b",
+            r"\bLARGEST_EXPONENT\b|_LARGEST_EXPONENT\b",
             "exp is finite at this very number: there the branches on both sides of it are as good",
         ),
         PassedOver(
@@ -213,6 +213,17 @@ OURS = Project(
             ("boundary",),
             r"^while excess\((low|high)\) (<=|>) 0:$",
             "whether a bracket whose end is exactly the root grows once more: the root is found in either",
+        ),
+        PassedOver(
+            ("boundary",),
+            r"^while excess\(root\) > 0:$",
+            "whether a root that costs exactly what is allowed moves by its tolerance once more: both keep the promise",
+        ),
+        PassedOver(
+            ("number", "boundary"),
+            r"^if epsilon < 1:",
+            "from 1 to 2 both formulas are as exact; what is farther from it is tested",
+            function=r"^epsilon_of_the_sample$",
         ),
         PassedOver(
             ("number",),
