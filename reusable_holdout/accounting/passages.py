@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["passage_delta", "passage_epsilon"]
+__all__ = ["first_reached", "passage_delta", "passage_epsilon"]
 
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of incomplete beta functions, some 1e-12, and of their sum
 _TERMS = 64  # of the sum over levels that are taken at a time
@@ -78,9 +79,9 @@ def passage_delta(*, each: float, epsilon: float, charges: int, mean: float) -> 
     >>> passage_delta(each=0.0144, epsilon=1.0, charges=100, mean=0.5) < 1e-6
     True
     """
-    steps = math.floor(epsilon / each)
+    steps = math.floor(min(epsilon / each, sys.float_info.max))
     below = _at(steps, each, charges, mean)
-    rest = max(0.0, epsilon - steps * each)
+    rest = min(max(0.0, epsilon - steps * each), each)
     share = math.expm1(rest) / math.expm1(each) if each < _LARGEST_EXPONENT else math.exp(rest - each)
     return below + share * (_at(steps + 1, each, charges, mean) - below)
 
@@ -93,38 +94,51 @@ def passage_epsilon(*, each: float, delta: float, charges: int, mean: float) -> 
     InputError
         If it is more than 2**50 times `each`.
     """
-    steps = _first(lambda place: _at(place, each, charges, mean) <= delta, _guess(each, delta, charges, mean))
+    steps = first_reached(
+        lambda place: _at(place, each, charges, mean) <= delta, _start(each, delta, charges, mean)
+    )
     if steps == 0:
         return 0.0
     above, below = _at(steps - 1, each, charges, mean), _at(steps, each, charges, mean)
     share = (above - delta) / (above - below)
-    part = math.log1p(share * math.expm1(each)) if each < _LARGEST_EXPONENT else each
+    part = math.log1p(
+        share * math.expm1(each)
+    )  # with an epsilon of a call that overflows, no steps are enough
     return ((steps - 1) * each + part) * _ROUND_UP
 
 
-def _guess(each: float, delta: float, charges: int, mean: float) -> int:
+def _start(each: float, delta: float, charges: int, mean: float) -> int:
     """Steps to start from: those of a normal law with the variance of that many calls."""
     start = charges / min(mean, 0.5)  # calls
     start = math.sqrt(-2 * start * math.log(delta)) + start * math.tanh(each / 2)
-    start = min(_FARTHEST, start)
-    return math.ceil(start)
+    return math.ceil(min(_FARTHEST, start))
 
 
-def _first(reached: Callable[[int], bool], guess: int) -> int:
-    """Smallest whole number that has been reached, for numbers above which all have."""
-    low, high, stride = -1, guess, max(1, guess // 16)
+def first_reached(reached: Callable[[int], bool], guess: int) -> int:
+    """Smallest whole number that has been reached, for numbers above which all have.
+
+    Parameters
+    ----------
+    reached : Callable[[int], bool]
+        Whether a number of at least 0 has.
+    guess : int
+        At least 0, as good as it may be: it saves looks.
+
+    Raises
+    ------
+    InputError
+        If none has up to 2**50.
+    """
+    low = high = guess
+    stride = max(1, guess // 16)
     while not reached(high):
         if high >= _FARTHEST:
             raise InputError(
                 f"an epsilon beyond {_FARTHEST} times that of one call is needed; use a smaller one"
             )
         low, high, stride = high, min(high + stride, _FARTHEST), 2 * stride
-    stride = max(1, guess // 16)
-    while low < high - stride and low < 0:
-        if reached(high - stride):
-            high, stride = high - stride, 2 * stride
-        else:
-            low = high - stride
+    while low >= 0 and reached(low):
+        low, high, stride = max(low - stride, -1), low, 2 * stride
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reached(middle) else (middle, high)
@@ -158,8 +172,10 @@ def _moves(
         high += math.ceil(spread)
     low = max(charges, math.floor(mean - 5 * spread))
     width = max(1, math.floor(_COARSE * mean / max(1.0, -math.log(middle))))
-    moves = np.arange(low, high + width, width)
-    if len(moves) > _BLOCKS:
+    ends = range(low, high + width, width)
+    if len(ends) <= _BLOCKS:
+        moves = np.array(ends)
+    else:
         moves = np.unique(np.ceil(np.geomspace(low, high, _BLOCKS)).astype(np.int64))
     left = _fewer(moves, charges, charged)
     return moves, -np.diff(left, prepend=1.0), float(left[-1])
@@ -187,10 +203,9 @@ def _reaches(
     up = 1 / (1 + math.exp(-each))
     straight = special.betainc(moves - 1 + level, moves, up)
     # Paths that got there and came back: their mirror images end below, and weigh exp(e level) times as much.
-    fewer = np.maximum(moves - 1, 0.5)
+    fewer = np.maximum(moves - 1, 1)
     mirrored = special.betainc(moves + level, fewer, down)
-    exponent = np.minimum(each * level, _LARGEST_EXPONENT)
+    weight = np.exp(np.minimum(each * level, _LARGEST_EXPONENT))
     most = special.betainc(moves + level, fewer, up) * math.exp(-2 * each)
-    exact = (mirrored > 1e-280) & (each * level < _LARGEST_EXPONENT)
-    back = np.where(exact, np.minimum(mirrored * np.exp(exponent), most), most)
+    back = np.where(mirrored > 1e-280, np.minimum(mirrored * weight, most), most)
     return np.asarray(straight + np.where(moves > 1, back, 0.0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reusable_holdout.accounting.composition import optimal_composition, optimal_delta
-from reusable_holdout.accounting.passages import passage_delta, passage_epsilon
+from reusable_holdout.accounting.passages import first_reached, passage_delta, passage_epsilon
 from reusable_holdout.accounting.targets import (
     between_thresholds_q,
     boundary_epsilon,
@@ -42,18 +42,27 @@ _BRACKET = 0.1  # first step towards the epsilon of one call, and
 _PRECISION = 1e-10  # how far from the largest it may end, both in log epsilon
 _LARGE = 0.05  # epsilon of one call from which on counting calls may be the better bound, if these are few
 _MOST_CALLS = 5000
-_AROUND = 6  # numbers of calls on both sides of the first guess; odd ones compose a little worse
+_AROUND = (
+    7  # numbers of calls on both sides of where both parts are as large; odd ones compose a little worse
+)
 _BISECTIONS = 40
-_FARTHEST = -500.0  # log of an epsilon that no interaction needs
+_FARTHEST = 690.0  # log of an epsilon of one call, and of its inverse, that no interaction needs
+_LEAST_EACH = 1e-299  # to start from
+_LEAST_DELTA = 1e-320  # counts in place of one that is 0 as a float
+_MOST_CHARGES = 10**9
+_MOST_MOVES = 10**12  # charges over the mean chance of one; with more the tail takes too long
 
 
-def _check(*, epsilon: float, charges: int, delta: float, targets: int) -> None:
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
-    if charges < 1:
-        raise InputError(f"charges is at least 1; got {charges}")
+def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise InputError(f"target charging needs a delta in (0, 1); got {delta}")
+
+
+def _check(*, epsilon: float, charges: int, targets: int) -> None:
+    if not 0 < epsilon < math.inf:
+        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
+    if not 1 <= charges <= _MOST_CHARGES:
+        raise InputError(f"charges is at least 1, and at most {_MOST_CHARGES:,}; got {charges}")
     if targets < 1:
         raise InputError(f"targets is at least 1; got {targets}")
 
@@ -99,7 +108,8 @@ def target_charging(
     epsilon : float
         Privacy parameter of one call, the largest of all; finite, above 0.
     charges : int
-        Target hits ``tau`` after which nothing more is called; at least 1. Time hardly grows with it.
+        Target hits ``tau`` after which nothing more is called; at least 1, and at most 10**9 and 10**12 times `mean`.
+        Time hardly grows with it.
     delta : float
         Slack for the whole interaction, in (0, 1).
     q : float
@@ -129,8 +139,9 @@ def target_charging(
     >>> round(target_charging(epsilon=0.01, charges=100, delta=1e-6, q=not_prior_q(0.01)).epsilon, 3)
     0.673
     """
-    _check(epsilon=epsilon, charges=charges, delta=delta, targets=targets)
-    least = _mean(q, mean)
+    _check(epsilon=epsilon, charges=charges, targets=targets)
+    _check_delta(delta)
+    least = _mean(q, mean, charges)
     share = delta / targets
     if q == 1:
         composed = optimal_composition(epsilon=epsilon, count=charges, delta=share) * _ROUND_UP
@@ -195,8 +206,8 @@ def target_charging_delta(
     >>> target_charging_delta(total=1.0, **wish) < 1e-6
     True
     """
-    _check(epsilon=epsilon, charges=charges, delta=0.5, targets=targets)
-    least = _mean(q, mean)
+    _check(epsilon=epsilon, charges=charges, targets=targets)
+    least = _mean(q, mean, charges)
     if not (math.isfinite(total) and total >= 0):
         raise InputError(f"total is finite and at least 0; got {total}")
     if q == 1:
@@ -208,14 +219,17 @@ def target_charging_delta(
     return min(1.0, targets * one)
 
 
-def _mean(q: float, mean: float | None) -> float:
+def _mean(q: float, mean: float | None, charges: int) -> float:
     if not 0 < q <= 1:
         raise InputError(f"q lies in (0, 1]; got {q}")
-    if mean is None:
-        return q
-    if not q <= mean <= 1:
-        raise InputError(f"a mean of chances is at least the least of them, {q}, and at most 1; got {mean}")
-    return mean
+    found = q if mean is None else mean
+    if not q <= found <= 1:
+        raise InputError(f"a mean of chances is at least the least of them, {q}, and at most 1; got {found}")
+    if charges > _MOST_MOVES * found:
+        raise InputError(
+            f"charges over the mean chance of one, {found}, is at most {_MOST_MOVES:,}; got {charges}"
+        )
+    return found
 
 
 def _few_calls(epsilon: float, charges: int, q: float, mean: float | None) -> bool:
@@ -230,13 +244,13 @@ def _delta_by_calls(*, total: float, epsilon: float, charges: int, q: float) -> 
         miss = float(special.betainc(calls - charges + 1, charges, 1 - q))
         return miss, optimal_delta(total=total, epsilon=epsilon, count=calls)
 
-    low, high = charges, 2 * charges
-    while parts(high)[0] > parts(high)[1]:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if parts(middle)[0] > parts(middle)[1] else (low, middle)
-    return min(sum(parts(calls)) for calls in range(max(charges, low - _AROUND), high + _AROUND)) * _ROUND_UP
+    def enough(calls: int) -> bool:
+        miss, delta = parts(calls)
+        return miss <= delta
+
+    equal = charges + first_reached(lambda further: enough(charges + further), charges)
+    around = range(max(charges, equal - _AROUND), equal + _AROUND)
+    return min(sum(parts(calls)) for calls in around) * _ROUND_UP
 
 
 def target_charging_epsilon_each(
@@ -284,29 +298,34 @@ def target_charging_epsilon_each(
     >>> round(target_charging_epsilon_each(epsilon=1.0, delta=1e-6, charges=100, q=not_prior_q), 4)
     0.0144
     """
-    _check(epsilon=epsilon, charges=charges, delta=delta, targets=targets)
+    _check(epsilon=epsilon, charges=charges, targets=targets)
+    _check_delta(delta)
 
     def excess(log_each: float) -> float:
+        if abs(log_each) > _FARTHEST:
+            raise InputError(
+                f"no epsilon of one call between 1e-300 and 1e300 makes {charges} charges cost epsilon {epsilon} and "
+                f"delta {delta}; use fewer charges, or an epsilon and a delta less extreme"
+            )
         each = math.exp(log_each)
+        chance = q(each)
+        if chance == 0:  # as a float: a call of such an epsilon tells everything
+            return -math.log(delta)
         found = target_charging_delta(
             total=epsilon,
             epsilon=each,
             charges=charges,
-            q=q(each),
+            q=chance,
             mean=None if mean is None else mean(each),
             targets=targets,
         )
-        return math.log(max(found, 1e-300) / delta)
+        return math.log(max(found, _LEAST_DELTA) / delta)
 
     low = _start(epsilon, delta, charges)
     step = _BRACKET
     while excess(low) > 0:
         low -= step
         step += step
-        if low < _FARTHEST:
-            raise InputError(
-                f"{charges} charges cost more, however small one call's epsilon is; use fewer charges"
-            )
     step = _BRACKET
     high = low + step
     while excess(high) <= 0:
@@ -322,4 +341,4 @@ def _start(epsilon: float, delta: float, charges: int) -> float:
     """Log of the epsilon of one call to start from: that of a normal law with the variance of two calls a charge."""
     log = -math.log(delta)
     deviation = math.sqrt(log + epsilon) - math.sqrt(log) or epsilon / (2 * math.sqrt(log))
-    return math.log(deviation / math.sqrt(charges))
+    return math.log(max(deviation / math.sqrt(charges), _LEAST_EACH))

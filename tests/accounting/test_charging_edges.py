@@ -123,7 +123,7 @@ def test_the_epsilon_of_each_call_uses_delta_up(
 def test_no_epsilon_of_a_call_is_small_enough_for_some(monkeypatch: pytest.MonkeyPatch) -> None:
     wish: dict[str, Any] = {"epsilon": 0.1, "delta": 1e-6, "charges": 3, "q": lambda _: 0.1}
     assert target_charging_epsilon_each(**wish) > 0
-    monkeypatch.setattr(module, "_FARTHEST", 9.0)  # no epsilon that small may be tried
+    monkeypatch.setattr(module, "_FARTHEST", 1.0)  # no epsilon that small may be tried
     with pytest.raises(InputError, match="use fewer charges"):
         target_charging_epsilon_each(**wish)
 

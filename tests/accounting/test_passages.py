@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 from cases import for_each
+from scipy import stats
 
 from reusable_holdout.accounting import passages
 from reusable_holdout.accounting.passages import passage_delta, passage_epsilon
+from reusable_holdout.errors import InputError
 
 # One call's epsilon, the epsilon of all, charges, mean; delta there and epsilon at 1e-5: of a version that agreed with
 # the best adversary's dynamic program and with ballot numbers.
@@ -70,13 +73,13 @@ def test_one_call_of_a_large_epsilon_tells_nearly_everything_up_to_it() -> None:
 
 
 def looks(guess: int, wanted: int) -> int:
-    asked = []
+    asked = set()  # what was asked before is kept
 
     def reached(number: int) -> bool:
-        asked.append(number)
+        asked.add(number)
         return number >= wanted
 
-    assert passages._first(reached, guess) == wanted
+    assert passages.first_reached(reached, guess) == wanted
     return len(asked)
 
 
@@ -91,3 +94,61 @@ def test_a_good_guess_saves_looks() -> None:
     ]
     small = [looks(guess, wanted) for guess, wanted in itertools.product(range(40), repeat=2)]
     assert (max(small), sum(small)) == (12, 11_888)
+
+
+@for_each(
+    ("charges", "charged", "middle", "blocks"),
+    [
+        (200, 0.6, 1e-5, (228, 439, 212, 1)),
+        (200, 0.6, 0.9, (228, 399, 58, 3)),
+        (100_000, 0.5, 1e-6, (196_827, 203_307, 46, 144)),
+        (100_000, 0.5, 1e-300, (196_827, 217_779, 500, 40)),
+        (352, 0.6, 1e-40, (450, 949, 500, 1)),
+        (7, 0.04, 0.5, (7, 1223, 336, 1)),
+        (1, 1e-9, 1e-300, (1, 94_872_329_757_618, 473, 1)),
+    ],
+)
+def test_blocks_of_moves_hold_nearly_all_of_their_law(
+    charges: int, charged: float, middle: float, blocks: tuple[int, int, int, int]
+) -> None:
+    """From five deviations below the mean: first and last move, how many blocks, and the width of the first."""
+    moves, chances, beyond = passages._moves(charges, charged, middle)
+    assert (moves[0], moves[-1], len(moves), moves[1] - moves[0]) == blocks
+    assert beyond <= 1e-4 * middle
+    law = stats.nbinom(charges, charged)
+    assert np.cumsum(chances) == pytest.approx(law.cdf(moves - charges), rel=1e-6)
+    assert beyond == pytest.approx(law.sf(moves[-1] - charges), rel=1e-6, abs=1e-305)
+
+
+def test_a_mean_of_a_half_needs_no_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    passages._at.cache_clear()
+    monkeypatch.setattr(passages, "_moves", None)
+    assert 0 < passage_delta(each=0.3, epsilon=1.0, charges=3, mean=0.5) < 1
+
+
+@for_each(("last", "sums"), [(11.2, 2), (11.58, 1)])  # so many e-folds; 64 levels are summed at a time
+def test_levels_are_summed_up_to_a_hundred_thousandth(
+    monkeypatch: pytest.MonkeyPatch, last: float, sums: int
+) -> None:
+    taken, whole = [], passages._reaches
+
+    def counted(*given: object) -> object:
+        taken.append(given)
+        return whole(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(passages, "_reaches", counted)
+    passages._waiting(0, last / 64, np.array([10**6]))
+    assert len(taken) == sums
+
+
+def test_what_cannot_be_reached_costs_hardly_anything() -> None:
+    assert passage_delta(each=0.1, epsilon=1e4, charges=3, mean=0.5) == 0.0
+    assert passage_delta(each=1e-300, epsilon=1e300, charges=3, mean=0.3) < 1e-300
+    assert passage_delta(each=5e-324, epsilon=1.7e308, charges=1, mean=0.5) < 1e-300
+
+
+@for_each("each", [50.0, 1e5])
+def test_calls_that_tell_everything_have_no_epsilon(each: float) -> None:
+    for mean in (0.3, 0.5):
+        with pytest.raises(InputError, match="an epsilon beyond"):
+            passage_epsilon(each=each, delta=0.5, charges=1, mean=mean)

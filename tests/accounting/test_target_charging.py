@@ -396,12 +396,12 @@ def test_many_charges_take_few_sums(monkeypatch: pytest.MonkeyPatch) -> None:
 @for_each("guess", [0, 1, 7, 2**20])
 @for_each("wanted", [0, 1, 2, 9, 1000, 2**20 - 1, 2**50])
 def test_the_first_number_that_has_reached_is_found_from_any_guess(guess: int, wanted: int) -> None:
-    assert passages._first(lambda number: number >= wanted, guess) == wanted
+    assert passages.first_reached(lambda number: number >= wanted, guess) == wanted
 
 
 def test_an_epsilon_beyond_all_steps_is_refused() -> None:
     with pytest.raises(InputError, match="an epsilon beyond"):
-        passages._first(lambda number: number > 2**50, 1)
+        passages.first_reached(lambda number: number > 2**50, 1)
 
 
 def test_all_outcomes_as_the_target_are_plain_composition() -> None:

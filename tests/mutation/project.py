@@ -146,7 +146,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|HALVINGS|LONGEST_FRACTION) = ",
+            r"^_?(AROUND|BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|HALVINGS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
         ),
         PassedOver(
@@ -206,13 +206,13 @@ OURS = Project(
         ),
         PassedOver(
             ("boundary",),
-            r"^if low < _FARTHEST:$",
+            r"^if (low <|abs\(log_each\) >) _FARTHEST:$",
             "when to give up: at the limit or just beyond it",
         ),
         PassedOver(
             ("boundary",),
-            r"^while excess\((low|high)\) (<=|>) 0:$",
-            "whether a bracket whose end is exactly the root grows once more: the root is found in either",
+            r"^while excess\((low|high|root)\) (<=|>) 0:$",
+            "whether a bracket whose end is exactly the root grows once more, or the root moves by its tolerance",
         ),
         PassedOver(
             ("boundary",),
