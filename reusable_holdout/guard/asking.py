@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reusable_holdout.validity import Policy
 
     Listener = Callable[[Sequence[Answer]], None]
-else:  # of priors that are not stated, and of those whose rows decide alone
+else:  # for priors that are not stated, and for policies whose rows decide
     (estimating,) = modules_on_first_use(__package__, "training_estimate")
     (samples,) = modules_on_first_use("reusable_holdout.guard.kinds", "samples")
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reusable_holdout.ledger import Ledger
     from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Policy
-else:  # of one metric alone, whose owner names no training rows
+else:  # whoever asks about one metric, and names no training rows, reads neither
     opening, overlapping = modules_on_first_use(__package__, "opening", "overlap")
 
 __all__ = ["Standing", "check_may_stand", "looked_through"]

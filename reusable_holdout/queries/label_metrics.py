@@ -1,7 +1,7 @@
 """Means of hits and misses of predicted labels.
 
-In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
-replacing row r can change the statistic after it is normalised to [0, 1].
+In both n is the number of holdout rows, and c_r the most that replacing row r can change the statistic after it is
+normalised to [0, 1].
 """
 
 from __future__ import annotations
