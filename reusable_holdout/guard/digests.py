@@ -1,12 +1,17 @@
-"""Digests of data, which may come chunk by chunk, and under the guard's key the names of rows and questions."""
+"""Digests of data, which may come chunk by chunk, and under the guard's key the names of rows and questions.
+
+What a digest names must stay what it was, whoever goes on to work on the data she gave: so a guard owns what it holds.
+"""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import hmac
+import mmap
 import secrets
 import sys
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -24,10 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ContentKey",
+    "Owned",
     "canonical_type",
+    "copy_of",
     "holdout_digest",
     "is_chunked",
     "named_columns",
+    "own",
     "predictions_digest",
 ]
 
@@ -86,6 +94,70 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
             _add_framed(whole, name.encode())
             _add_framed(whole, column.digest())
     return whole.digest()
+
+
+# ---- what a guard owns
+
+
+class Owned(NamedTuple):
+    """Data that nobody else holds: taken as they are.
+
+    Attributes
+    ----------
+    data : array-like or None
+    """
+
+    data: Any
+
+
+def own(given: Any) -> Any:
+    """Data that nobody else can change: a copy of what lies in memory.
+
+    What cannot change stays where it is: rows in chunks, and arrays that are mapped read-only. Columns of polars never
+    change: its copy shares them.
+
+    Raises
+    ------
+    InputError
+        If it cannot be copied.
+
+    Examples
+    --------
+    >>> weights = np.ones(2)
+    >>> mine = own(weights)
+    >>> weights[0] = 0.0
+    >>> mine
+    array([1., 1.])
+    """
+    in_memory = isinstance(given, list | tuple) or hasattr(given, "shape")
+    if isinstance(given, type) or not in_memory or is_chunked(given) or _is_mapped(given):
+        return given
+    try:
+        return copy_of(given)
+    except Exception:  # whatever a user's own object raises may quote the rows
+        came = type(given).__name__
+    raise InputError(
+        f"data in memory must be of a kind that can be copied; got {came}; read it into an array; nothing was made"
+    )
+
+
+def copy_of(given: Any) -> Any:
+    """A copy with values of its own; of rows in lists, too, whose own copy() is of one level."""
+    if hasattr(given, "copy") and not isinstance(given, list):
+        return given.copy()
+    return copy.deepcopy(given)
+
+
+def _is_mapped(given: Any) -> bool:
+    """Whether an array is a file's, and nobody here can write to it."""
+    while isinstance(given, np.ndarray):
+        if given.flags.writeable:
+            return False
+        given = given.base
+    return isinstance(given, mmap.mmap)
+
+
+# ---- column by column
 
 
 def is_chunked(X: object) -> TypeGuard[ChunkedRows]:

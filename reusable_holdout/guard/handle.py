@@ -16,6 +16,7 @@ from reusable_holdout import guard as public
 from reusable_holdout.errors import HandleError, HoldoutError, LedgerKeyError
 from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed, write_to_the_end
+from reusable_holdout.guard.digests import Owned
 
 if TYPE_CHECKING:
     from reusable_holdout.guard import ReusableHoldout
@@ -83,8 +84,8 @@ class Handle(NamedTuple):
         contents = read_private(Path(self.holdout_file))
         return public.ReusableHoldout.open(
             self.ledger,
-            contents["X"],
-            contents["y"],
+            Owned(contents["X"]),  # mapped, and shared by all processes
+            Owned(contents["y"]),
             metric=contents["metric"],
             classes=contents["classes"],
             sample_weight=contents["sample_weight"],

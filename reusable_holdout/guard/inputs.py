@@ -5,7 +5,6 @@ Rows that are kept for the final are its exam: no question before it reads them.
 
 from __future__ import annotations
 
-import copy
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +15,7 @@ from reusable_holdout import queries
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard.boundary import attempt
-from reusable_holdout.guard.digests import is_chunked
+from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count
@@ -41,10 +40,12 @@ __all__ = ["BoundRows", "PrivateData", "bind_rows", "kept_rows", "rows_and_label
 class PrivateData:
     """The holdout, bound to a metric; says nothing about itself and cannot be pickled.
 
+    It holds copies: what is done to the data afterwards changes no answer, and the ledger's digest names what is asked.
+
     Parameters
     ----------
-    X : array-like of shape (rows, features), ChunkedRows or None
-    y : array-like of shape (rows,)
+    X : array-like of shape (rows, features), ChunkedRows or None; or Owned
+    y : array-like of shape (rows,); or Owned
         Labels; of judged scores ids.
     metric : Metric
     classes, sample_weight, groups : array-like or None
@@ -79,7 +80,8 @@ class PrivateData:
         exam: float | NDArray[np.bool_] | None = None,
         opened: bool = False,
     ) -> None:
-        X, y = rows_and_labels(X, y)
+        X, y = _read(X, y) if not opened else (X, y)
+        groups, sample_weight = groups if opened else own(groups), own(sample_weight)
         if metric.response == "judged" and X is not None:
             raise InputError(
                 f"X must be None for metric {metric.name!r}, whose rows are judged elsewhere and have ids; got "
@@ -118,7 +120,7 @@ class PrivateData:
 
     def copied(self) -> Any:
         """Features for a model to work on: what it does to them must not change the holdout."""
-        return self.X.copy() if hasattr(self.X, "copy") else copy.deepcopy(self.X)
+        return copy_of(self.X)
 
     def try_out(self, models: Sequence[Any], X_train: Any = None) -> None:
         """Refuse models that fail on whatever rows, by what is public, before one of them reads the holdout's.
@@ -225,6 +227,17 @@ def _check_no_paths(given: Any, what: str, *, name_allowed: bool) -> None:
             f"{what} must be data, not where they lie; for Parquet files pass ParquetRows(...), from reusable_holdout; "
             "read other files first; nothing was made"
         )
+
+
+def _read(X: Any, y: Any) -> tuple[Any, Any]:
+    """As :func:`rows_and_labels`, and nobody else's; what was read anew is not copied once more."""
+    given = [one.data if isinstance(one, Owned) else one for one in (X, y)]
+    read = rows_and_labels(*given)
+    held = [
+        own(now) if now is before and not isinstance(one, Owned) else now
+        for one, before, now in zip((X, y), given, read, strict=True)
+    ]
+    return held[0], held[1]
 
 
 # ---- bound to a metric
