@@ -220,6 +220,27 @@ def test_a_spread_that_is_no_positive_number_is_refused(spread):
         Plan(rows=1_000, queries=10, tolerance=0.1, family="paired", bounds=(-1.0, 1.0), spread=spread)
 
 
+@for_each(
+    ("changes", "words"),
+    [
+        ({"spread": 35}, "at most 1; got 35; a percentage. write 0.35; nothing was made"),
+        ({"spread": 1.1}, "at most 1; got 1.1; nothing was made"),
+        ({"family": "mean", "bounds": (0.0, 1.0), "spread": 0.6}, "at most 0.5; got 0.6; nothing"),
+        ({"family": "mean", "bounds": (0.0, 1.0), "spread": 90}, "at most 0.5; got 90; nothing"),
+        ({"family": "mean", "bounds": (0.0, 50.0), "spread": 26}, "at most 25; got 26; nothing"),
+    ],
+)
+def test_a_spread_that_no_rows_can_have_is_refused(changes, words):
+    stated = {"family": "paired", "bounds": (-1.0, 1.0), **changes}
+    with pytest.raises(InputError, match=words):
+        Plan(rows=1_000, queries=100, charges=2, **stated)
+    most = (stated["bounds"][1] - stated["bounds"][0]) / 2
+    plan = Plan(rows=1_000, queries=100, charges=2, **{**stated, "spread": most})
+    assert (
+        Plan.kept({**plan.record(), "spread": 40 * most}).row_spread == plan.row_spread
+    )  # of an older ledger
+
+
 def test_a_spread_of_what_has_none_is_refused():
     with pytest.raises(InputError, match="leave it out"):
         Plan(rows=1_000, queries=10, tolerance=0.1, spread=0.3)
