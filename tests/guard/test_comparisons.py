@@ -85,6 +85,17 @@ def test_models_are_compared_with_cross_validated_priors(problem):
     assert not guard.compare(bad, good, prior=-answer.prior).replayed
 
 
+def test_a_model_is_not_compared_with_itself(problem):
+    X_train, y_train, X, y = problem
+    guard = ReusableHoldout(X, y, queries=10, charges=2, seed=1, vacuous=True)
+    model = LogisticRegression().fit(X_train, y_train)
+    with pytest.raises(InputError, match=r"got one LogisticRegression twice.* nothing was charged"):
+        guard.compare(model, model, prior=0.0)
+    assert (guard.queries_asked, guard.queries_left) == (0, 10)
+    guard.compare(model, DecisionTreeClassifier().fit(X_train, y_train), prior=0.1)
+    assert (guard.queries_asked, guard.queries_left, guard.on("brier").queries_left) == (1, 9, 9)
+
+
 def test_a_gate_asks_about_the_improvement_that_is_named_and_never_about_an_estimate_of_it(problem):
     X_train, y_train, X_holdout, y_holdout = problem
     model = LogisticRegression().fit(X_train, y_train)
