@@ -12,6 +12,7 @@ from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.history import history_frame
 from reusable_holdout.guard.kinds import AGREED, Outcome, State, Terms, failed
+from reusable_holdout.guard.kinds.choose import Winner
 from reusable_holdout.ledger import Row
 
 if TYPE_CHECKING:
@@ -190,12 +191,12 @@ class Answered:
     def answer_with(self, row: Row, left: int, *, replayed: bool) -> Answer:
         """Answer of a row, to whom so many charges are left."""
         if failed(row):
-            took = "one charge" if row.charged else f"{row.nats:.1f} nats"
             remain = f"{left} charge is left" if left == 1 else f"{left} charges are left"
             raise ModelError(
                 "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
                 "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
-                f"fact about the holdout and took {took} (query {row.query}), {remain}; "
+                f"fact about the holdout and took {_taken(row)} (query {row.query}), {remain} and, after it, "
+                f"{self._queries - row.asked:,} of {self._queries:,} queries; "
                 "try the model on training rows with the same columns, and see whence X_train came"
             )
         return Answer(
@@ -214,6 +215,15 @@ class Answered:
             row.told,
             another_budget=self.another_budget,
         )
+
+
+def _taken(row: Row) -> str:
+    """What a failure took: of the budget, and, of a choice, of the declared queries."""
+    took = "one charge" if row.charged else f"{row.nats:.1f} nats"
+    choice = Winner.parse(row.told)
+    if choice is None:
+        return took
+    return f"{took} and {choice.candidates:,} {'query' if choice.candidates == 1 else 'queries'}"
 
 
 def _why(reason: HaltReason, history: pd.DataFrame, queries: int) -> str:

@@ -230,7 +230,7 @@ def _check_may_rotate(guard: Rotating, *, early: bool, grouped: bool) -> None:
     if not early and not guard.halted:
         raise InputError(
             f"a guard is rotated when it has halted; this one has {guard.charges_left} charges and "
-            f"{guard.plan.queries - guard.queries_asked:,} queries left; nothing was released; pass early=True to give "
+            f"{guard.queries_left:,} queries left; nothing was released; pass early=True to give "
             "them up"
         )
     if guard._root is not guard:

@@ -190,6 +190,11 @@ class Overview:
         return self._state().asked
 
     @property
+    def queries_left(self) -> int:
+        """Declared queries that are left, in all processes."""
+        return self.plan.queries - self.queries_asked
+
+    @property
     def answered(self) -> int:
         """Answers released so far, in all processes: the number of the last one."""
         return self._state().query

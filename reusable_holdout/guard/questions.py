@@ -336,6 +336,11 @@ class Questions(Asking):
             As for :meth:`evaluate` and :meth:`compare_predictions`.
         """
         self._check_features("compare_predictions")
+        if model is incumbent:
+            raise InputError(
+                f"two models must be compared; got one {type(model).__name__} twice, which differs from itself by 0; "
+                "nothing was asked and nothing was charged; pass the new model and then the old one"
+            )
         X_train, y_train = training_rows(X_train, y_train)
         pair = [fitted(one, X_train, y_train) for one in (model, incumbent)]
         if prior is None and self.policy != "gate":

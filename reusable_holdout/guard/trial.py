@@ -5,7 +5,8 @@ itself would tell that it failed there; so the trial comes first and decides alo
 
 Made-up rows have what is public: the container, the number of columns, their names and types, as public as the classes
 are; and training rows come before them, if there are some. Nothing of the holdout's values is in them: not a category,
-and not whether a column of whole numbers had to become one of floats. So what comes of the trial tells nothing of it.
+and not whether a column of whole numbers had to become one of floats. So what comes of the trial tells nothing of it,
+and any rule on what comes of it leaks nothing; this one refuses what would hardly work on the holdout's rows.
 """
 
 from __future__ import annotations
@@ -32,24 +33,45 @@ if TYPE_CHECKING:
 __all__ = ["Trial", "made_like"]
 
 _LONGEST = 500  # words of a model's that are shown
-_FEW = 3  # rows of X_train
+_FEW = 64  # rows of X_train: enough that most classes are predicted
 _DEFAULTS = (np.dtype(np.int64), np.dtype(np.float64))  # which it is, a reader may have seen in the values
 _DAY = np.datetime64("2000-01-01")
 _READERS: dict[int, weakref.ref[Any]] = {}
 """Models that have been given a holdout's rows in this process: what they say now may quote them."""
 
 
+_ADDRESS = re.compile("0x[0-9a-f]+")  # where a model lies in memory
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_STRANGERS = "predicted labels must be among the classes"  # as queries.predictions says it
+
+
 class _Failure(NamedTuple):
+    """How a model fails on some rows.
+
+    Attributes
+    ----------
+    kind, words : str
+        The exception's type and words, which are shown.
+    rule : str
+        Of the words those that are the same for failures that are alike, but for numbers that count the rows.
+    counts : frozenset of str
+        Numbers that count the rows, or their entries, and their neighbours.
+    """
+
     kind: str
     words: str
+    rule: str
+    counts: frozenset[str]
 
 
 class Trial:
     """Tries models on rows like a holdout's.
 
     The holdout's values have no part in it. A model that refuses some values and not others fails in several ways, or
-    not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. One
-    that was given a holdout's rows before is not tried again, for what it kept of them could speak.
+    not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. But
+    labels that are no classes refuse it wherever they occur: a regressor, a clustering or labels that are off by one
+    meet the classes on some rows by chance, and would not on all of the holdout's. One that was given a holdout's rows
+    before is not tried again, for what it kept of them could speak.
 
     Parameters
     ----------
@@ -68,8 +90,9 @@ class Trial:
         self._passed: set[Any] = set()
 
     def check(self, model: Any, X_train: Any) -> None:
-        """Refuse a model that fails in the same way on all of several made-up rows, and on training rows if they came.
+        """Refuse a model that fails alike on all of several made-up rows, and on training rows if they came.
 
+        Or that predicts what is no class for some of them, if it does not predict classes for training rows.
         Of estimators of one make the first that passes passes for all: a trial costs as much as a small answer.
 
         Parameters
@@ -87,38 +110,76 @@ class Trial:
             return
         make = _make(model)
         if make is None or make not in self._passed:
-            failure = self._same_failure(model, X_train)
+            failure = self._refused(model, X_train)
             if failure is not None:
+                whatever = "" if _names_strangers(failure) else ", whatever their values,"
                 raise InputError(
                     f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on made-up "
-                    f"ones, whatever their values, with {failure.kind}: {failure.words}; nothing was asked and nothing "
+                    f"ones{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
                     "was charged; mend it, pass X_train and y_train if it works on those, or ask about its predictions"
                 )
             self._passed |= {make} - {None}
         _remember(model)
 
-    def _same_failure(self, model: Any, X_train: Any) -> _Failure | None:
-        """How a model fails on all rows, if it fails on all of them alike."""
-        first: _Failure | None = None
-        for rows in made_like(self._X, X_train):
-            failure = None if rows is None else self._failure(model, rows)
-            if failure is None or (first is not None and failure != first):
-                return None
-            first = failure
-        return first
+    def _refused(self, model: Any, X_train: Any) -> _Failure | None:
+        """What a model is refused for: a class that there is not, or one way to fail on all rows."""
+        if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train)) is None:
+            return None
+        found = [None if rows is None else self._failure(model, rows) for rows in made_like(self._X)]
+        failures = [one for one in found if one is not None]
+        strangers = next(filter(_names_strangers, failures), None)
+        return strangers or (failures[0] if len(failures) == len(found) and _are_alike(failures) else None)
 
     def _failure(self, model: Any, rows: Any) -> _Failure | None:
-        """How a model fails on rows, if it does; where it lies in memory is no part of that."""
+        """How a model fails on rows, if it does."""
+        count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        told = False
         try:
             with quiet():
-                count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-                told = predictions_of(model, rows, response=self._response, classes=self._classes)
-                self._form.of_rows(count).prepare(told)
+                predictions = predictions_of(model, rows, response=self._response, classes=self._classes)
+                told = True
+                self._form.of_rows(self._length(predictions, count)).prepare(predictions)
         except KeyboardInterrupt:  # the user's, not the model's
             raise
         except BaseException as error:
-            return _Failure(type(error).__name__, re.sub(r"0x[0-9a-f]+", "0x", _words(error))[:_LONGEST])
+            kind, words = type(error).__name__, _ADDRESS.sub("0x", _words(error))[:_LONGEST]
+            rule = words.partition(";")[0] if told else words
+            entries = count * int(np.prod(np.shape(rows)[1:]))
+            counts = frozenset(str(size + step) for size in (count, entries) for step in (-1, 0, 1))
+            return _Failure(kind, words, rule, counts)
         return None
+
+    def _length(self, predictions: Any, count: int) -> int:
+        """How many predictions there must be for so many rows: as many, or all, of one that keeps the holdout's."""
+        shape = getattr(predictions, "shape", None)
+        length = shape[0] if shape else len(predictions) if isinstance(predictions, list | tuple) else count
+        return length if length == self._form.rows else count
+
+
+def _names_strangers(failure: _Failure) -> bool:
+    return failure.words.startswith(_STRANGERS)
+
+
+def _are_alike(failures: list[_Failure]) -> bool:
+    """Whether failures are of one type and have the same words, in which only what counts the rows may differ.
+
+    Other numbers are compared: where a model refuses values, they tell one refusal from another.
+
+    Examples
+    --------
+    >>> short = [_Failure("ValueError", "", f"got {n} of 3 rows", frozenset({str(n)})) for n in (2, 64)]
+    >>> other = [_Failure("ValueError", "", f"unknown: {value}", frozenset({"2"})) for value in (0.0, 1.0)]
+    >>> _are_alike(short), _are_alike(other)
+    (True, False)
+    """
+    if len({(one.kind, _NUMBER.sub("#", one.rule)) for one in failures}) != 1:
+        return False
+    places = zip(*(_NUMBER.findall(one.rule) for one in failures), strict=True)
+    return all(
+        len(set(numbers)) == 1
+        or all(number in one.counts for number, one in zip(numbers, failures, strict=True))
+        for numbers in places
+    )
 
 
 def _make(model: Any) -> Any:
@@ -180,25 +241,22 @@ class _Variant(NamedTuple):
 
 
 def _variants() -> Iterator[_Variant]:
-    """Several that have little in common but what is public."""
+    """Several with little in common but what is public; first the longest, whose length is least likely a width."""
     whole, real = _DEFAULTS
+    yield _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", real, True)
     yield _Variant(np.zeros(3), "a", real, True)
     yield _Variant(np.ones(2), "b", whole, False)
-    yield _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", real, True)
     yield _Variant(np.arange(16.0), "", whole, True)
 
 
-def made_like(X: Any, X_train: Any) -> Iterator[Any]:
-    """Several containers of made-up rows, after the first of the training rows; None for one that cannot be made.
+def made_like(X: Any) -> Iterator[Any]:
+    """Several containers of made-up rows; None for one that cannot be made.
 
     Parameters
     ----------
     X : array-like
         The holdout's features, of which no value is read.
-    X_train : array-like or None
     """
-    if _is_alike(X, X_train):
-        yield _first_of(X_train)
     for variant in _variants():
         try:
             made = _like(X, variant)

@@ -24,6 +24,7 @@ __all__ = [
     "checked_exam",
     "checked_exam_of",
     "checked_manner",
+    "checked_spread",
     "choice",
     "exam_count",
     "largest",
@@ -161,6 +162,27 @@ def checked_confidence(confidence: object, *, kept: bool) -> float:
 
 
 # ---- what goes together
+
+
+def checked_spread(spread: float | None, span: float) -> float | None:
+    """Standard deviation within bounds that lie `span` apart, of which it is at most half.
+
+    Raises
+    ------
+    InputError
+        If it is no such number; often it is a percentage.
+    """
+    if spread is None:
+        return None
+    number = real("spread", spread, above=0.0)
+    most = span / 2.0
+    if number > most * (1.0 + 1e-9):  # half a span, but for rounding
+        hint = percentage(number, most=most) if 2.0 <= number <= 100.0 * most else ""
+        raise InputError(
+            f"spread must be a standard deviation between bounds that lie {span:g} apart, at most {most:g}; got "
+            f"{spread!r}{hint}; nothing was made"
+        )
+    return number
 
 
 def checked_exam_of(family: Family, exam: float | None, final_noise: float, rows: int | None) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from reusable_holdout.plan.numbers import (
     checked_confidence,
     checked_exam_of,
     checked_manner,
+    checked_spread,
     real,
     real_or_none,
     round_up,
@@ -117,8 +119,9 @@ class Plan(Outlook):
         of the range; both 1 for a mean.
     spread : float, optional
         Of families "mean", "paired" and "ratio": a guess of the standard deviation of a row's loss, or of the
-        difference of two on a row, in the metric's unit; by default the largest there is at `estimate`. The numbers of
-        the plan follow from it. No interval rests on it: rows that spread more are charged more often.
+        difference of two on a row, in the metric's unit, at most half of what lies between the bounds; by default the
+        largest there is at `estimate`. The numbers of the plan follow from it. No interval rests on it: rows that
+        spread more are charged more often.
     comparison_tolerance : float, optional
         Farthest an agreed difference of two models may be from the population's, in the metric's unit; by default
         `tolerance`.
@@ -213,8 +216,8 @@ class Plan(Outlook):
             spread=spread,
         )
         self.confidence = checked_confidence(confidence, kept=self._is_kept)
-        self._expect(estimate, influence, variation, spread, prior_error)
         self.family, self.policy, self.shared = family, policy, shared
+        self._expect(estimate, influence, variation, spread, prior_error)
         self.stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
         self._reserve(reveals, choices, final_noise)
         stated_rows = whole_or_none("rows", rows, MOST_ROWS)
@@ -265,7 +268,8 @@ class Plan(Outlook):
         self.estimate = real("estimate", at, least=self.lower, most=self.upper)
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
-        self.stated_spread = real_or_none("spread", spread, above=0.0)
+        limits = math.inf if self._is_kept or self.family == "ratio" else self.span
+        self.stated_spread = checked_spread(spread, limits)
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
 
     def _settle(

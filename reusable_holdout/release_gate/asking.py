@@ -206,21 +206,17 @@ def _asked(
     try:
         answer = guard.compare_predictions(new, old, prior=sign * improvement, name=name, guardrails=rails)
     except Halted:
-        return Verdict("halted", False, guard.charges_left, _queries_left(guard), None, None)
+        return Verdict("halted", False, guard.charges_left, guard.queries_left, None, None)
     low, high = sorted((sign * answer.low, sign * answer.high))
     return Verdict(
         "accepted" if answer.charged else "rejected",
         answer.charged and not answer.replayed,
         answer.charges_left,
-        _queries_left(guard),
+        guard.queries_left,
         low,
         high,
         tuple((one.metric, one.low, one.high) for one in answer.guardrails),
     )
-
-
-def _queries_left(guard: ReusableHoldout) -> int:
-    return guard.plan.queries - guard.queries_asked
 
 
 # ---- predictions

@@ -55,7 +55,7 @@ class Failing(Counted):
 
     def predict(self, X):
         super().predict(X)
-        raise ValueError(f"of {len(X)} rows")
+        raise ValueError(f"rows {X}")
 
 
 class Refusing(Counted):

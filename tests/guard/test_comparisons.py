@@ -85,6 +85,17 @@ def test_models_are_compared_with_cross_validated_priors(problem):
     assert not guard.compare(bad, good, prior=-answer.prior).replayed
 
 
+def test_a_model_is_not_compared_with_itself(problem):
+    X_train, y_train, X, y = problem
+    guard = ReusableHoldout(X, y, queries=10, charges=2, seed=1, vacuous=True)
+    model = LogisticRegression().fit(X_train, y_train)
+    with pytest.raises(InputError, match=r"got one LogisticRegression twice.* nothing was charged"):
+        guard.compare(model, model, prior=0.0)
+    assert (guard.queries_asked, guard.queries_left) == (0, 10)
+    guard.compare(model, DecisionTreeClassifier().fit(X_train, y_train), prior=0.1)
+    assert (guard.queries_asked, guard.queries_left, guard.on("brier").queries_left) == (1, 9, 9)
+
+
 def test_a_gate_asks_about_the_improvement_that_is_named_and_never_about_an_estimate_of_it(problem):
     X_train, y_train, X_holdout, y_holdout = problem
     model = LogisticRegression().fit(X_train, y_train)
@@ -218,6 +229,27 @@ def test_a_plan_for_differences_needs_fewer_rows_the_less_models_differ():
 def test_a_spread_that_is_no_positive_number_is_refused(spread):
     with pytest.raises(InputError, match="spread"):
         Plan(rows=1_000, queries=10, tolerance=0.1, family="paired", bounds=(-1.0, 1.0), spread=spread)
+
+
+@for_each(
+    ("changes", "words"),
+    [
+        ({"spread": 35}, "at most 1; got 35; a percentage. write 0.35; nothing was made"),
+        ({"spread": 1.1}, "at most 1; got 1.1; nothing was made"),
+        ({"family": "mean", "bounds": (0.0, 1.0), "spread": 0.6}, "at most 0.5; got 0.6; nothing"),
+        ({"family": "mean", "bounds": (0.0, 1.0), "spread": 90}, "at most 0.5; got 90; nothing"),
+        ({"family": "mean", "bounds": (0.0, 50.0), "spread": 26}, "at most 25; got 26; nothing"),
+    ],
+)
+def test_a_spread_that_no_rows_can_have_is_refused(changes, words):
+    stated = {"family": "paired", "bounds": (-1.0, 1.0), **changes}
+    with pytest.raises(InputError, match=words):
+        Plan(rows=1_000, queries=100, charges=2, **stated)
+    most = (stated["bounds"][1] - stated["bounds"][0]) / 2
+    plan = Plan(rows=1_000, queries=100, charges=2, **{**stated, "spread": most})
+    assert (
+        Plan.kept({**plan.record(), "spread": 40 * most}).row_spread == plan.row_spread
+    )  # of an older ledger
 
 
 def test_a_spread_of_what_has_none_is_refused():

@@ -259,7 +259,7 @@ class Crashing:
     """A model that fails on the holdout."""
 
     def predict(self, X):
-        raise RuntimeError(len(X))
+        raise RuntimeError(X)
 
 
 class Fixed:

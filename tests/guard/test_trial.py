@@ -8,10 +8,13 @@ import polars as pl
 import pytest
 import scipy.sparse
 from cases import for_each
+from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 from reusable_holdout import InputError, ModelError, ReusableHoldout
 from reusable_holdout.guard.trial import made_like
@@ -127,6 +130,45 @@ def test_columns_that_the_holdout_does_not_have_cost_nothing():
     assert guard.answered == 0
 
 
+def ending_in(predictions):
+    """Predictions as models of other libraries give them, of probabilities 0.2 and 0.8 in turn."""
+    return lambda X: predictions(np.where(np.arange(len(X)) % 2, 0.2, 0.8))
+
+
+@for_each(
+    ("model", "words"),
+    [
+        (Predicting(ending_in(lambda p: np.column_stack([1 - p, p]))), r"have shape .*not predict_proba"),
+        (Predicting(ending_in(lambda p: np.column_stack([p, p, p]))), r"have shape .*not predict_proba"),
+        (Predicting(ending_in(lambda p: p[:, None])), "pass labels, as predict gives them, no probabilities"),
+        (Predicting(ending_in(lambda p: p)), "pass labels, as predict gives them, no probabilities"),
+        (Predicting(ending_in(lambda p: p[:-1] > 0.5)), r"shape .64,.; got .63,."),
+        (Predicting(lambda _: np.zeros(5_000)), r"shape .64,.; got .5000,."),
+        (Predicting(lambda _: 1), r"shape .64,.; got .."),
+        (Predicting(raises(lambda X: ValueError(f"shapes ({len(X)},3) and (4,)"))), r"shapes .64,3. and"),
+        (Predicting(raises(lambda X: ValueError(f"{3 * len(X)} numbers do not fit 7"))), "192 numbers"),
+        (LinearRegression().fit(np.eye(3), [0, 1, 1]), "among the classes 0, 1; got"),
+        (DecisionTreeRegressor(max_depth=1).fit(np.eye(3), [0, 1, 2]), "among the classes 0, 1; got"),
+        (KMeans(5, n_init=1, random_state=0).fit(np.linspace(-5, 5, 30).reshape(10, 3)), "among the classes"),
+        (IsolationForest(random_state=0).fit(np.random.default_rng(0).normal(size=(99, 3))), "got -1"),
+        (Predicting(lambda X: 1 + (np.asarray(X)[:, 0] > 0)), "among the classes 0, 1; got 2"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_list_of_classes_is_refused_before_it_can_end_a_project(model, words):
+    guard = guard_of(np.zeros((ROWS, 3)))
+    for ask in (
+        lambda: guard.evaluate(model, prior=0.5),
+        lambda: guard.reveal(model, prior=0.5),
+        lambda: guard.choose([model], [0.5]),
+        lambda: guard.final(model),
+    ):
+        with pytest.raises(InputError, match=f"(?s)made-up ones.*{words}.*nothing was charged"):
+            ask()
+    assert (guard.answered, guard.charges_left) == (0, 3)
+    assert guard.final_predictions(labels()).value == 1.0
+
+
 # ---- let through
 
 
@@ -146,10 +188,33 @@ def test_a_model_that_fails_by_values_goes_on_to_the_rows_and_pays():
         return np.ones(len(X), dtype=int)
 
     assert guard.evaluate(Predicting(wants_fives), prior=0.5).value == 0.5
-    other = Predicting(raises(lambda X: ValueError(f"of {len(X)} rows")))
+    other = Predicting(raises(lambda X: ValueError(f"unknown: {np.asarray(X)[0]}")))
     with pytest.raises(ModelError, match="one charge"):
         guard.evaluate(other, prior=0.5)
     assert other.given[-1] == ROWS
+
+
+def test_a_model_that_keeps_predictions_of_the_holdout_is_asked_whatever_rows_come():
+    for kept in (np.zeros(ROWS), [0] * ROWS):
+        assert (
+            guard_of(np.zeros((ROWS, 3))).evaluate(Predicting(lambda _, kept=kept: kept), prior=0.5).value
+            == 0.5
+        )
+
+
+def test_numbered_categories_that_made_up_rows_do_not_have_are_no_reason_to_refuse():
+    codes = np.random.default_rng(0).integers(10, 20, (ROWS, 2))
+    for X in (codes, codes.astype(float), pd.DataFrame(codes)):
+        model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(X, labels())
+        assert guard_of(X).evaluate(model, prior=0.5).query == 1
+
+
+def test_labels_that_made_up_rows_alone_take_out_of_the_classes_are_let_through_by_training_rows():
+    X = np.full((ROWS, 2), 0.5)
+    rounds = Predicting(lambda X: np.rint(np.asarray(X)[:, 0]).astype(int))  # no class from 1.5 on
+    with pytest.raises(InputError, match=r"fails on made-up ones with .*among the classes 0, 1; got"):
+        guard_of(X).evaluate(rounds, prior=0.5)
+    assert guard_of(X).evaluate(rounds, X[:100], labels(100), prior=0.5).value == 0.5
 
 
 def test_training_rows_decide_where_made_up_ones_mislead():
@@ -207,7 +272,7 @@ def test_words_alone_are_rows_too():
     ],
 )
 def test_stand_ins_hold_nothing_of_the_holdouts_values(one, other):
-    made, again = list(made_like(one, None)), list(made_like(other, None))
+    made, again = list(made_like(one)), list(made_like(other))
     assert len(made) == 4
     for first, second in zip(made, again, strict=True):
         assert first is not None
@@ -224,19 +289,20 @@ def test_a_model_that_has_read_the_rows_does_not_speak_of_them_on_made_up_ones()
 
     def remembers(X):
         kept.append(np.asarray(X)[0, 0])
-        if len(kept) > 2:
-            raise ValueError(f"first row was {kept[1]}")
+        if len(kept) > 5:  # four made-up containers and the rows
+            raise ValueError(f"first row was {kept[4]}")
         return np.ones(len(X), dtype=int)
 
     guard, model = guard_of(np.full((ROWS, 2), 271828.0)), Predicting(remembers)
     guard.evaluate(model, prior=0.5)
+    assert kept[4:] == [271828.0]
     with pytest.raises(ModelError) as caught:
         guard.evaluate(model, prior=0.51)
     assert "271828" not in str(caught.value)
 
 
 def test_of_one_make_one_is_tried_and_of_another_function_another():
-    guard, tried = guard_of(np.zeros((ROWS, 2))), []
+    guard, tried = guard_of(np.zeros((ROWS, 2)), classes=[0, 1, 2]), []
 
     def noted(X):
         tried.append(len(X))
@@ -247,12 +313,12 @@ def test_of_one_make_one_is_tried_and_of_another_function_another():
         steps.fit(np.eye(2), [shift, shift])
         with contextlib.suppress(ModelError):  # numbers are no classes
             guard.evaluate(steps, prior=0.5)
-    assert sorted(tried)[:4] == [2, 2, 2, 3]  # three fits, and one trial
+    assert sorted(tried)[:7] == [2, 2, 2, 2, 3, 16, 64]  # three fits, and one trial
 
 
 def test_a_type_that_cannot_be_made_up_is_no_reason_to_refuse():
     spans = pd.DataFrame({"span": pd.interval_range(0, ROWS)})
-    assert list(made_like(spans, None)) == [None] * 4
-    assert list(made_like(object(), None)) == [None] * 4
+    assert list(made_like(spans)) == [None] * 4
+    assert list(made_like(object())) == [None] * 4
     model = Predicting(lambda X: np.ones(len(X), dtype=int))
     assert guard_of(spans).evaluate(model, prior=0.5).value == 0.5

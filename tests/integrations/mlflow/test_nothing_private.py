@@ -124,7 +124,7 @@ ASK = {
     "a fitted model": lambda guard, model, X, y: guard.evaluate(model, prior=0.7),
     "a model with training data": lambda guard, model, X, y: guard.evaluate(model, X, y),
     "a model in another": lambda guard, model, X, y: guard.evaluate(Scoring(model), prior=0.7),
-    "two models": lambda guard, model, X, y: guard.compare(model, model, prior=0.0),
+    "two models": lambda guard, model, X, y: guard.compare(model, Scoring(model), prior=0.0),
 }
 
 
