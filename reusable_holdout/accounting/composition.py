@@ -268,7 +268,7 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     low = even_share(epsilon, count)
     if delta == 0:
         return low
-    high = max(low, delta / count, 5e-324)  # above 0 where the share is too small for a float
+    high = max(low, even_share(delta, count), 5e-324)  # above 0 where the share is too small for a float
 
     def affordable(each: float) -> bool:
         return optimal_composition(epsilon=each, count=count, delta=delta) <= epsilon

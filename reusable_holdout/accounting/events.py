@@ -285,7 +285,14 @@ class TargetChargingEvent(PrivacyEvent):
     mean: float | None = None
 
     def __post_init__(self) -> None:
-        target_charging_delta(total=0.0, epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
+        _check_positive("epsilon", self.epsilon)
+        _check_count("charges", self.charges)
+        if not 0 < self.q <= 1:
+            raise InputError(f"q lies in (0, 1]; got {self.q}")
+        if self.mean is not None and not self.q <= self.mean <= 1:
+            raise InputError(
+                f"a mean of chances is at least the least of them, {self.q}, and at most 1; got {self.mean}"
+            )
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         farthest = float(epsilons.max())

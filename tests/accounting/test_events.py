@@ -201,9 +201,10 @@ LIMITS: list[tuple[Any, list[Any], list[Any]]] = [
     (lambda count: GaussianSparseVectorEvent(1.0, 1.0, 1, count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
     (lambda count: RepeatedEvent(PureEvent(0.1), count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
     (lambda rate: SubsampledEvent(PureEvent(0.1), rate), [1e-9, 1.0], [0.0, -0.1, 1.01, 1.5, math.nan]),
-    (lambda charges: TargetChargingEvent(0.1, charges, 0.4), [1, 3], [0, -1]),
+    (lambda epsilon: TargetChargingEvent(epsilon, 1, 0.4), [1e-300, 1e300], [0.0, -0.1, math.inf, math.nan]),
+    (lambda charges: TargetChargingEvent(0.1, charges, 0.4), [1, np.int64(3), 10**6], [0, -1, 1.5]),
     (lambda q: TargetChargingEvent(0.1, 1, q), [1e-3, 1.0], [0.0, 1.01, math.nan]),
-    (lambda mean: TargetChargingEvent(0.1, 1, 0.4, mean), [0.4, 0.5], [0.39, 1.01]),
+    (lambda mean: TargetChargingEvent(0.1, 1, 0.4, mean), [None, 0.4, 0.5, 1.0], [0.39, 1.01, 1.5, math.nan]),
 ]
 
 
