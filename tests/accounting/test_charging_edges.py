@@ -235,9 +235,13 @@ def test_the_smallest_numbers_have_a_wrapped_epsilon() -> None:
 
 @for_each("epsilon", [1e-9, 0.01, 0.1, 1.0, 3.0, 30.0])
 def test_a_wrapped_epsilon_is_found_in_a_few_looks(monkeypatch: pytest.MonkeyPatch, epsilon: float) -> None:
-    looks = []
-    whole = boundary_epsilon
-    monkeypatch.setattr(targets, "boundary_epsilon", lambda inside: looks.append(inside) or whole(inside))
+    looks: list[float] = []
+
+    def look(inside: float) -> float:
+        looks.append(inside)
+        return boundary_epsilon(inside)
+
+    monkeypatch.setattr(targets, "boundary_epsilon", look)
     boundary_wrapped_epsilon(epsilon)
     assert 0 < len(looks) <= 3
 

@@ -32,7 +32,7 @@ def best_t(value: Any, heaviest: float) -> float:
 
 
 @for_each("delta", [1e-12, 1e-6, 0.3])
-@for_each(("largest", "smallest"), [(0.01, 0.4), (0.5, 0.1), (2.0, 0.7), (0.5, 1e-20)])
+@for_each(("largest", "smallest"), [(0.01, 0.4), (0.5, 0.1), (2.0, 0.7), (0.5, 1e-20), (1e-20, 1e-20)])
 @for_each("size", [0.01, 1.0, 300.0])
 def test_the_bounds_are_the_best_over_all_t(
     delta: float, largest: float, smallest: float, size: float
