@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from reusable_holdout.accounting.bisection import smallest_between
 from reusable_holdout.deferred import optimize
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans
 _MOST_POINTS = 2**22  # points of a grid
 _FINEST = 1e-12  # its least step; what has no larger loss has none but an infinite one
 _FARTHEST = 200.0  # losses beyond count as infinite
+_LARGEST_EXPONENT = 700.0  # exp overflows beyond
 _ROUNDING = 4e-16  # relative, of one operation of a Fourier transform
 _ROUND_UP = 1 + 1e-7  # pays for the rounding of the masses of one release
 _BISECTIONS = 60
@@ -133,7 +135,7 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
         variance += count * float(loss.masses @ points**2)
     step = max(math.sqrt(_INFLATION * variance / total), _FINEST)
     # The commonest loss falls on the grid: where it is randomized response nothing is rounded.
-    most = max(range(len(parts)), key=lambda place: (reaches[place] > _FINEST, parts[place][1]))
+    most = max(range(len(parts)), key=lambda place: (min(reaches[place], _FINEST), parts[place][1]))
     step = reaches[most] / math.ceil(reaches[most] / step)
     step = max(step, max(reaches) * 4 / _MOST_POINTS, _FINEST)
     return [
@@ -149,13 +151,7 @@ def _reach(profile: Profile, least: float) -> float:
         values = profile(np.array([epsilon, _FARTHEST]))
         return bool(values[0] > max(least, values[1] * (1 + 1e-9)))
 
-    low, high = 0.0, 2.0**-20
-    while more(high) and high < _FARTHEST:
-        low, high = high, 2 * high
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if more(middle) else (low, middle)
-    return high
+    return smallest_between(lambda epsilon: not more(epsilon), _FINEST, _FARTHEST)
 
 
 def _on_grid(profile: Profile, step: float, size: int, count: int) -> _Loss:
@@ -192,7 +188,7 @@ def _delta(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
     inside = scale * float(weights @ (np.maximum(tilted[places % size], 0.0) + rounding))
     top = (middle + size // 2) * step
     steeper = _best_slope(losses, step, top)
-    above = math.exp(min(_log_moment(losses, step, steeper) - steeper * top, 0.0))
+    above = math.exp(_log_moment(losses, step, steeper) - steeper * top)
     return min(1.0, (_infinite(losses) + inside + above) * _ROUND_UP)
 
 
@@ -209,7 +205,7 @@ def _best_slope(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
         method="bounded",
         options={"maxiter": 40},
     )
-    return float(found.x)
+    return float(found.x) if found.fun < _LARGEST_EXPONENT else 0.0  # which is best far below the mean
 
 
 def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["mixed_charging_epsilon", "mixed_charging_weight"]
 
 _ROUND_UP = 1 + 1e-9  # pays for a few floating-point operations
+_FARTHEST = 40  # logs of t below the largest weight's inverse, where the bound still falls
+_LEAST, _LARGEST = 1e-100, 1e100  # weights and epsilons whose products and quotients are numbers
+_LEAST_Q, _LEAST_DELTA = 1e-100, 1e-300
 
 
 def mixed_charging_epsilon(
@@ -70,8 +73,8 @@ def mixed_charging_epsilon(
     1.903
     """
     _check(delta=delta, largest_epsilon=largest_epsilon, smallest_q=smallest_q)
-    if not 0 < weight < math.inf:
-        raise InputError(f"a weight is finite and above 0; got {weight}")
+    if not _LEAST <= weight <= _LARGEST:
+        raise InputError(f"a weight is finite and above 0, from {_LEAST:g} to {_LARGEST:g}; got {weight}")
 
     def most(slack: float) -> float:
         """Give what the epsilons of the calls that read the data add up to, except with probability `slack`."""
@@ -128,8 +131,8 @@ def mixed_charging_weight(
     0.697
     """
     _check(delta=delta, largest_epsilon=largest_epsilon, smallest_q=smallest_q)
-    if not 0 < epsilon < math.inf:
-        raise InputError(f"epsilon is finite and above 0; got {epsilon}")
+    if not _LEAST <= epsilon <= _LARGEST:
+        raise InputError(f"epsilon is finite and above 0, from {_LEAST:g} to {_LARGEST:g}; got {epsilon}")
 
     def affordable(total: float, slack: float) -> float:
         def bound(log_t: float) -> float:
@@ -153,15 +156,19 @@ def _pace(t: float, largest_epsilon: float, smallest_q: float) -> float:
 def _least(bound: Callable[[float], float], heaviest: float) -> float:
     """Least value over log t; whatever t is found, the bound at it is true."""
     scale = -math.log(heaviest)
-    bounds = (scale - 40, scale + 3)  # the bound falls before the first and rises after the second
+    bounds = (scale - _FARTHEST, scale + 3)  # the bound falls before the first and rises after the second
     found = optimize.minimize_scalar(bound, bounds=bounds, method="bounded", options={"xatol": 1e-9})
     return float(found.fun)
 
 
 def _check(*, delta: float, largest_epsilon: float, smallest_q: float) -> None:
-    if not 0 < delta < 1:
-        raise InputError(f"target charging needs a delta in (0, 1); got {delta}")
-    if not 0 < largest_epsilon < math.inf:
-        raise InputError(f"the largest epsilon is finite and above 0; got {largest_epsilon}")
-    if not 0 < smallest_q <= 1:
-        raise InputError(f"q lies in (0, 1]; got {smallest_q}")
+    if not _LEAST_DELTA <= delta < 1:
+        raise InputError(
+            f"target charging needs a delta in (0, 1), of at least {_LEAST_DELTA:g}; got {delta}"
+        )
+    if not _LEAST <= largest_epsilon <= _LARGEST:
+        raise InputError(
+            f"the largest epsilon is finite and above 0, from {_LEAST:g} to {_LARGEST:g}; got {largest_epsilon}"
+        )
+    if not _LEAST_Q <= smallest_q <= 1:
+        raise InputError(f"q lies in (0, 1], and is at least {_LEAST_Q:g}; got {smallest_q}")

@@ -101,9 +101,8 @@ def passage_epsilon(*, each: float, delta: float, charges: int, mean: float) -> 
         return 0.0
     above, below = _at(steps - 1, each, charges, mean), _at(steps, each, charges, mean)
     share = (above - delta) / (above - below)
-    part = math.log1p(
-        share * math.expm1(each)
-    )  # with an epsilon of a call that overflows, no steps are enough
+    # With an epsilon of a call whose exp overflows, no number of steps is enough.
+    part = math.log1p(share * math.expm1(each))
     return ((steps - 1) * each + part) * _ROUND_UP
 
 

@@ -139,7 +139,7 @@ class Repetitions:
         >>> Repetitions(mean=1).epsilon(0.5)
         0.5
         """
-        if not (math.isfinite(epsilon) and epsilon >= 0):
+        if not 0 <= epsilon < math.inf:
             raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
         if self.poisson:
             return (epsilon + self.mean * math.tanh(epsilon / 2)) * _ROUND_UP
@@ -172,7 +172,7 @@ class Repetitions:
         >>> round(Repetitions(mean=100).epsilon_each(1.0), 4)
         0.5008
         """
-        if not (math.isfinite(epsilon) and epsilon > 0):
+        if not 0 < epsilon < math.inf:
             raise InputError(f"epsilon is finite and above 0; got {epsilon}")
         return _largest(self.epsilon, epsilon)
 
@@ -285,7 +285,7 @@ class Repetitions:
         """
         if not 1 < order < math.inf:
             raise InputError(f"an order is finite and above 1; got {order}")
-        if self.poisson and self.mean < 1:
+        if self.mean < 1:
             raise InputError(
                 f"the Renyi cost of a Poisson law is known for a mean of at least 1; got {self.mean}"
             )

@@ -223,13 +223,10 @@ def boundary_wrapped_epsilon(epsilon: float) -> float:
     # With s = exp(-epsilon): x = y (1 + sqrt(1 + 3s)) / 3, written so that a small epsilon cancels nothing.
     root = math.sqrt(1 + 3 * math.exp(-epsilon))
     inside = epsilon + math.log1p(math.expm1(-epsilon) / (root + 2))
-    result = inside
-    while result > 0 and boundary_epsilon(result) > epsilon:
-        inside = min(
-            inside * _ROUND_DOWN, math.nextafter(inside, 0.0)
-        )  # the smallest numbers get smaller, too
-        result = inside
-    return result
+    while boundary_epsilon(inside) > epsilon:  # never of the smallest number, which is its own
+        smaller = math.nextafter(inside, 0.0)  # the smallest numbers get smaller, too
+        inside = min(inside * _ROUND_DOWN, smaller)
+    return inside
 
 
 def boundary_q(epsilon: float, wrapped: float | None = None) -> float:

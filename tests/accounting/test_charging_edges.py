@@ -27,6 +27,7 @@ from reusable_holdout.accounting import (
     target_charging,
     target_charging_delta,
     target_charging_epsilon_each,
+    targets,
 )
 from reusable_holdout.accounting.passages import passage_delta, passage_epsilon
 from reusable_holdout.accounting.target_charging import _delta_by_calls, _few_calls
@@ -230,6 +231,23 @@ def test_the_smallest_numbers_have_a_wrapped_epsilon() -> None:
     for place in range(1, 60):
         inside = boundary_wrapped_epsilon(place * 5e-324)
         assert inside == 0 or boundary_epsilon(inside) <= place * 5e-324
+
+
+@for_each("epsilon", [1e-9, 0.01, 0.1, 1.0, 3.0, 30.0])
+def test_a_wrapped_epsilon_is_found_in_a_few_looks(monkeypatch: pytest.MonkeyPatch, epsilon: float) -> None:
+    looks: list[float] = []
+
+    def look(inside: float) -> float:
+        looks.append(inside)
+        return boundary_epsilon(inside)
+
+    monkeypatch.setattr(targets, "boundary_epsilon", look)
+    boundary_wrapped_epsilon(epsilon)
+    assert 0 < len(looks) <= 3
+
+
+def test_the_smallest_number_is_its_own_wrapped_epsilon() -> None:
+    assert boundary_epsilon(5e-324) == boundary_wrapped_epsilon(5e-324) == 5e-324
 
 
 def test_the_mean_of_a_not_prior_target_needs_an_epsilon() -> None:

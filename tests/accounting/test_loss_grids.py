@@ -78,6 +78,13 @@ def test_a_sum_has_as_many_points_as_hold_it(masses: list[float], count: int, po
     assert losses._span([loss], 0.01, 0.0) == points
 
 
+def test_a_sum_has_twice_the_points_of_its_longest_loss() -> None:
+    short = losses._Loss(-1, np.array([0.0, 1.0, 0.0]), 0.0, 1)
+    long = losses._Loss(-50, np.eye(101)[50], 0.0, 1)
+    for both in ([short, long], [long, short]):
+        assert losses._span(both, 0.01, 0.0) == 256
+
+
 def test_a_sum_has_no_more_points_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     assert losses._MOST_POINTS == 2**22
     monkeypatch.setattr(losses, "_MOST_POINTS", 128)
@@ -157,3 +164,45 @@ def test_the_divergence_of_a_response_is_between_nothing_and_its_epsilon(
         assert exact is None or found == pytest.approx(exact, rel=1e-3)
     assert pure_renyi(math.inf, np.array([order, order])).tolist() == [math.inf] * 2
     assert pure_profile(math.inf, np.array([order, 2.0])).tolist() == [1.0, 1.0]
+
+
+@for_each("points", [64, 128, 4096])  # of which the first are too few
+@for_each("epsilon", [0.0, 0.7, 1.03])
+def test_delta_is_that_of_the_sum_and_the_best_tail_beyond_its_grid(
+    monkeypatch: pytest.MonkeyPatch, points: int, epsilon: float
+) -> None:
+    """Mass beyond half the grid counts as infinite, by the best of all exponential bounds of it."""
+    monkeypatch.setattr(losses, "_MOST_POINTS", points)
+    monkeypatch.setattr(losses, "_ROUNDING", 0.0)
+    step, masses = 0.05, np.array([0.2, 0.1, 0.1, 0.05, 0.05, 0.45])
+    loss = losses._Loss(-2, masses, 0.05, 40)
+    whole = masses
+    for _ in range(39):
+        whole = np.convolve(whole, masses)
+    places = np.arange(len(whole)) - 80
+    end = round(epsilon / step) + points // 2
+    sums = places * step
+    within = (sums > epsilon) & (places < end)
+    inside = float(whole[within] @ -np.expm1(epsilon - sums[within]))
+    slopes = np.linspace(0.0, 40.0, 200_001)
+    moments = np.log(np.exp(np.outer(slopes, step * (np.arange(6) - 2))) @ masses)
+    above = math.exp((40 * moments - slopes * end * step).min())
+    infinite = 1 - 0.95**40
+    wanted = min(1.0, infinite + inside + above)
+    found = losses._delta([loss], step, epsilon)
+    if points > 64:
+        assert found == pytest.approx(wanted, rel=3e-7)
+    else:  # what is beyond the grid is wrapped round it, too
+        assert wanted * (1 - 1e-9) <= found
+
+
+def test_a_delta_is_at_most_one() -> None:
+    assert composed_delta([(failing(0.0, 1 - 1e-9), 2)], 0.0) == 1.0
+    assert composed_delta([(failing(0.1, 0.999), 50)], 0.3) == 1.0
+
+
+def test_millions_of_releases_tell_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Far below the mean of their sum a tilt as small as is looked for is too large for a float."""
+    monkeypatch.setattr(losses, "_MOST_POINTS", 2**12)
+    for count in (2 * 10**7, 10**9, 10**15):
+        assert composed_delta([(pure(10.0), count)], 0.3) == 1.0

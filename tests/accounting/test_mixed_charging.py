@@ -32,7 +32,7 @@ def best_t(value: Any, heaviest: float) -> float:
 
 
 @for_each("delta", [1e-12, 1e-6, 0.3])
-@for_each(("largest", "smallest"), [(0.01, 0.4), (0.5, 0.1), (2.0, 0.7)])
+@for_each(("largest", "smallest"), [(0.01, 0.4), (0.5, 0.1), (2.0, 0.7), (0.5, 1e-20), (1e-20, 1e-20)])
 @for_each("size", [0.01, 1.0, 300.0])
 def test_the_bounds_are_the_best_over_all_t(
     delta: float, largest: float, smallest: float, size: float
@@ -73,11 +73,15 @@ FUNCTIONS: dict[str, Any] = {"epsilon": mixed_charging_epsilon, "weight": mixed_
 @for_each(
     ("parameter", "refused", "words"),
     [
-        ("weight", [0.0, -1.0, math.inf, math.nan], "a weight is finite"),
-        ("epsilon", [0.0, -1.0, math.inf, math.nan], "epsilon is finite"),
-        ("delta", [0.0, -0.1, 1.0, 1.5, math.nan], "needs a delta"),
-        ("largest_epsilon", [0.0, -1.0, math.inf, math.nan], "the largest epsilon is finite"),
-        ("smallest_q", [0.0, -0.1, 1.01, 1.5, math.nan], "q lies in"),
+        ("weight", [0.0, -1.0, math.inf, math.nan, 0.99e-100, 1.01e100], "a weight is finite"),
+        ("epsilon", [0.0, -1.0, math.inf, math.nan, 5e-324, 1.01e100], "epsilon is finite"),
+        ("delta", [0.0, -0.1, 1.0, 1.5, math.nan, 0.99e-300], "needs a delta"),
+        (
+            "largest_epsilon",
+            [0.0, -1.0, math.inf, math.nan, 0.99e-100, 1.01e100],
+            "the largest epsilon is finite",
+        ),
+        ("smallest_q", [0.0, -0.1, 1.01, 1.5, math.nan, 0.99e-100], "q lies in"),
     ],
 )
 def test_parameters_out_of_range_are_refused(
@@ -88,3 +92,15 @@ def test_parameters_out_of_range_are_refused(
         for value in refused:
             with pytest.raises(InputError, match=words):
                 FUNCTIONS[name](**(WISH[name] | {parameter: value}))
+
+
+@for_each("weight", [1e-100, 1.0, 1e100])
+@for_each("largest", [1e-100, 0.1, 1e100])
+@for_each("smallest", [1e-100, 1.0])
+@for_each("delta", [1e-300, 1 - 1e-16])
+def test_the_most_extreme_parameters_have_a_price(
+    weight: float, largest: float, smallest: float, delta: float
+) -> None:
+    told: dict[str, float] = {"delta": delta, "largest_epsilon": largest, "smallest_q": smallest}
+    assert 0 < mixed_charging_epsilon(weight=weight, **told) < math.inf
+    assert -math.inf < mixed_charging_weight(epsilon=weight, **told) < math.inf

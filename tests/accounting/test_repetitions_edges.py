@@ -8,7 +8,7 @@ import mpmath
 import pytest
 from cases import for_each
 
-from reusable_holdout.accounting import Repetitions
+from reusable_holdout.accounting import Repetitions, repetitions
 from reusable_holdout.accounting.repetitions import _mean
 from reusable_holdout.errors import InputError
 
@@ -74,6 +74,24 @@ def test_a_law_stops_where_it_has_its_mean(shape: float, mean: float) -> None:
         assert float(exact) == pytest.approx(mean, rel=1e-11)
     assert Repetitions(mean=1 + 1e-13, shape=shape).stop == math.exp(-1e-12)
     assert Repetitions(mean=7.0, shape=1.0).stop == 1 / 7
+
+
+@for_each("law", LAWS)
+def test_an_epsilon_that_is_used_up_exactly_has_its_run(law: Repetitions) -> None:
+    for run in (1e-9, 0.1, 0.3, 0.7, 2.0):
+        assert law.epsilon_each(law.epsilon(run)) >= run
+        assert law.delta_each(law.delta(run / 9)) >= run / 9
+
+
+def test_the_law_is_logarithmic_unless_told_and_its_orders_are_a_fixed_grid() -> None:
+    assert Repetitions(mean=3.0).shape == 0.0
+    assert repetitions._ORDERS.tolist() == pytest.approx(ORDERS, rel=1e-13)
+
+
+@for_each("mean", [0.0, -1.0, math.inf, math.nan])
+def test_the_mean_of_a_law_that_runs_at_least_once_is_not_called_poissons(mean: float) -> None:
+    with pytest.raises(InputError, match="the mean number of runs"):
+        Repetitions(mean=mean, shape=2.0)
 
 
 ORDERS = [10 ** (-6 + 12 * place / 480) for place in range(481)]  # less 1
@@ -142,7 +160,7 @@ def test_costs_are_taken_up_to_their_limits() -> None:
     for bad in (-1e-9, math.inf, math.nan):
         with pytest.raises(InputError, match="epsilon is finite"):
             law.epsilon(bad)
-        with pytest.raises(InputError, match="epsilon is finite"):
+        with pytest.raises(InputError, match="epsilon is finite and above 0"):
             law.epsilon_each(bad)
     assert law.renyi(1.0 + 1e-9, lambda _: 0.0) > 1.0
     assert law.delta_each(1 - 1e-9) < 1.0

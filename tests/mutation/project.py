@@ -201,6 +201,11 @@ OURS = Project(
         ),
         PassedOver(
             ("boundary",),
+            r"^if high - low <= _CLOSE \* high:$",
+            "whether a bracket of exactly the allowed width is narrowed once more",
+        ),
+        PassedOver(
+            ("boundary",),
             r"\bLARGEST_EXPONENT\b|_LARGEST_EXPONENT\b",
             "exp is finite at this very number: there the branches on both sides of it are as good",
         ),
