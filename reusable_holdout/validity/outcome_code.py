@@ -257,10 +257,10 @@ class FactorCode:
     def place(self, factor: float) -> int:
         """Cell of a factor: 0 is the middle one, those above it are positive."""
         exponent = math.log(factor)
-        if -exponent >= self._edge(self.below + 1):
-            raise InputError(f"no cell holds a factor of {factor}")
         above = sum(self._edge(k) <= exponent for k in range(1, self.above + 1))
-        below = sum(self._edge(k) <= -exponent for k in range(1, self.below + 1))
+        below = sum(self._edge(k) <= -exponent for k in range(1, self.below + 2))
+        if below > self.below:
+            raise InputError(f"no cell holds a factor of {factor}")
         return above - below
 
     def least(self, place: int) -> float:
