@@ -356,5 +356,5 @@ def _reach_low(
     p = inflated(inside)
     possible = rows * f.log(p) <= level
     otherwise = f.where(target <= 0.0, -math.inf, math.inf)
-    failures = solve_where((target > 0.0) & possible, solve, -otherwise, p, 0.0 * p + rows, level)
+    failures = solve_where((target > 0.0) & possible, solve, -otherwise, p, p - p + rows, level)
     return f.where(abs(failures) < math.inf, f.least((rows - failures) / rows + slack, 1.0), -failures)

@@ -67,8 +67,8 @@ _FLOATS = SimpleNamespace(
     ceil=lambda x: float(math.ceil(x)),
     lgamma=math.lgamma,
     deviations=lambda level: -float(special.ndtri_exp(level)),
-    least=lambda a, b: a if a < b else b,
-    most=lambda a, b: a if a > b else b,
+    least=lambda a, b: min(b, a),  # b, if a is not a number
+    most=lambda a, b: max(b, a),
     where=lambda condition, a, b: a if condition else b,
     every=bool,
 )
@@ -88,7 +88,10 @@ _ARRAYS = SimpleNamespace(
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _STIRLING_FROM = 16.0  # from there on five terms of the series have all digits that a float has
+_STIRLING_SERIES = (1 / 12, 1 / 360, 1 / 1260, 1 / 1680, 1 / 1188)
 _LONGEST_FRACTION = 10**6  # the worst case, the median of 10**8 rows, takes 2,100 terms
+# 32 terms are enough at levels below exp(-10), and a fraction that settles earlier stops earlier
+_LENGTHS_OF_FRACTIONS = (33, 97, 289, 865, 2_593, _LONGEST_FRACTION)
 
 
 def check_rows(rows: int) -> None:
@@ -159,7 +162,8 @@ def excess(x: Number) -> Number:
     f = functions(x)
     big, small = f.most(x, _STIRLING_FROM), f.least(x, _STIRLING_FROM)
     i = 1.0 / (big * big)
-    series = (1 / 12 - i * (1 / 360 - i * (1 / 1260 - i * (1 / 1680 - i / 1188)))) / big
+    first, second, third, fourth, fifth = _STIRLING_SERIES
+    series = (first - i * (second - i * (third - i * (fourth - i * fifth)))) / big
     far = _HALF_LOG_TWO_PI + 0.5 * f.log(big) + series
     near = f.lgamma(small + 1.0) - small * f.log(f.most(small, 1e-300)) + small
     return f.where(x < _STIRLING_FROM, near, far)
@@ -190,25 +194,27 @@ def _fraction(a: Number, b: Number, p: Number, q: Number) -> Number:
     """``p^a q^b / (B(a, b) I_p(a, b))`` for ``a q >= b p - 1``; more terms only where they are needed."""
     if isinstance(p, float):
         return _fraction_terms(a, b, p, q, _LONGEST_FRACTION)[0]
-    terms = 32  # enough at levels below exp(-10), and a fraction that settles earlier stops earlier
-    result, delta = _fraction_terms(a, b, p, q, terms)
-    left = np.flatnonzero(abs(delta) > EPS * result)
-    while left.size and terms < _LONGEST_FRACTION:
-        terms *= 3
-        result[left], delta = _fraction_terms(a[left], b[left], p[left], q[left], terms)
-        left = left[abs(delta) > EPS * result[left]]
+    result, left = np.empty_like(p), np.arange(p.size)
+    for length in _LENGTHS_OF_FRACTIONS:
+        result[left], settled = _fraction_terms(a[left], b[left], p[left], q[left], length)
+        left = left[~settled]
+        if not left.size:
+            break
     return result
 
 
-def _fraction_terms(a: Number, b: Number, p: Number, q: Number, terms: int) -> tuple[Number, Number]:
-    """Steed's sum of the fraction and its last term; up to term b everything under a bar is positive."""
+def _fraction_terms(a: Number, b: Number, p: Number, q: Number, length: int) -> tuple[Number, Number]:
+    """Steed's sum of fewer terms than this, and whether it has settled.
+
+    Up to term b everything under a bar is positive.
+    """
     every = functions(p).every
     drift = a * q - b * p + 1.0
     ab = a + b
     q1 = q + 1.0
     total = a * drift / (a + 1.0)
-    inverse = delta = 0.0 * p
-    for m in range(1, terms + 1):
+    inverse = delta = p - p
+    for m in range(1, length):
         k = a + (2 * m - 1)
         t = m * p / k * (b - m)
         alpha = t * p / k * (a + (m - 1)) * (ab + (m - 1))
@@ -217,9 +223,10 @@ def _fraction_terms(a: Number, b: Number, p: Number, q: Number, terms: int) -> t
         # the first correction is alpha / beta, every later one (beta * inverse - 1) times the one before
         delta = alpha * inverse if m == 1 else delta * (beta * inverse - 1.0)
         total = total + delta
-        if every(abs(delta) <= EPS * total):
+        settled = abs(delta) <= EPS * total
+        if every(settled):
             break
-    return total, delta
+    return total, settled
 
 
 # ---- where a log tail meets its level
@@ -230,15 +237,15 @@ def climb(
     position: Number,
     level: Number,
     *parameters: Number,
-    bottom: float = -math.inf,
+    positive: bool = False,
     tolerance: float = 1e-5,
 ) -> Number:
     """Root of an increasing concave function by Newton's method with its curvature (Halley).
 
     Concavity brings Newton's step to the lower side of the root, and upwards from there on; the curvature
-    shortens or at most doubles it. After a gap of ``tolerance`` the step is exact to rounding. Where the
-    domain ends at a ``bottom`` of 0, a step goes at most seven eighths of the way there. Should 100 steps not
-    do, the answer is the bottom, which makes bounds vacuous, never wrong.
+    shortens or at most doubles it. After a gap of ``tolerance`` the step is exact to rounding. Where positions
+    are ``positive``, a step goes at most seven eighths of the way to 0. Should 100 steps not do, the answer is
+    the least there is, which makes bounds vacuous, never wrong.
     """
     f = functions(position)
     for _ in range(100):
@@ -246,7 +253,7 @@ def climb(
         gap = level - value
         step = gap / slope
         moved = position + step / f.most(1.0 + 0.5 * curvature * step / slope, 0.5)
-        position = moved if bottom < 0.0 else f.most(moved, 0.125 * position)
+        position = f.most(moved, 0.125 * position) if positive else moved
         # a step that was cut short has not come to the lower side
         near = (abs(gap) <= tolerance) & (position == moved)
         settled = near | (abs(step) <= 4.0 * EPS * abs(position))
@@ -255,9 +262,9 @@ def climb(
         if isinstance(settled, np.ndarray) and 2 * np.count_nonzero(settled) > settled.size:
             left = ~settled
             rest = (array[left] for array in (position, level, *parameters))
-            position[left] = climb(evaluate, *rest, bottom=bottom, tolerance=tolerance)
+            position[left] = climb(evaluate, *rest, positive=positive, tolerance=tolerance)
             return position
-    return f.least(position, bottom)
+    return f.least(position, 0.0 if positive else -math.inf)
 
 
 def solve_binomial(x: Number, y: Number, level: Number) -> Number:
@@ -273,22 +280,20 @@ def solve_chernoff(x: Number, y: Number, level: Number) -> Number:
     return _deflated(climb(chernoff_in_odds, _score_log_odds(x, y, -level), level, x, y))
 
 
-def solve_chernoff_reach(p: Number, rows: Number, level: Number, half: float = 0.0) -> Number:
-    """Failures at which Chernoff's bound is at its level; half a row is the continuity correction."""
+def solve_chernoff_reach(p: Number, rows: Number, level: Number) -> Number:
+    """Failures, a real number, at which Chernoff's bound is at its level."""
     f = functions(p)
     q = 1.0 - p
     # at levels up to a half the root leaves more than 1e-3 successes for every probability a float can hold
     start = f.most(rows * q - f.sqrt(-2.0 * rows * level * p * q), 0.125 * rows * q)
     start = f.least(start, rows - 1e-3)
-    failures = climb(chernoff_in_failures, start, level, rows, p, q, bottom=0.0, tolerance=1e-7)
-    return f.most(failures - half, 0.2 * half)
+    return climb(chernoff_in_failures, start, level, rows, p, q, positive=True, tolerance=1e-7)
 
 
 def solve_binomial_reach(p: Number, rows: Number, level: Number) -> Number:
     """Failures, a real number, that are as unlikely to be so few as the level."""
-    return climb(
-        tail_in_failures, _near_failures(p, rows, level), level, rows, p, 1.0 - p, bottom=0.0, tolerance=1e-6
-    )
+    start = _near_failures(p, rows, level)
+    return climb(tail_in_failures, start, level, rows, p, 1.0 - p, positive=True, tolerance=1e-6)
 
 
 def _near_log_odds(x: Number, y: Number, level: Number) -> Number:
@@ -308,7 +313,7 @@ def _near_failures(p: Number, rows: Number, level: Number) -> Number:
     f = functions(p)
     deviations = f.deviations(level)
     exponent = f.least(f.most(0.5 * deviations * deviations, 1e-4), -0.9 * rows * f.log(p))
-    start = solve_chernoff_reach(p, rows, -exponent, half=0.5)
+    start = f.most(solve_chernoff_reach(p, rows, -exponent) - 0.5, 0.1)  # less the continuity correction
     y = start + 0.5
     value, tilt, _ = chernoff_in_failures(y, rows, p, 1.0 - p)
     wanted = _saddlepoint_exponent(value, tilt, rows - y, y, deviations)
@@ -349,7 +354,7 @@ def _deflated(log_odds: Number) -> Number:
     f = functions(log_odds)
     odds = f.exp(-abs(log_odds))
     rounding = EPS * (4.0 + 2.0 * f.least(f.most(-log_odds, 0.0), 1000.0))
-    return f.where(log_odds < 0.0, odds, 1.0) / (1.0 + odds) * (1.0 - rounding)
+    return f.exp(f.least(log_odds, 0.0)) / (1.0 + odds) * (1.0 - rounding)
 
 
 def inflated(target: Number) -> Number:

@@ -257,11 +257,11 @@ class FactorCode:
     def place(self, factor: float) -> int:
         """Cell of a factor: 0 is the middle one, those above it are positive."""
         exponent = math.log(factor)
-        if -exponent >= self._edge(self.below + 1):
+        edges = [self._edge(k) for k in range(1, self.below + 2)]
+        if -exponent >= edges[-1]:
             raise InputError(f"no cell holds a factor of {factor}")
         above = sum(self._edge(k) <= exponent for k in range(1, self.above + 1))
-        below = sum(self._edge(k) <= -exponent for k in range(1, self.below + 1))
-        return above - below
+        return above - sum(edge <= -exponent for edge in edges)
 
     def least(self, place: int) -> float:
         """Lower end of a cell."""

@@ -76,7 +76,7 @@ def _lower(
         (1.0 - share) / share * np.append(most[above], 1.0)
     )  # from the last step on nothing is known of S_0
     start, end = ends[:-1], ends[1:]
-    some = end > start
+    some = end != start  # the band never falls
     start, end, against = start[some], end[some], against[some]
     wide = end - start
     parts = wide - against * np.log1p(

@@ -166,8 +166,7 @@ class TranscriptCode:
 
 
 def _log_choose(whole: int, chosen: int) -> float:
-    if chosen > whole:  # more than were declared, which costs what all of them do
-        return 0.0
+    chosen = min(chosen, whole)  # more than were declared cost what all of them do
     if chosen == 1:
         return math.log(whole)
     return math.lgamma(whole + 1) - math.lgamma(chosen + 1) - math.lgamma(whole - chosen + 1)

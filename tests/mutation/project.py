@@ -161,7 +161,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^terms (=|\*=) \d",
+            r"^_LENGTHS_OF_FRACTIONS = ",
             "terms of a fraction that are summed before those that have settled are left out",
         ),
         PassedOver(
@@ -186,7 +186,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number", "boundary"),
-            r"\b_SMALL_SHIFT\b",
+            r"\b_(SMALL_SHIFT|STIRLING_FROM)\b",
             "where one formula takes over from another that is as exact: both are compared with sixty digits",
         ),
         PassedOver(
@@ -208,6 +208,11 @@ OURS = Project(
             ("boundary",),
             r"\bLARGEST_EXPONENT\b|_LARGEST_EXPONENT\b",
             "exp is finite at this very number: there the branches on both sides of it are as good",
+        ),
+        PassedOver(
+            ("boundary",),
+            r"^settled = abs\(delta\) <= EPS \* total$",
+            "whether a last term of exactly a float's rounding is followed by one that is smaller still",
         ),
         PassedOver(
             ("boundary",),

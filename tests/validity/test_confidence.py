@@ -424,7 +424,7 @@ def test_newtons_method_that_does_not_settle_ends_at_a_vacuous_bound():
         return position * 0.0, 1.0 + 0.0 * position, 0.0 * position
 
     assert log_tails.climb(never, 0.0, -1.0) == -math.inf
-    assert log_tails.climb(never, 1.0, 1.0, bottom=0.0) == 0.0
+    assert log_tails.climb(never, 1.0, 1.0, positive=True) == 0.0
 
 
 @for_each(

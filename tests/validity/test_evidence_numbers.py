@@ -257,3 +257,15 @@ def test_no_rows_beyond_the_bounds_are_asked_for_and_as_much_as_is_needed_is_eno
     for named, above in ((0.97, True), (0.03, False)):
         evidence = Evidence(named, 0.05)
         assert evidence.reach(8.0, lambda mean: likely_rows(mean, 0.02, 3000), above=above) == 0.05
+
+
+@for_each("side", ["both", "low", "high"])
+def test_exactly_as_much_evidence_as_is_needed_is_enough_on_each_side(side):
+    """The same rows whatever their mean is asked to be: they reach as far as they may, or nowhere."""
+    for named, mean in ((0.4, 0.38), (0.4, 0.42)):
+        evidence, rows = Evidence(named, 0.1, side), likely_rows(mean, 0.1, 300)
+        nats = evidence.of(rows)
+        for above in (True, False):
+            assert evidence.reach(nats, lambda _, rows=rows: rows, above=above) == 0.1
+            more = math.nextafter(nats, math.inf)
+            assert evidence.reach(more, lambda _, rows=rows: rows, above=above) == -math.inf

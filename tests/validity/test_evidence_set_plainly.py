@@ -147,3 +147,19 @@ def test_as_much_evidence_as_is_needed_is_enough():
 def test_the_least_mean_can_be_guessed(mean: float) -> None:
     low, high = EvidenceSet(5.0, 2000, mean, 0.5).of_rows(np.linspace(0.0, 1.0, 2000))
     assert 0.4 < low < 0.5 < high < 0.6
+
+
+def test_the_suited_bet_is_sought_below_what_it_just_excludes():
+    """Where the first bet wins exactly what is needed, the next one is sought above it; else below."""
+    likely, twice = likely_rows(0.3, 0.2, 500.0), replace(THEORY, set_halvings=2)
+
+    def bet(middle):
+        up, down = likely.values - middle
+        return min(0.95, (0.3 - middle) / (-up * down) * middle) if down < 0.0 else 0.95
+
+    won = float(np.log1p(bet(0.15) / 0.15 * (likely.values - 0.15)) @ likely.counts)
+    nats = won - math.log(2.0)
+    nats = next(each for k in range(-9, 9) if (each := nats + k * math.ulp(nats)) + math.log(2.0) == won)
+    for needed, middle in ((nats, 0.225), (nats * (1 + 1e-12), 0.075)):
+        found = EvidenceSet(needed, 500, 0.3, 0.2, twice)._suited(0.3)
+        assert found == pytest.approx(bet(middle), rel=1e-12)

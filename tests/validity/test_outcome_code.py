@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reusable_holdout.errors import InputError
 from reusable_holdout.validity import (
     THEORY,
+    FactorCode,
     StepCode,
     choice_nats,
     worst_choice_nats,
@@ -198,3 +199,13 @@ def test_factors_beyond_all_cells_are_refused():
             THEORY.counts.least(place)
     with pytest.raises(InputError, match="no cell holds"):
         THEORY.counts.place(1e-14)
+
+
+def test_a_factor_at_an_edge_is_in_the_farther_cell():
+    """Edges at whole powers of two, whose logarithms floats have exactly."""
+    code = FactorCode(below=1, above=2, first=math.log(2.0), growth=0.0)
+    factors = (0.2501, 0.5, 0.5001, 1.0, 1.999, 2.0, 3.999, 4.0, 1e9)
+    assert [code.place(factor) for factor in factors] == [-1, -1, 0, 0, 0, 1, 1, 2, 2]
+    for beyond in (0.25, 0.1):
+        with pytest.raises(InputError, match="no cell holds"):
+            code.place(beyond)

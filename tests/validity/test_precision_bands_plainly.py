@@ -10,7 +10,7 @@ from cases import for_each
 from scipy import integrate, stats
 
 from reusable_holdout.validity import THEORY, average_precision_interval
-from reusable_holdout.validity.precision_bands import _band, _ranks
+from reusable_holdout.validity.precision_bands import _band, _ranks, _upper
 from reusable_holdout.validity.theory import BandShares
 
 OTHER = BandShares(band=0.3, positives=0.4, ranks=0.25, ratio=1.5)
@@ -97,3 +97,13 @@ def test_perfect_scores_have_an_upper_end_of_one_and_none_is_beyond():
     ends = [average_precision_interval(np.zeros(n, dtype=int), n, nats=3.0 + n / 10)[1] for n in range(1, 80)]
     assert max(ends) == 1.0
     assert min(ends) >= 1.0 - 1e-15
+
+
+def test_steps_whose_sum_is_rounded_up_end_at_one():
+    """Best scores, and bands whose steps add up to one but for rounding: some sums are above it."""
+    rng, none = np.random.default_rng(5), np.zeros(6)
+    bands = np.sort(rng.random((1000, 6)) ** 8, axis=1)
+    bands[:, -1] = 1.0
+    ends = [_upper(np.zeros(5, dtype=int), 0.5, band, none) for band in bands]
+    assert max(ends) == 1.0
+    assert min(ends) >= 1.0 - 1e-14
