@@ -242,6 +242,8 @@ def test_what_surely_tells_has_delta_one(epsilon: float) -> None:
     found = told(PureEvent(epsilon), count=2).delta(1.0).delta
     assert found == pytest.approx(optimal_delta(total=1.0, epsilon=epsilon, count=2), abs=2e-7)
     assert found <= 1.0
+    by_losses = composed_delta([(lambda at: np.asarray(PureEvent(epsilon).delta(at)), 2)], 1.0)
+    assert found <= by_losses <= 1.0
 
 
 @for_each("delta", [0.0, 1.0])

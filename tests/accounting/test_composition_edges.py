@@ -105,7 +105,7 @@ def test_what_is_just_within_range_is_taken() -> None:
     assert optimal_epsilon_each(epsilon=0.3, count=1, delta=0.0) == 0.3
 
 
-@for_each("count", [1, 2, 100, 10**5])
+@for_each("count", [1, 2, 100, 10**4])
 @for_each("epsilon", [5e-324, 1e-310, 1e-200])
 def test_of_nearly_no_epsilon_the_total_variation_is_left(epsilon: float, count: int) -> None:
     each = optimal_epsilon_each(epsilon=epsilon, count=count, delta=1e-6)
