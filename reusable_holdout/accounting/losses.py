@@ -27,6 +27,7 @@ _CELLS = 256  # points of the grid that a loss's variance is guessed on
 _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans
 _MOST_POINTS = 2**22  # points of a grid
 _FINEST = 1e-12  # its least step; what has no larger loss has none but an infinite one
+_NOWHERE = 1e-24  # how far a loss reaches that is either 0 or infinite: less than the least step
 _FARTHEST = 200.0  # losses beyond count as infinite
 _LARGEST_EXPONENT = 700.0  # exp overflows beyond
 _ROUNDING = 4e-16  # relative, of one operation of a Fourier transform
@@ -151,7 +152,7 @@ def _reach(profile: Profile, least: float) -> float:
         values = profile(np.array([epsilon, _FARTHEST]))
         return bool(values[0] > max(least, values[1] * (1 + 1e-9)))
 
-    return smallest_between(lambda epsilon: not more(epsilon), _FINEST, _FARTHEST)
+    return smallest_between(lambda epsilon: not more(epsilon), _NOWHERE, _FARTHEST)
 
 
 def _on_grid(profile: Profile, step: float, size: int, count: int) -> _Loss:

@@ -42,9 +42,7 @@ _BRACKET = 0.1  # first step towards the epsilon of one call, and
 _PRECISION = 1e-10  # how far from the largest it may end, both in log epsilon
 _LARGE = 0.05  # epsilon of one call from which on counting calls may be the better bound, if these are few
 _MOST_CALLS = 5000
-_AROUND = (
-    7  # numbers of calls on both sides of where both parts are as large; odd ones compose a little worse
-)
+_AROUND = 7  # numbers of calls on both sides of where both parts are as large; odd ones are a little worse
 _BISECTIONS = 40
 _FARTHEST = 690.0  # log of an epsilon of one call, and of its inverse, that no interaction needs
 _LEAST_EACH = 1e-299  # to start from

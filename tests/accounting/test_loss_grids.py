@@ -206,3 +206,12 @@ def test_millions_of_releases_tell_everything(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(losses, "_MOST_POINTS", 2**12)
     for count in (2 * 10**7, 10**9, 10**15):
         assert composed_delta([(pure(10.0), count)], 0.3) == 1.0
+
+
+def test_what_is_either_nothing_or_infinite_has_no_say_in_the_grid() -> None:
+    """However many there are: the commonest of those that have a loss falls on it."""
+    nothing = (failing(0.0, 1e-9), 1000)
+    step = losses._discretised([nothing, (pure(0.3), 3), (pure(0.5), 1)], 1e-15)[1]
+    assert 0.3 / step == pytest.approx(round(0.3 / step), rel=1e-9)
+    assert step > 1e-4
+    assert losses._discretised([nothing], 1e-15)[1] == 1e-12

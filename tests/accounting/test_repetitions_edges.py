@@ -162,6 +162,8 @@ def test_costs_are_taken_up_to_their_limits() -> None:
             law.epsilon(bad)
         with pytest.raises(InputError, match="epsilon is finite and above 0"):
             law.epsilon_each(bad)
+    with pytest.raises(InputError, match="above 0"):
+        law.epsilon_each(0.0)
     assert law.renyi(1.0 + 1e-9, lambda _: 0.0) > 1.0
     assert law.delta_each(1 - 1e-9) < 1.0
     for bad in (1.0, 1.5, -1e-9, math.nan):
