@@ -232,7 +232,8 @@ class Asking:
     def check_predictions(self, predictions: Any) -> None:
         """Refuse predictions that no question takes; nothing is asked, and what fits tells nothing.
 
-        Whether they fit depends on what is public of the rows: their number, their classes, their ids.
+        Whether they fit depends on what is public of the rows: their number, their classes, their ids,
+        and the labels of their pandas index, if `X` or `y` has one, in their order.
 
         Parameters
         ----------

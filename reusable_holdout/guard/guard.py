@@ -150,6 +150,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     -----
     CopiedRowsWarning
         If rows with features are exact copies of others, and chance does not explain it; see `groups`.
+    UserWarning
+        If the metric counts one of two classes that are text as positive: which one it is.
 
     Notes
     -----

@@ -6,6 +6,7 @@ Rows that are kept for the final are its exam: no question before it reads them.
 from __future__ import annotations
 
 from functools import cached_property, partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,14 @@ from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count
-from reusable_holdout.queries.containers import compact, from_arrow, is_dask, no_array
+from reusable_holdout.queries.containers import (
+    check_same_order,
+    compact,
+    from_arrow,
+    index_of,
+    is_dask,
+    no_array,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +95,7 @@ class PrivateData:
                 f"X must be None for metric {metric.name!r}, whose rows are judged elsewhere and have ids; got "
                 f"{type(X).__name__}; ask with evaluate_predictions; nothing was made"
             )
+        indexes = _checked_order(X, y=y, sample_weight=sample_weight, groups=groups)
         self.rows = bind_rows(
             metric,
             y,
@@ -100,6 +109,7 @@ class PrivateData:
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
         self.bound = self.rows.asked
+        self.bound.know_order(indexes)
         self._trial: trial.Trial | None = None
         if X is None:
             return
@@ -238,6 +248,14 @@ def _read(X: Any, y: Any) -> tuple[Any, Any]:
         for one, before, now in zip((X, y), given, read, strict=True)
     ]
     return held[0], held[1]
+
+
+def _checked_order(X: Any, **beside: Any) -> tuple[Any, ...]:
+    """Indexes of the rows, if they have some; refuse what has one of them in another order."""
+    given = {"X": X, **beside}
+    for (first, rows), (second, other) in combinations(given.items(), 2):
+        check_same_order(rows, other, names=(first, second), nothing="nothing was made")
+    return tuple(index for index in map(index_of, (X, beside["y"])) if index is not None)
 
 
 # ---- bound to a metric

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import as_array, from_arrow, no_array, one_column
+from reusable_holdout.queries.containers import as_array, check_same_order, from_arrow, no_array, one_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,7 +156,8 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     Raises
     ------
     InputError
-        If they are no data, one of them is missing, or they are not equally long.
+        If they are no data, one of them is missing, they are not equally long, or have the same pandas index in
+        different orders.
     """
     if isinstance(X_train, Real | str) and y_train is None:
         raise InputError(
@@ -179,6 +180,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
         raise InputError(
             f"X_train and y_train must have as many rows; got {rows:,} and {labels:,}; nothing was asked"
         )
+    check_same_order(X_train, y_train, names=("X_train", "y_train"), nothing="nothing was asked")
     column = y_train if hasattr(y_train, "ndim") else as_array(y_train, what="y_train")
     if column.ndim == 2 and column.shape[1] == 1:
         y_train = one_column(as_array(column, what="y_train"))

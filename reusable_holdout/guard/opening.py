@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.kinds.stated import checked_names
-from reusable_holdout.guard.pricing import decided_as_ratio, numbers_at, plan_numbers, priced
+from reusable_holdout.guard.pricing import (
+    decided_as_ratio,
+    numbers_at,
+    plan_numbers,
+    priced,
+    warn_of_counted_class,
+)
 from reusable_holdout.guard.views import View
 from reusable_holdout.plan import Plan
 
@@ -138,6 +144,7 @@ class Opening(NamedTuple):
         row = transcript.opened(digest)
         if row is not None:
             return row
+        warn_of_counted_class(rows.asked, stacklevel=5)  # _row, open, on, sealed, user
         bound, metric = rows.asked, rows.every.describe()
         (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
         exact = bound.numbers

@@ -8,6 +8,7 @@ their rows counts: what is guessed of them is half of the largest.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reusable_holdout.errors import InputError, PlanError
+from reusable_holdout.errors import HoldoutError, InputError, PlanError
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.queries import PublicNumbers, is_finite
 from reusable_holdout.validity import BY_DISTANCE, THEORY, edition
@@ -31,11 +32,49 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Policy
 
-__all__ = ["decided_as_ratio", "numbers_at", "plan_numbers", "priced", "saying_what_counts"]
+__all__ = [
+    "CountedClassWarning",
+    "decided_as_ratio",
+    "numbers_at",
+    "plan_numbers",
+    "priced",
+    "saying_what_counts",
+    "warn_of_counted_class",
+]
 
 _TRIED = 6  # rows of each class, on which a metric is tried
 _LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
 _EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
+
+
+_OF_ONE_CLASS = frozenset(
+    {"average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "specificity"}
+)
+
+
+class CountedClassWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
+    """A metric counts one of two classes that are text as positive, and which one follows from the alphabet alone.
+
+    An error of this library as well, for where warnings are errors its words must reach the user.
+    """
+
+
+def warn_of_counted_class(bound: BoundMetric, *, stacklevel: int) -> None:
+    """Say which of two classes a metric counts as positive, where they are text; the set of classes is public."""
+    classes, metric = bound.classes, bound.metric
+    if metric.kernel is None or metric.name not in _OF_ONE_CLASS:
+        return
+    if classes is None or len(classes) != 2 or classes.dtype.kind != "U":
+        return
+    other, counted = classes.tolist()
+    warnings.warn(
+        CountedClassWarning(
+            f"{metric.name} counts {counted!r} as the positive class, the last of {other!r} and {counted!r} in sorted "
+            f"order; if {other!r} is meant, guard y == {other!r}, and ask with models or predictions of the same kind, "
+            "or rename the classes so that it sorts last"
+        ),
+        stacklevel=stacklevel + 1,
+    )
 
 
 def decided_as_ratio(

@@ -15,7 +15,7 @@ from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
 from reusable_holdout.guard.known_rows import KnownRows, Overlap, OwnedRows, TrainedOn
-from reusable_holdout.guard.pricing import priced
+from reusable_holdout.guard.pricing import priced, warn_of_counted_class
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.plan import Plan
@@ -41,7 +41,7 @@ __all__ = ["Standing", "check_may_stand", "looked_through"]
 
 
 def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None, *, vacuous: bool) -> None:
-    """Refuse a metric or ledger that the policy is not for, and a plan that says nothing; warn of copied rows.
+    """Refuse a metric or ledger that the policy is not for, and a plan that says nothing; warn of what is easy to miss.
 
     Raises
     ------
@@ -51,6 +51,7 @@ def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None,
     POLICIES[plan.policy].check(holdout.bound, ledger)
     plan.check_says_something(vacuous=vacuous)
     warn_of_copies(holdout)
+    warn_of_counted_class(holdout.bound, stacklevel=4)  # check_may_stand, __init__ or rotate, sealed, user
 
 
 def looked_through(

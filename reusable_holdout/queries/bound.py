@@ -195,6 +195,10 @@ class BoundMetric(HoldsLabels):
         self.sensitivity, self.sum_of_squares, self.effective_rows = numbers
         return self
 
+    def know_order(self, indexes: tuple[Any, ...]) -> None:
+        """Refuse predictions from now on whose pandas index is one of these in another order."""
+        self._form.indexes = indexes
+
     @property
     def form(self) -> Predictions:
         """Form of a model's predictions; it holds nothing private.

@@ -28,11 +28,14 @@ __all__ = [
     "Kind",
     "as_array",
     "as_floats",
+    "check_same_order",
     "compact",
     "dask_parts",
     "from_arrow",
     "in_blocks",
+    "index_of",
     "is_dask",
+    "is_reordered",
     "no_array",
     "one_column",
     "pieces_of",
@@ -101,6 +104,48 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
     if array.ndim == 0 and array.dtype.kind == "O":
         raise no_array(values, what=what)
     return array
+
+
+def index_of(values: object) -> Any:
+    """Labels of the rows of a pandas object; None of anything else. pandas is not imported for that."""
+    index = None if isinstance(values, type) else getattr(values, "index", None)
+    return index if type(index).__module__.partition(".")[0] == "pandas" else None
+
+
+def is_reordered(values: object, index: Any) -> bool:
+    """Whether the rows of a pandas object have the labels of an index, each once, in another order.
+
+    Nothing is said of rows without labels, of labels that differ, or that come twice.
+    """
+    own = index_of(values)
+    if own is None or index is None or own is index or len(own) != len(index) or own.nlevels != index.nlevels:
+        return False
+    if own.equals(index):
+        return False
+    try:
+        if own[0] not in index or not (index.is_unique and own.is_unique):
+            return False
+        places = np.asarray(index.get_indexer(own))
+    except Exception:  # labels that cannot be looked up, such as overlapping intervals
+        return False
+    return bool((places >= 0).all() and (np.diff(places) < 0).any())
+
+
+def check_same_order(rows: object, beside: object, *, names: tuple[str, str], nothing: str) -> None:
+    """Refuse two pandas objects that have the same labels in another order: taken as they come, rows would be mixed up.
+
+    Raises
+    ------
+    InputError
+        Without a label.
+    """
+    if is_reordered(beside, index_of(rows)):
+        first, second = names
+        raise InputError(
+            f"{first} and {second} must have their rows in the same order; their indexes hold the same labels in "
+            f"another order; pass {second}.loc[{first}.index], or {second}.to_numpy() if the rows are in order "
+            f"already; {nothing}"
+        )
 
 
 def no_array(values: object, *, what: str) -> InputError:

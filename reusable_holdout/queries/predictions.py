@@ -18,6 +18,7 @@ from reusable_holdout.queries.containers import (
     as_array,
     in_blocks,
     is_dask,
+    is_reordered,
     one_column,
     pieces_of,
     real_array,
@@ -134,6 +135,8 @@ class Form(ABC):
     """How predictions are checked and brought into one canonical form."""
 
     rows: int
+    indexes: tuple[Any, ...] = ()
+    """Pandas indexes of the rows, in their order; public."""
 
     @abstractmethod
     def prepare(self, predictions: object) -> NDArray[Any]:
@@ -188,12 +191,21 @@ class Predictions(Form):
         pieces = pieces_of(predictions)
         if pieces is not None:
             return self.joined(self._of(pieces))
+        self._check_order(predictions)
         array = one_column(as_array(predictions, what=_WHAT))
         if array.shape not in self._shapes:
             raise InputError(
                 f"predictions must have shape {self._shapes[0]}; got {array.shape}; {self._advice(array.shape)}"
             )
         return self._convert(array)
+
+    def _check_order(self, predictions: object) -> None:
+        if any(is_reordered(predictions, index) for index in self.indexes):
+            raise InputError(
+                "predictions must be in the order of the holdout's rows; their index holds the labels of the "
+                "holdout's in another order; pass predictions.loc[X.index], or predictions.to_numpy() if they are in "
+                "order already"
+            )
 
     def _advice(self, shape: tuple[int, ...]) -> str:
         """What to pass in place of an array of another shape."""

@@ -248,7 +248,7 @@ def test_the_next_holdout_goes_on(make_guard, ledger, labels, scoring):
         guard.final_predictions(scoring(0.6))
     assert guard.history()["value"].tolist() == [0.7]
     assert verify(ledger).problems == []
-    assert rotation.y is labels
+    assert np.array_equal(rotation.y, labels)
 
 
 # ---- what is refused, and what fails
