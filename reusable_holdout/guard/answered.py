@@ -12,7 +12,6 @@ from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.history import history_frame
 from reusable_holdout.guard.kinds import AGREED, Outcome, State, Terms, failed
-from reusable_holdout.guard.kinds.choose import Winner
 from reusable_holdout.ledger import Row
 
 if TYPE_CHECKING:
@@ -219,6 +218,8 @@ class Answered:
 
 def _taken(row: Row) -> str:
     """What a failure took: of the budget, and, of a choice, of the declared queries."""
+    from reusable_holdout.guard.kinds.choose import Winner  # noqa: PLC0415 - not loaded unless something fails
+
     took = "one charge" if row.charged else f"{row.nats:.1f} nats"
     choice = Winner.parse(row.told)
     if choice is None:
