@@ -194,8 +194,8 @@ class Answered:
             raise ModelError(
                 "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
                 "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
-                f"fact about the holdout and took {_taken(row)} (query {row.query}), {remain} and, after it, "
-                f"{self._queries - row.asked:,} of {self._queries:,} queries; "
+                f"fact about the holdout and took {_taken(row)} (query {row.query}, after which "
+                f"{self._queries - row.asked:,} of {self._queries:,} queries were left), {remain}; "
                 "try the model on training rows with the same columns, and see whence X_train came"
             )
         return Answer(
