@@ -131,7 +131,8 @@ def guarded_cross_validate(
         raise ModelError(
             "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which, and "
             "a failure's words, are withheld, for they may quote the holdout; either is a fact about the holdout and "
-            "took one charge; try the model on training rows with the same columns, and see whence X came"
+            f"took one charge (charges left: {guard.charges_left}, queries left: {guard.queries_left}); try the model "
+            "on training rows with the same columns, and see whence X came"
         )
     scores["guard_answer"] = answer
     if return_estimator:

@@ -12,7 +12,6 @@ from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
 from reusable_holdout.guard.history import history_frame
 from reusable_holdout.guard.kinds import AGREED, Outcome, State, Terms, failed
-from reusable_holdout.guard.kinds.choose import Winner
 from reusable_holdout.ledger import Row
 
 if TYPE_CHECKING:
@@ -195,8 +194,8 @@ class Answered:
             raise ModelError(
                 "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
                 "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
-                f"fact about the holdout and took {_taken(row)} (query {row.query}), {remain} and, after it, "
-                f"{self._queries - row.asked:,} of {self._queries:,} queries; "
+                f"fact about the holdout and took {_taken(row)} (query {row.query}, after which "
+                f"{self._queries - row.asked:,} of {self._queries:,} queries were left), {remain}; "
                 "try the model on training rows with the same columns, and see whence X_train came"
             )
         return Answer(
@@ -219,6 +218,8 @@ class Answered:
 
 def _taken(row: Row) -> str:
     """What a failure took: of the budget, and, of a choice, of the declared queries."""
+    from reusable_holdout.guard.kinds.choose import Winner  # noqa: PLC0415 - not loaded unless something fails
+
     took = "one charge" if row.charged else f"{row.nats:.1f} nats"
     choice = Winner.parse(row.told)
     if choice is None:

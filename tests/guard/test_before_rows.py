@@ -170,7 +170,7 @@ def test_a_failure_is_told_again_without_the_model(make, counting):
     guard = make()
     for _ in range(2):
         with pytest.raises(
-            ModelError, match=r"took one charge \(query 1\), \d+ charges? .* after it, \d+ of \d+ queries;"
+            ModelError, match=r"took one charge \(query 1, after which \d+ of \d+ queries were left\), \d"
         ):
             guard.evaluate(Failing(counting, 0.7), prior=0.2)
     assert (counting.predicted, guard.answered) == (1, 1)

@@ -588,7 +588,7 @@ def test_a_model_that_gives_nonsense_on_the_holdout_takes_a_charge_and_is_not_qu
             self.answer = answer
 
         def predict(self, X):
-            return self.answer(X)
+            return self.answer(X) if len(X) == ROWS else np.zeros(len(X))
 
     answers = [
         lambda X: X,

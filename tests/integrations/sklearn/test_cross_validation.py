@@ -77,6 +77,7 @@ def test_a_model_that_fails_on_the_holdout_is_charged(make_guard, train):
     with pytest.raises(ModelError) as caught:
         guarded_cross_validate(Fails(), *train, guard)
     assert "private words" not in str(caught.value)
+    assert f"(charges left: {guard.charges_left}, queries left: {guard.queries_left})" in str(caught.value)
     assert guard.history()["charged"].tolist() == [True]
 
 
