@@ -160,6 +160,28 @@ def test_the_last_target_that_is_reached_is_reached_at_one(lower, reach, rows, l
     assert target <= lower(1.0, rows=rows, log_level=level) < target + 5e-9
 
 
+@for_each("log_odds", [-600.0, -100.0, -3.0, 0.0, 3.0, 30.0])
+def test_inflation_gives_more_than_deflation_takes_however_small_the_probability(log_odds):
+    with mp.workdps(40):
+        exact = 1 / (1 + mp.exp(-mp.mpf(log_odds)))
+        held = log_tails._deflated(log_odds)
+        assert held < exact < log_tails.inflated(held)
+
+
+def test_what_is_kept_for_rounding_is_that_of_all_rows(monkeypatch):
+    rows, margin = [], log_tails.margin
+    monkeypatch.setattr(log_tails, "margin", lambda n, level: (rows.append(n), margin(n, level))[1])
+    for solve in (log_tails.solve_binomial, log_tails.solve_chernoff):
+        solve(900.0, 100.0, -3.0)
+        solve(100.0, 900.0, -3.0)
+    assert rows == [1000.0] * 4
+
+
+def test_of_so_many_rows_that_a_start_is_one_there_is_a_bound_below_it():
+    assert 36.0 < log_tails._score_log_odds(1e20, 0.0, 0.5) < 38.0
+    assert 1.0 - 1e-12 < chernoff_lower(1.0, rows=10**20, log_level=-1.0) < 1.0
+
+
 # ---- how many looks at a tail
 
 

@@ -209,3 +209,16 @@ def test_a_factor_at_an_edge_is_in_the_farther_cell():
     for beyond in (0.25, 0.1):
         with pytest.raises(InputError, match="no cell holds"):
             code.place(beyond)
+
+
+def test_factors_weigh_half_by_the_rank_of_their_distance_and_half_evenly():
+    code, edges = FactorCode(below=2, above=5, first=0.1, growth=0.02), (0.12, 0.28, 0.48, 0.72, 1.0)
+    ranks = {0: 1, -1: 2, 1: 3, -2: 4, 2: 5, 3: 7, 4: 9, 5: 11}
+    for place, rank in ranks.items():
+        weight = 0.5 / (rank * (rank + 1)) + 0.5 / 8
+        assert code.nats(place) == pytest.approx(-math.log(weight), rel=1e-14)
+        exponent = edges[place - 1] if place > 0 else -edges[-place]
+        assert code.least(place) == pytest.approx(math.exp(exponent), rel=1e-14)
+    assert code.worst == code.nats(5)
+    other = FactorCode(below=5, above=2, first=0.1, growth=0.02)
+    assert other.worst == other.nats(-5) == pytest.approx(-math.log(0.5 / 110 + 0.5 / 8), rel=1e-14)
