@@ -53,8 +53,6 @@ _OBJECTS: dict[str, Any] = {
     "mixed-integer-float": np.float64,
     "string": np.str_,
 }
-
-
 BLOCK = 1 << 17  # rows worked on at a time: their bytes stay in a processor's cache
 _AHEAD = min(os.cpu_count() or 1, 8)  # Dask's chunks that are computed, and held, together
 
@@ -96,9 +94,7 @@ def as_array(values: object, *, what: str) -> NDArray[Any]:
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
             array = np.array(values, dtype=object)  # NumPy writes [1, "a"] as text; keep what was given
     except (ValueError, TypeError):
-        problem = (
-            f"{what} must form a rectangular array; got rows of different lengths; make them equally long"
-        )
+        problem = f"{what} must form a rectangular array; got rows of unlike lengths; make them equal"
     if problem:
         raise InputError(problem)
     if array.ndim == 0 and array.dtype.kind == "O":
@@ -115,12 +111,16 @@ def index_of(values: object) -> Any:
 def is_reordered(values: object, index: Any) -> bool:
     """Whether the rows of a pandas object have the labels of an index, each once, in another order.
 
-    Nothing is said of rows without labels, of labels that differ, or that come twice.
+    Nothing is said of rows that are numbered as they came, of labels that differ, or that come twice.
     """
     own = index_of(values)
-    if own is None or index is None or own is index or len(own) != len(index) or own.nlevels != index.nlevels:
+    if own is None or index is None or len(own) != len(index) or own.nlevels != index.nlevels:
         return False
-    if own.equals(index):
+    numbered = (getattr(own, "start", None), getattr(own, "step", None)) == (
+        0,
+        1,
+    )  # as pandas does by default
+    if numbered or own.equals(index):
         return False
     try:
         if own[0] not in index or not (index.is_unique and own.is_unique):
@@ -205,10 +205,7 @@ def real_array(array: NDArray[Any], *, what: str) -> NDArray[Any]:
     """Array of real numbers; booleans count as 0 and 1, and text is not parsed."""
     array, kind = typed_array(array, what=what)
     if kind == "text":
-        raise InputError(
-            f"{what} must be real numbers; got text; for classes, pass scores, such as predict_proba(X)[:, 1]; else "
-            "convert them to numbers"
-        )
+        raise InputError(f"{what} must be real numbers; got text; pass numbers, such as predict_proba's")
     return array
 
 

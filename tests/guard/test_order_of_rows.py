@@ -72,7 +72,7 @@ def test_predictions_in_another_order_than_the_holdout_are_refused_free(make_gua
         refused(words, ask, other, prior=0.5)
     refused(words, guard.check_predictions, other.to_frame())
     refused(words, guard.final_predictions, other)
-    refused(f"query 1: {words}", guard.evaluate_many, [mine, other], [0.5, 0.5])
+    refused(rf"predictions\[1\]: {words}", guard.evaluate_many, [mine, other], [0.5, 0.5])
     refused(words, guard.compare_predictions, mine, other, prior=0.0)
     refused(words, guard.choose_predictions, [mine, other], [0.5, 0.5])
     refused(words, guard.on(policy="gate", vacuous=True).evaluate_predictions, other, prior=0.5)
@@ -96,7 +96,7 @@ def test_training_labels_in_another_order_than_their_rows_are_refused_free(make_
     y = pd.Series(labels, index=train.index).iloc[ORDER]
     model, words = LogisticRegression(), IN_ORDER.format("y_train", "X_train", "asked")
     refused(words, guard.evaluate, model, train, y)
-    refused(words, guard.compare, model, model, train, y)
+    refused(words, guard.compare, model, LogisticRegression(C=2.0), train, y)
     assert (guard.queries_asked, guard.charges_left) == (0, 3)
 
 
@@ -116,6 +116,9 @@ def test_only_the_same_labels_each_once_in_another_order_are_reordered():
         None,
     ):
         assert not is_reordered(values, other)
+    numbered = pd.Series(range(3))
+    assert not is_reordered(numbered, pd.Index([2, 0, 1]))  # made anew, of an array that is in order
+    assert is_reordered(numbered.iloc[::-1], numbered.index)
     overlapping = pd.IntervalIndex.from_tuples([(0, 7), (1, 6), (2, 5)])
     assert not is_reordered(values.set_axis(overlapping[::-1]), overlapping)
     assert [index_of(one) for one in ([1], (1,), "text", {1: 2}, np.ones(1), pd.Series, None)] == [None] * 7
