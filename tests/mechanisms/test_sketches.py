@@ -328,3 +328,8 @@ def test_one_register_is_a_sketch_too() -> None:
     sketch = DistinctSketch(epsilon=1.0, registers=1, seed=1)
     sketch.add(range(1000))
     assert 0 <= sketch.estimate() < 1e6
+
+
+def test_so_many_phantoms_are_drawn_and_no_more() -> None:
+    with pytest.raises(InputError, match="at most 16777216"):
+        DistinctSketch(epsilon=1 / 300, registers=2**16)

@@ -210,3 +210,7 @@ def test_all_places_of_pairs_are_counted() -> None:
     """k (n - k) pairs: the bound for k grows with their number and with the noise of k."""
     found = [noisy_max_accuracy(candidates=10, k=k, epsilon=1.0, beta=0.01) for k in range(1, 10)]
     assert all(b > a for a, b in itertools.pairwise(found[:5]))
+
+
+def test_a_choice_that_is_mostly_wrong_by_less_than_a_step_is_within_one_step() -> None:
+    assert noisy_max_accuracy(candidates=2, epsilon=1.0, beta=0.9, noise="exponential") == Grid.of(1.0).step

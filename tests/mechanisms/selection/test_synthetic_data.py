@@ -333,3 +333,13 @@ def test_rows_times_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_PRODUCT", 8)
     with pytest.raises(InputError, match="rows times size"):
         synthetic_data([0] * 4, np.eye(2), epsilon=1.0, size=2)
+
+
+def test_rows_times_size_fits_what_is_added_up() -> None:
+    def question(rows: int) -> module._Question:
+        return module._Question(np.array([rows, 0]), np.zeros((1, 2), dtype=np.int64))
+
+    assert module._check_size(2**20, question(2**22 - 1)) == 2**20
+    with pytest.raises(InputError, match=r"below 2\*\*42; got 4194304 rows"):
+        module._check_size(2**20, question(2**22))
+    assert (module._MOST_PRODUCT - 1) * module._UNIT < 2**63
