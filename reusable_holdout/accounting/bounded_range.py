@@ -96,7 +96,7 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
 
 @functools.lru_cache(maxsize=256)
 def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
-    """Largest epsilon that each of `count` rounds of the exponential mechanism may have.
+    """Divide a privacy budget over rounds of the exponential mechanism: the largest epsilon of each of `count` rounds.
 
     `count` adaptive rounds with the result as their range are together (`epsilon`, `delta`)-differentially private;
     the result is rounded down.

@@ -227,7 +227,7 @@ class GaussianEvent(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class GaussianSparseVectorEvent(PrivacyEvent):
-    """A sparse vector with normal noise on the threshold and on the queries.
+    """What a stream of queries compared with a threshold costs, with normal noise on the threshold and on each query.
 
     The threshold's noise is drawn once, as in `GaussianSVT`. `gaussian_sparse_vector_rdp` has the cost and its proof.
 

@@ -25,7 +25,7 @@ _ORDERS = np.logspace(-6, 6, 481)  # orders less 1 that are tried for the second
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """How many times an algorithm is run, at random, of which the best run is published; and what that costs.
+    """A private algorithm is run a random number of times, and the best run is published: what that costs in privacy.
 
     A fixed number of runs would cost as much as all of them together. A random one costs less than three, however many
     they are on average, for who sees the best run does not know how many it was the best of.
@@ -35,9 +35,9 @@ class Repetitions:
     mean : float
         Runs on average; at least 1, and above 0 for Poisson. The time a selection takes.
     shape : float
-        ``eta`` of the truncated negative binomial law of the number of runs, above -1: 0 is the logarithmic law, 1 the
-        geometric, and ``math.inf`` stands for the Poisson law, which may be no run at all. The smaller, the cheaper;
-        the larger, the rarer are selections of very few runs.
+        Which law the number of runs has, above -1. The smaller, the cheaper; the larger, the rarer are very few runs.
+        1 is the geometric law, 0 the logarithmic, ``math.inf`` the Poisson law, which may be no run at all; in general
+        the negative binomial law without 0 (truncated), whose parameter ``eta`` it is.
 
     Raises
     ------

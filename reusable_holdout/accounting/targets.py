@@ -105,9 +105,10 @@ def not_prior_mean(epsilon: float) -> float:
 
 
 def between_thresholds_q(epsilon: float, width: float) -> float:
-    """Least chance of a hit when the target is "between the two thresholds".
+    """Chance q of a hit, at least, where a noisy value counts as a hit if it lies between two thresholds.
 
-    True of a Laplace noise of scale sensitivity/epsilon, and no larger q is.
+    Target charging charges hits alone, and needs a lower bound q on how likely one is once it may happen at all. The
+    noise is Laplace noise of scale sensitivity/epsilon; no larger q holds for it.
 
     Parameters
     ----------

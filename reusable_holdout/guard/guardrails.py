@@ -107,8 +107,8 @@ def _stated(guard: Asking, guardrails: Any, *, paired: bool, predictions: int) -
     """Check what is stated of each guardrail: a number, or so many predictions of its own and a number."""
     if not isinstance(guardrails, Mapping) or not guardrails:
         raise InputError(
-            "guardrails must be a dict from guards that on() gave to what each must reach; got "
-            f"{type(guardrails).__name__}; nothing was asked"
+            "guardrails must be a dict from guards that on() gave to what each must reach, such as "
+            f"{{guard.on(metric='recall'): 0.8}}; got {type(guardrails).__name__}; nothing was asked"
         )
     stated = []
     seen = {guard.view}

@@ -212,8 +212,8 @@ def _numbers_of_ratio(
     bound, metric = rows.asked, rows.asked.metric
     if spread is not None:
         raise InputError(
-            f"spread is a guess of how much the rows of a mean of graded losses differ; that of {metric.name} follows "
-            f"from the estimate; got spread={spread!r}; leave it out"
+            f"spread, a guess of the losses' standard deviation, is for means of graded losses; that of {metric.name} "
+            f"follows from the estimate; got spread={spread!r}; leave it out"
         )
     span, middle = metric.upper - metric.lower, (metric.lower + metric.upper) / 2.0
     at = float(estimate) if is_finite(estimate) else middle  # type: ignore[arg-type]

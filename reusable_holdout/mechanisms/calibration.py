@@ -34,7 +34,10 @@ _MOST_PARTS = 1_000_000  # time and memory of the optimal composition grow with 
 
 
 class GuardCore(Protocol):
-    """What decides and charges, on integers: `SparseVector` or `ConditionalRelease`."""
+    """The mechanism inside a guard: with noise, on integers, it decides which scores deviate, and releases those.
+
+    `SparseVector`, or `ConditionalRelease` for target charging.
+    """
 
     @property
     def spent(self) -> int:

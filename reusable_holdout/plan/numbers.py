@@ -237,8 +237,8 @@ def checked_manner(
         )
     if spread is not None and family not in BY_ROWS:
         raise InputError(
-            "spread is a guess of how much the rows of a mean of graded losses differ; that of 0/1 losses follows from "
-            f"the estimate, and other metrics have none; got spread={spread!r}; leave it out"
+            "spread, a guess of the losses' standard deviation, is for metrics that are means of graded losses; that "
+            f"of 0/1 losses follows from the estimate, and other metrics have none; got spread={spread!r}; leave it out"
         )
     return mechanism
 

@@ -89,8 +89,9 @@ def f1(*, average: Average = "binary") -> Metric:
     Parameters
     ----------
     average : {"binary", "macro", "micro", "weighted"}
-        The last of the two sorted classes; the mean over the classes that have rows; over all rows together;
-        weighted by the classes' rows. In :func:`resolve_metric` "f1", "f1_macro", ...
+        "binary": the F1 of the positive class, the last of the two sorted classes. "macro": the mean of all classes
+        that have rows. "micro": of all rows together. "weighted": the mean, weighted by the classes' rows. As names in
+        :func:`resolve_metric`: "f1", "f1_macro", "f1_micro", "f1_weighted".
 
     Raises
     ------

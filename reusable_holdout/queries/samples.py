@@ -34,13 +34,14 @@ class Ratio(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """A ratio, or the least of several, of which the first is the metric where the others do not matter.
+    """Score of a metric that counts rows, such as precision, and the ratios of rows that its interval is made of.
 
     Attributes
     ----------
     score : int
-        On the grid.
+        In steps of the grid.
     ratios : tuple of Ratio
+        The metric itself; or several of which the least is the metric, as the least of two classes' recalls.
     """
 
     score: int

@@ -142,7 +142,9 @@ class Gathering:
             If there is nothing, scores are missing, or rows have unequally many; the first few are named.
         """
         if not self._scores:
-            raise InputError(f"{self.where} must hold scores; it holds none")
+            raise InputError(
+                f"{self.where} must hold scores; it holds none; look whether it is the right file or column"
+            )
         sentences = [*left_out, *self._fill(wish.missing)]
         counts = {row: len(scores) for row, scores in self._scores.items()}
         most = max(counts.values())
@@ -311,7 +313,9 @@ def chosen_one(wanted: str | None, found: Iterable[str], *, what: str, option: s
     if wanted in names:
         return str(wanted)
     if not names:
-        raise InputError(f"{where} must hold scores; it holds none")
+        raise InputError(
+            f"{where} must hold scores; it holds none; look whether it is the right file or column"
+        )
     listed = few(ascii(name)[:60] for name in names)
     if wanted is None:
         raise InputError(

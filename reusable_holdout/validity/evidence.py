@@ -87,7 +87,20 @@ def _counted(counts: NDArray[np.int64]) -> EvidenceRows:
 
 
 def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
-    """Two values as far above the mean as below it, by the spread; at a bound, as near to that as there is room."""
+    """Rows of a guessed mean and standard deviation, for a plan that has no rows yet.
+
+    Half of them lie one standard deviation above the mean, half below. Where one of these values would lie beyond 0 or
+    1 it is 0 or 1, and the other's place and share of the rows follow, so that mean and deviation are kept.
+
+    Parameters
+    ----------
+    mean : float
+        In [0, 1].
+    spread : float
+        Standard deviation; more than rows of this mean can have is taken as the most they can have.
+    count : float
+        Number of rows.
+    """
     spread = min(spread, math.sqrt(mean * (1.0 - mean)))
     if spread <= 0.0:
         return EvidenceRows(np.array([mean]), np.array([count]))

@@ -317,16 +317,22 @@ class PolicyCode(NamedTuple):
 def policy_code(
     policy: Policy, *, places: float, by_evidence: bool = False, theory: Theory = THEORY
 ) -> PolicyCode:
-    """Look up a policy's public numbers.
+    """What a charge of a policy costs at most, and how the sides of its intervals divide what may fail.
 
     Parameters
     ----------
     policy : str
+        As for a guard: "thresholdout", "ladder", ...
     places : float
-        Of a ladder: how many of its smallest steps the metric's range has. Of claims: how many are declared.
+        Of a ladder: the metric's range, in its smallest steps. Of claims: how many queries are declared. Else ignored.
     by_evidence : bool
-        Whether the rows' evidence decides.
+        Whether the rows' own evidence decides, as for means of graded losses and for AUC.
     theory : Theory
+        Edition of the theory; by default the newest.
+
+    Returns
+    -------
+    PolicyCode
     """
     if policy in LADDERS:
         return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))

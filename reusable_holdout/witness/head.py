@@ -59,7 +59,7 @@ class Head(NamedTuple):
 
 
 class Witness(Protocol):
-    """Holds the highest head of one ledger; what it holds can only grow."""
+    """Remembers how far one ledger has come, its highest head, outside the ledger: what it remembers can only grow."""
 
     @property
     def place(self) -> str:

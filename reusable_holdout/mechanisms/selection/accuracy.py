@@ -159,7 +159,9 @@ def noisy_max_accuracy(
     if noise not in get_args(NoisyChoice):
         raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
     if noise == "exponential" and k > 1:
-        raise InputError(f"several candidates are chosen with Laplace noise; got k {k} and exponential noise")
+        raise InputError(
+            f"k must be 1 with noise='exponential'; got k {k}; several candidates are chosen with 'laplace'"
+        )
     grid = Grid.of(sensitivity)
     if candidates == k:
         return 0.0

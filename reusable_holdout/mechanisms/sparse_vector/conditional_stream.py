@@ -18,7 +18,7 @@ __all__ = ["ConditionalStream"]
 
 
 class ConditionalStream(WhetherStream):
-    """Which queries of a stream are above their thresholds: private tests, of which target charging pays for the hits.
+    """A stream of queries: which are above the threshold, and their values; only those above cost privacy.
 
     All answers together are (epsilon, delta)-differentially private, however many there are, the values of those above
     included; after `charges` queries above it halts.

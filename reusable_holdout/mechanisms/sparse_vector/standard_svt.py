@@ -42,11 +42,12 @@ def standard_svt_scales(
     answers : float
         Part ``e3`` of epsilon for the released numbers, in [0, epsilon); at 0 no numbers can be released.
     ratio : float, optional
-        ``e2 / e1``, above 0; `optimal_ratio` by default.
+        How epsilon is divided between queries and threshold: ``e2 / e1`` of the Notes, above 0; by default the division
+        with the least noise, `optimal_ratio`.
     monotonic : bool
         Whether a change of the data moves all queries in the same direction, as counts do.
     sensitivity : int
-        Largest change ``D`` of one query, grid units.
+        Largest change ``D`` of one query when one row is replaced, in steps of the integer grid it is counted in.
 
     Raises
     ------

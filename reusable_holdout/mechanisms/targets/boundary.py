@@ -106,9 +106,9 @@ def boundary_wrapper_black_box(
 ) -> TwoRuns[Outcome]:
     """Run a private algorithm twice; agreement is free, and only a difference is charged.
 
-    If the algorithm is e-differentially private then the call is 2e-differentially private, and "the outcomes
-    differ" is a q-target of it for target charging with ``q = (1 + exp(e)) / (1 + exp(e) + 2 exp(2e))``, near
-    1/2 for small e.
+    If the algorithm is e-differentially private then the call is 2e-differentially private. Target charging may charge
+    it only when "the outcomes differ" (a q-target: an event with a lower bound q on its chance), with
+    ``q = (1 + exp(e)) / (1 + exp(e) + 2 exp(2e))``, near 1/2 for small e.
 
     Parameters
     ----------
