@@ -132,10 +132,11 @@ def own(given: Any) -> Any:
     in_memory = isinstance(given, list | tuple) or hasattr(given, "shape")
     if isinstance(given, type) or not in_memory or is_chunked(given) or _is_mapped(given):
         return given
-    try:
-        return copy_of(given)
-    except Exception:  # whatever a user's own object raises may quote the rows
-        came = type(given).__name__
+    for copied in (copy_of, _array_of):
+        try:
+            return copied(given)
+        except Exception:  # whatever a user's own object raises may quote the rows
+            came = type(given).__name__
     raise InputError(
         f"data in memory must be of a kind that can be copied; got {came}; read it into an array; nothing was made"
     )
@@ -146,6 +147,14 @@ def copy_of(given: Any) -> Any:
     if hasattr(given, "copy") and not isinstance(given, list):
         return given.copy()
     return copy.deepcopy(given)
+
+
+def _array_of(given: Any) -> NDArray[Any]:
+    """What is an array to NumPy, though it cannot be copied as it is, such as a memoryview."""
+    array = np.array(given)
+    if array.shape != tuple(given.shape):
+        raise TypeError
+    return array
 
 
 def _is_mapped(given: Any) -> bool:

@@ -46,8 +46,8 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     X : array-like of shape (rows, features), ParquetRows, Dask array or DataFrame, or None
         Private features, for :meth:`evaluate`; NumPy, pandas, polars or scipy.sparse. The guard keeps a copy, as much
         memory again (none of polars, whose columns never change, nor of arrays that are mapped read-only): what you do
-        to yours afterwards changes no answer. Those of Parquet files and Dask stay where they are: models predict them
-        chunk by chunk, on joblib's current backend.
+        to yours afterwards changes no answer, unless it is done inside a cell that is a list or an array. Those of
+        Parquet files and Dask stay where they are: models predict them chunk by chunk, on joblib's current backend.
     y : array-like of shape (rows,) or (rows, outputs), or the name of a column of ParquetRows or of a Dask DataFrame
         Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
         scores the rows' ids, distinct names, and X is None.

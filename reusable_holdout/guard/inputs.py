@@ -165,8 +165,11 @@ class PrivateData:
                 model, self.X, response=response, classes=classes, form=form
             )
         self.try_out([model])
+        own = form.of_rows(
+            form.rows
+        )  # a model's are in the order of what it is given, whatever their index says
         return attempt(
-            lambda: bound.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
+            lambda: own.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
         )
 
     def predicted_by(self, models: Sequence[Any]) -> NDArray[Any] | None:

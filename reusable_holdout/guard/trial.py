@@ -69,9 +69,9 @@ class Trial:
 
     The holdout's values have no part in it. A model that refuses some values and not others fails in several ways, or
     not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. But
-    labels that are no classes refuse it wherever they occur: a regressor, a clustering or labels that are off by one
-    meet the classes on some rows by chance, and would not on all of the holdout's. One that was given a holdout's rows
-    before is not tried again, for what it kept of them could speak.
+    labels that are no classes refuse it wherever they occur, unless it names its classes: a regressor, a clustering or
+    labels that are off by one meet the classes on some rows by chance, and would not on all of the holdout's. One that
+    was given a holdout's rows before is not tried again, for what it kept of them could speak.
 
     Parameters
     ----------
@@ -127,7 +127,8 @@ class Trial:
             return None
         found = [None if rows is None else self._failure(model, rows) for rows in made_like(self._X)]
         failures = [one for one in found if one is not None]
-        strangers = next(filter(_names_strangers, failures), None)
+        names_classes = hasattr(model, "classes_")  # which are among the guard's
+        strangers = None if names_classes else next(filter(_names_strangers, failures), None)
         return strangers or (failures[0] if len(failures) == len(found) and _are_alike(failures) else None)
 
     def _failure(self, model: Any, rows: Any) -> _Failure | None:

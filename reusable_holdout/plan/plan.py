@@ -215,7 +215,7 @@ class Plan(Outlook):
             comparison_noise=comparison_noise,
             spread=spread,
         )
-        self.confidence = checked_confidence(confidence, kept=self._is_kept)
+        self.confidence = checked_confidence(confidence, kept=self._is_kept or bool(shared.view))
         self.family, self.policy, self.shared = family, policy, shared
         self._expect(estimate, influence, variation, spread, prior_error)
         self.stated_threshold = 0.0 if policy == "gate" else real_or_none("threshold", threshold, above=0.0)
@@ -268,7 +268,8 @@ class Plan(Outlook):
         self.estimate = real("estimate", at, least=self.lower, most=self.upper)
         self.influence = real("influence", influence, above=0.0)
         self.variation = real("variation", variation, above=0.0)
-        limits = math.inf if self._is_kept or self.family == "ratio" else self.span
+        kept = self._is_kept or self.shared.view  # by a ledger, which an earlier version may have begun
+        limits = math.inf if kept or self.family == "ratio" else self.span
         self.stated_spread = checked_spread(spread, limits)
         self.stated_prior_error = real_or_none("prior_error", prior_error, above=0.0)
 

@@ -83,6 +83,19 @@ def test_predictions_in_another_order_than_the_holdout_are_refused_free(make_gua
         assert guard.evaluate(Sign(), prior=1.0).value == 1.0
 
 
+@for_each("names", ["fresh", "reordered"])
+def test_what_a_model_predicts_is_in_the_order_of_what_it_was_given(make_guard, labels, frame, names):
+    class Labelled:
+        def predict(self, X):
+            index = pd.RangeIndex(len(X)) if names == "fresh" else X.index[::-1]
+            return pd.Series(np.asarray(X["a"] > 0).astype(int), index=index)
+
+    numbered = frame.set_axis(ORDER, axis=0)
+    for held in (frame, numbered):
+        guard = make_guard(X=held, y=pd.Series(labels, index=held.index))
+        assert guard.evaluate(Labelled(), prior=1.0).value == 1.0
+
+
 def test_probabilities_in_another_order_are_refused(make_guard, labels, frame):
     guard = make_guard(X=frame, metric="brier", threshold=None, noise_scale=None, queries=20, charges=2)
     table = pd.DataFrame({"no": 1.0 - labels, "yes": labels}, index=NAMES)

@@ -217,6 +217,12 @@ def test_labels_that_made_up_rows_alone_take_out_of_the_classes_are_let_through_
     assert guard_of(X).evaluate(rounds, X[:100], labels(100), prior=0.5).value == 0.5
 
 
+def test_a_model_that_names_its_classes_is_asked_whatever_it_makes_of_made_up_rows():
+    rounds = Predicting(lambda X: np.rint(np.asarray(X)[:, 0]).astype(int))
+    rounds.classes_ = np.array([0, 1])
+    assert guard_of(np.full((ROWS, 2), 0.5)).final(rounds).value == 0.5
+
+
 def test_training_rows_decide_where_made_up_ones_mislead():
     def fussy(X):
         if not (np.asarray(X) == 5).all():
