@@ -28,7 +28,7 @@ _REACH = 3.5  # standard deviations of the loss, beyond what delta needs
 _UPWARDS = 1 + 1e-8  # relative; all sums are of positive numbers, so rounding errs by far less
 _CLOSE = 3e-4  # relative, of an inverse
 _BISECTIONS = 60
-_TOO_FINE = 1e-9  # a round of less range is beyond what a lattice can tell from nothing
+_TOO_FINE = 1e-8  # a round of less range is beyond what a lattice tells from nothing, its roundings paid for
 
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
@@ -71,7 +71,8 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
 
     Here ``V_j`` is kept on a lattice, drawn as straight lines between its points (above the convex ``V_j``), and
     chords are bounded for every real ``a``: what is computed lies above the truth. Where that would leave the range of
-    floats, at totals of some hundreds, the result is the smaller of what pure and concentrated composition say.
+    floats, at totals of some hundreds, and for ranges below 1e-8, the result is the smaller of what pure and
+    concentrated composition say. It is 0 where delta pays for the total variation of all, at most ``k e / 4``.
 
     References
     ----------
@@ -88,8 +89,10 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
     _check(epsilon=epsilon, count=count, delta=delta)
     if delta == 0:
         return count * epsilon
+    if count * epsilon / 4 * (1 + 1e-9) <= delta:  # which is more than the total variation of all
+        return 0.0
     known = min(count * epsilon, _zcdp_epsilon(count * (epsilon * epsilon) / 8, delta))
-    if count > _MOST_ROUNDS or not _fits(epsilon, count, known, delta):
+    if count > _MOST_ROUNDS or epsilon < _TOO_FINE or not _fits(epsilon, count, known, delta):
         return known
     return min(known, _worst(epsilon, count, known).epsilon(delta))
 
@@ -117,8 +120,8 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
     Notes
     -----
-    The inverse of `bounded_range_composition`, to a relative 3e-4. Beyond 20,000 rounds, and where that is less than a
-    billionth, the largest of what ``k e**2 / 8``-zCDP, pure composition and the total variation of a round, at most
+    The inverse of `bounded_range_composition`, to a relative 3e-4. Beyond 20,000 rounds, and where that is less than
+    1e-8, the largest of what ``k e**2 / 8``-zCDP, pure composition and the total variation of a round, at most
     ``e / 4``, allow.
 
     References

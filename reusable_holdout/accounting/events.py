@@ -14,7 +14,7 @@ from reusable_holdout.accounting.gaussian import gaussian_delta
 from reusable_holdout.accounting.gaussian_sparse_vector import divergences
 from reusable_holdout.accounting.losses import composed_delta, pure_profile, pure_renyi
 from reusable_holdout.accounting.subsampling import subsampled_epsilon
-from reusable_holdout.accounting.target_charging import target_charging_delta
+from reusable_holdout.accounting.target_charging import check_charging, target_charging_delta
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -287,12 +287,7 @@ class TargetChargingEvent(PrivacyEvent):
     def __post_init__(self) -> None:
         _check_positive("epsilon", self.epsilon)
         _check_count("charges", self.charges)
-        if not 0 < self.q <= 1:
-            raise InputError(f"q lies in (0, 1]; got {self.q}")
-        if self.mean is not None and not self.q <= self.mean <= 1:
-            raise InputError(
-                f"a mean of chances is at least the least of them, {self.q}, and at most 1; got {self.mean}"
-            )
+        check_charging(epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
         farthest = float(epsilons.max())

@@ -199,6 +199,11 @@ def gaussian_sparse_vector_deviations(
         raise InputError(f"epsilon is finite and above 0; got {epsilon}")
     if not 0 < delta < 1:
         raise InputError(f"normal noise needs a delta in (0, 1); got {delta}")
+    least = _epsilon(delta, queries, charges, 0.0, 0.0) * _ROUND_UP
+    if epsilon <= least:
+        raise InputError(
+            f"epsilon is above {least:.2g} at delta {delta:g}, which is told of however much noise; got {epsilon:g}"
+        )
     factor = 1 if monotonic else 2
     spread = [(factor**2 * charges * (2 * math.log1p(queries)) ** power) ** 0.25 for power in (0.0, 0.5, 1.0)]
     found = [_smallest(epsilon, delta, queries, charges, factor, ratio) for ratio in spread]

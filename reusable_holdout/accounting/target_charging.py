@@ -29,6 +29,7 @@ __all__ = [
     "boundary_epsilon",
     "boundary_q",
     "boundary_wrapped_epsilon",
+    "check_charging",
     "differing_runs_q",
     "not_prior_mean",
     "not_prior_q",
@@ -54,6 +55,17 @@ _MOST_MOVES = 10**12  # charges over the mean chance of one; with more the tail 
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise InputError(f"target charging needs a delta in (0, 1); got {delta}")
+
+
+def check_charging(*, epsilon: float, charges: int, q: float, mean: float | None) -> None:
+    """Refuse parameters that :func:`target_charging_delta` refuses at any total.
+
+    Raises
+    ------
+    InputError
+    """
+    _check(epsilon=epsilon, charges=charges, targets=1)
+    _mean(q, mean, charges)
 
 
 def _check(*, epsilon: float, charges: int, targets: int) -> None:

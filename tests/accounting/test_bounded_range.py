@@ -12,6 +12,8 @@ from cases import for_each
 from long_tests import ACCOUNTING
 
 from reusable_holdout.accounting import (
+    BoundedRangeEvent,
+    PrivacyAccountant,
     bounded_range_composition,
     bounded_range_epsilon_each,
     optimal_composition,
@@ -148,3 +150,17 @@ def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
     for function in (bounded_range_composition, bounded_range_epsilon_each):
         with pytest.raises(InputError):
             function(**({"epsilon": 1.0, "count": 3, "delta": 1e-6} | bad))  # type: ignore[arg-type]
+
+
+@for_each(("epsilon", "count", "delta"), [(1e-20, 3, 1e-6), (4e-6, 1, 1.0000000011e-6), (1e-12, 10, 1e-11)])
+def test_delta_pays_for_the_total_variation_of_rounds(epsilon: float, count: int, delta: float) -> None:
+    assert bounded_range_composition(epsilon=epsilon, count=count, delta=delta) == 0.0
+
+
+@for_each("epsilon", [1.1e-13, 3e-11, 9.9e-9])
+def test_a_round_too_fine_for_a_lattice_costs_what_is_known_without_one(epsilon: float) -> None:
+    # One round is a coin: its exact delta is tanh(epsilon / 4) at 0, and falls to 0 at epsilon.
+    assert bounded_range_composition(epsilon=epsilon, count=1, delta=epsilon / 4000) == epsilon
+    accountant = PrivacyAccountant()
+    accountant.add(BoundedRangeEvent(epsilon), count=3)
+    assert 0.0 < accountant.epsilon(epsilon / 4000).epsilon <= 3 * epsilon

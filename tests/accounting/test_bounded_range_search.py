@@ -245,10 +245,10 @@ def test_of_nearly_no_epsilon_delta_is_left(epsilon: float, count: int) -> None:
     assert least == max(even_share(epsilon, count), 4e-12 / count * (1 - 1e-9))
 
 
-def test_a_share_of_a_billionth_is_looked_up_in_the_lattice_and_a_smaller_one_is_kept() -> None:
-    assert bounded_range_epsilon_each(epsilon=1e-9, count=1, delta=1e-10) > 1.8e-9
-    less = math.nextafter(1e-9, 0)
-    assert bounded_range_epsilon_each(epsilon=less, count=1, delta=1e-10) == less
+def test_a_share_of_a_hundred_millionth_is_looked_up_in_the_lattice_and_a_smaller_one_is_kept() -> None:
+    assert bounded_range_epsilon_each(epsilon=1e-8, count=1, delta=1e-9) > 1.8e-8
+    less = math.nextafter(1e-8, 0)
+    assert bounded_range_epsilon_each(epsilon=less, count=1, delta=1e-9) == less
 
 
 @for_each("room", [0.2, 0.5])

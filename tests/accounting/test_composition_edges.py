@@ -128,3 +128,8 @@ def test_sums_beyond_all_floats_are_infinite() -> None:
     assert math.isfinite(advanced_composition(epsilon=699.0, count=10, delta=1e-6))
     with pytest.raises(InputError, match="every epsilon"):
         basic_composition([0.1, Fraction(-1)])
+
+
+def test_advanced_composition_is_infinite_from_where_an_exponential_may_be() -> None:
+    assert advanced_composition(epsilon=700.0, count=1, delta=0.1) == math.inf
+    assert advanced_composition(epsilon=math.nextafter(700.0, 0.0), count=1, delta=0.1) < math.inf

@@ -195,3 +195,11 @@ def test_where_an_epsilon_of_0_is_in_reach_noise_is_found_all_the_same() -> None
     for more, within in ((1.0, True), (1 - 3e-4, False)):
         noise = {"threshold": threshold * more, "query": query * more}
         assert (gaussian_sparse_vector_epsilon(delta=0.95, **stream, **noise) <= 8.0) == within
+
+
+def test_no_noise_keeps_less_than_the_largest_order_can_tell() -> None:
+    stream: dict[str, Any] = {"delta": 4.8e-9, "queries": 1, "charges": 2}
+    with pytest.raises(InputError, match=r"epsilon is above 0\.0053 at delta 4\.8e-09"):
+        gaussian_sparse_vector_deviations(epsilon=0.00113, **stream)
+    threshold, query = gaussian_sparse_vector_deviations(epsilon=0.0054, **stream)
+    assert gaussian_sparse_vector_epsilon(threshold=threshold, query=query, **stream) <= 0.0054

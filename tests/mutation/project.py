@@ -146,7 +146,7 @@ OURS = Project(
         ),
         PassedOver(
             ("number",),
-            r"^_?(AROUND|BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|HALVINGS|LONGEST_FRACTION) = ",
+            r"^_?(BINS|HELD_BINS|NODES|BENDS|PANELS|CELLS|BISECTIONS|HALVINGS|LONGEST_FRACTION) = ",
             "effort of a numerical method, above what its tolerance needs",
         ),
         PassedOver(
@@ -206,7 +206,7 @@ OURS = Project(
         ),
         PassedOver(
             ("boundary",),
-            r"\bLARGEST_EXPONENT\b|_LARGEST_EXPONENT\b",
+            r"_LARGEST_EXPONENT\b",
             "exp is finite at this very number: there the branches on both sides of it are as good",
         ),
         PassedOver(
@@ -221,8 +221,8 @@ OURS = Project(
         ),
         PassedOver(
             ("boundary",),
-            r"^while excess\((low|high|root)\) (<=|>) 0:$",
-            "whether a bracket whose end is exactly the root grows once more, or the root moves by its tolerance",
+            r"^while excess\((low|high)\) (<=|>) 0:$",
+            "whether a bracket whose end is exactly the root grows once more",
         ),
         PassedOver(
             ("boundary",),
