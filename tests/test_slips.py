@@ -47,6 +47,7 @@ class Scene:
         self.X = rng.normal(size=(ROWS, 3))
         self.y = (self.X[:, 0] + rng.normal(size=ROWS) > 0).astype(int)
         self.model = LogisticRegression().fit(self.X, self.y)
+        self.other = LogisticRegression(C=2.0).fit(self.X, self.y)
         self.predictions = self.model.predict(self.X)
         self.weights = np.ones(ROWS)
         self.weights[0] = 2
@@ -299,7 +300,7 @@ PLACES = {
     "X_train": lambda s, wrap: s.guard.evaluate(LogisticRegression(), wrap(s.y), s.y),
     "y_train": lambda s, wrap: s.guard.evaluate(LogisticRegression(), s.X, wrap(s.y)),
     "X_train of a reveal": lambda s, wrap: s.guard.reveal(LogisticRegression(), wrap(s.y), s.y),
-    "y_train of a comparison": lambda s, wrap: s.guard.compare(s.model, s.model, s.X, wrap(s.y)),
+    "y_train of a comparison": lambda s, wrap: s.guard.compare(s.model, s.other, s.X, wrap(s.y)),
 }
 
 
@@ -346,7 +347,7 @@ SLIPS = [
     (PLACED, lambda s: s.guard.evaluate(s.model, np.float64(0.9))),
     (PLACED, lambda s: s.guard.evaluate(s.model, "cross-validation")),
     (PLACED, lambda s: s.guard.reveal(s.model, 0.9)),
-    (PLACED, lambda s: s.guard.compare(s.model, s.model, 0.9)),
+    (PLACED, lambda s: s.guard.compare(s.model, s.other, 0.9)),
     (ALONE, lambda s: s.guard.evaluate(UNFITTED, s.X)),
     (ALONE, lambda s: s.guard.reveal(UNFITTED, s.X)),
     ("got y_train alone", lambda s: s.guard.evaluate(UNFITTED, y_train=s.y)),
@@ -357,7 +358,7 @@ SLIPS = [
     ("a prior must be stated.*such as a cross-validated one", lambda s: s.guard.evaluate(s.model)),
     ("prior must be a number,.*got '0.7'", lambda s: s.guard.evaluate(s.model, prior="0.7")),
     ("prior must be a number,.*got '0.7'", lambda s: s.guard.reveal(s.model, prior="0.7")),
-    ("prior must be a number,.*got '0.1'", lambda s: s.guard.compare(s.model, s.model, prior="0.1")),
+    ("prior must be a number,.*got '0.1'", lambda s: s.guard.compare(s.model, s.other, prior="0.1")),
     ("in the catalogue; got 'acuracy'; did you", lambda s: s.make(metric="acuracy")),
     ("must be one of accuracy, average_precision,", lambda s: s.make(metric="bananas")),
     ("a prior.*got none", lambda s: s.guard.reveal_predictions(s.predictions)),

@@ -125,9 +125,9 @@ def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
     places = {label: index for index, label in enumerate(classes.tolist())}
     labels = np.asarray(known).tolist()
     if not places.keys() >= set(labels):
-        alike = {str(label) for label in labels} & {str(label) for label in places}
+        alike = {str(label) for label in labels} <= {str(label) for label in places}
         advice = (
-            "train it with labels of the guard's own type, which are text or numbers, not the other"
+            "train it with labels of the guard's own type, which are text or numbers, not the other; nothing was asked"
             if alike
             else "pass classes= to the guard with all classes that may occur"
         )

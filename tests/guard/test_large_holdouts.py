@@ -250,6 +250,7 @@ def test_a_dask_cluster_predicts_what_lies_on_it(many, frame, parquet, model, pr
 # ---- everything that holds in memory holds
 
 
+@pytest.mark.filterwarnings("ignore:f1 counts 'yes'")
 @pytest.mark.parametrize("metric", ["roc_auc", "log_loss", "brier", "balanced_accuracy", "f1"])
 def test_other_metrics_have_the_same_answers(many, frame, parquet, model, metric):
     changes = {"metric": metric, "threshold": None, "tolerance": None, "estimate": None}

@@ -1,6 +1,7 @@
 """An analyst whose training rows are in the holdout is told so by an outcome that costs what a failure costs."""
 
 import contextlib
+import copy
 import pickle
 import traceback
 
@@ -74,7 +75,7 @@ def test_the_outcome_is_that_of_a_model_that_fails(guard_of, policy, way):
     told, rows = [], []
     for model, X_train in ((Crashing(), None), (MODEL, OVER)):
         guard = guard_of(policy=policy, reveals=1)
-        models = [model, MODEL] if way == "compare" else [model]
+        models = [model, copy.copy(MODEL)] if way == "compare" else [model]
         prior = {"prior": 0.0} if way == "compare" else {"prior": 0.6} if way == "reveal" else stated(guard)
         y_train = None if X_train is None else Y_TRAIN
         told.append(asked(lambda: getattr(guard, way)(*models, X_train, y_train, **prior)))  # noqa: B023
@@ -95,7 +96,9 @@ def test_a_gate_that_has_no_room_to_tell_a_failure_says_no(guard_of):
 def test_a_gate_with_guardrails_fails_too(guard_of, paired):
     guard = guard_of(policy="gate", queries=100)
     rail = guard.on("brier", estimate=0.2, vacuous=True)
-    ask, models, least = (guard.compare, [MODEL, MODEL], -0.5) if paired else (guard.evaluate, [MODEL], 0.1)
+    ask, models, least = (
+        (guard.compare, [MODEL, copy.copy(MODEL)], -0.5) if paired else (guard.evaluate, [MODEL], 0.1)
+    )
     limits = {rail: 0.5 if paired else 1.0}
     no = ask(*models, OVER, Y_TRAIN, prior=least, guardrails=limits)
     failed = ask(*[Sure(), MODEL][: len(models)], prior=least, guardrails=limits)
