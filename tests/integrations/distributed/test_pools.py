@@ -148,7 +148,7 @@ def test_a_halt_reaches_whoever_waits_and_the_pool_goes_on(tmp_path, kind, way):
     assert words[2:5] == ["stubborn queries", "searched charges", "traced queries"]
     assert words[5].startswith("seen [-1")
     assert words[6:] == ["refused", "asked 12"]
-    assert float(words[1].split()[1]) < 10
+    assert float(words[1].split()[1]) < _SECONDS / 2
     assert "Traceback" not in ran.stderr
     assert time.monotonic() - began < _SECONDS
 
@@ -184,7 +184,7 @@ def begun(name):
 
 
 def ended(worker):  # its exit code, which the pool's own thread may be about to note, for it waits, too
-    last = time.monotonic() + 10
+    last = time.monotonic() + 60
     while worker.exitcode is None and time.monotonic() < last:
         time.sleep(0.01)
     return worker.exitcode
@@ -201,7 +201,7 @@ if __name__ == "__main__":
         begun(name)
         os.kill(worker.pid, signal.SIGTERM)
         if task is write:
-            print(result.get(10))
+            print(result.get(60))
         print(ended(worker), flush=True)
     os.killpg(0, signal.SIGKILL)  # a pool whose worker was ended while it waited for work cannot be closed
 """
