@@ -125,10 +125,16 @@ class Trial:
         """What a model is refused for: a class that there is not, or one way to fail on all rows."""
         if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train)) is None:
             return None
-        found = [None if rows is None else self._failure(model, rows) for rows in made_like(self._X)]
+        may_meet_strangers = self._response == "labels" and not hasattr(
+            model, "classes_"
+        )  # these are the guard's
+        found: list[_Failure | None] = []
+        for rows in made_like(self._X):
+            found.append(None if rows is None else self._failure(model, rows))
+            if found[-1] is None and not may_meet_strangers:
+                return None
         failures = [one for one in found if one is not None]
-        names_classes = hasattr(model, "classes_")  # which are among the guard's
-        strangers = None if names_classes else next(filter(_names_strangers, failures), None)
+        strangers = next(filter(_names_strangers, failures), None) if may_meet_strangers else None
         return strangers or (failures[0] if len(failures) == len(found) and _are_alike(failures) else None)
 
     def _failure(self, model: Any, rows: Any) -> _Failure | None:

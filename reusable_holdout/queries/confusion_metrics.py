@@ -45,8 +45,9 @@ def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
         A model that predicts the class less than `floor` times as often as it occurs is scored as if its missing
         predictions were wrong; in (0, 1]. Otherwise this is the plain precision.
     average : {"binary", "macro", "micro", "weighted"}
-        The last of the two sorted classes; the mean over the classes that have rows; over all rows together;
-        weighted by the classes' rows. In :func:`resolve_metric` "precision", "precision_macro", ...
+        "binary": of the positive class, the last of the two sorted classes. "macro": the mean of all classes that have
+        rows. "micro": of all rows together. "weighted": the mean, weighted by the classes' rows. As names in
+        :func:`resolve_metric`: "precision", "precision_macro", "precision_micro", "precision_weighted".
 
     Raises
     ------

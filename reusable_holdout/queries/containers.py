@@ -143,8 +143,7 @@ def check_same_order(rows: object, beside: object, *, names: tuple[str, str], no
         first, second = names
         raise InputError(
             f"{first} and {second} must have their rows in the same order; their indexes hold the same labels in "
-            f"another order; pass {second}.loc[{first}.index], or {second}.to_numpy() if the rows are in order "
-            f"already; {nothing}"
+            f"another; pass {second}.loc[{first}.index], or {second}.to_numpy() if they are in order; {nothing}"
         )
 
 

@@ -64,8 +64,9 @@ def recall(*, average: Average = "binary") -> Metric:
     Parameters
     ----------
     average : {"binary", "macro", "micro", "weighted"}
-        The last of the two sorted classes; the mean over the classes that have rows; over all rows together;
-        weighted by the classes' rows. In :func:`resolve_metric` "recall", "recall_macro", ...
+        "binary": of the positive class, the last of the two sorted classes. "macro": the mean of all classes that have
+        rows. "micro": of all rows together. "weighted": the mean, weighted by the classes' rows. As names in
+        :func:`resolve_metric`: "recall", "recall_macro", "recall_micro", "recall_weighted".
 
     Raises
     ------
