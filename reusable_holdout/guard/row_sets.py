@@ -19,36 +19,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "ANALYSTS",
-    "OWNERS",
-    "Copies",
-    "RowSet",
-    "Rule",
-    "by_chance",
-    "column_names",
-    "hashes_of",
-    "names_in",
-    "ordered_rows",
-    "row_hashes",
-    "rows_of_table",
-    "width_of",
-]
-
+__all__ = ["ANALYSTS", "OWNERS", "Copies", "RowSet", "by_chance", "column_names", "hashes_of", "ordered_rows"]
 
 _SPARE = 20.0  # bits, for columns do know of one another
+_PLACE = 0xD1B54A32D192ED03
+_SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
+_HEAD = 8  # bytes of a text of numbers before those of the rows
 
 
 class Copies(NamedTuple):
     """What of a table says how often its rows agree by chance.
 
-    Attributes
-    ----------
-    rows : int
-    repeated : int
-        Rows that are equal to another one of the table.
-    bits : float
-        By how many bits two rows differ: two in as many were equal, if columns knew nothing of one another.
+    `repeated` rows are equal to another one of the table. Two rows differ by so many `bits`: two in as many were
+    equal, if columns knew nothing of one another.
     """
 
     rows: int
@@ -59,13 +42,8 @@ class Copies(NamedTuple):
 class Rule(NamedTuple):
     """When rows in common are no chance.
 
-    Attributes
-    ----------
-    error : float
-        Probability of more than chance explains, at most.
-    tells : bool
-        Whether rows that repeat in neither table, and have bits to spare, are taken to be no two the same: then chance
-        explains none.
+    `error` is the probability of more than chance explains, at most. Where it `tells`, rows that repeat in neither
+    table, and have bits to spare, are taken to be no two the same: then chance explains none.
     """
 
     error: float
@@ -79,16 +57,8 @@ ANALYSTS = Rule(error=1e-6, tells=False)
 
 
 def by_chance(fresh: Copies, known: Copies, rule: Rule) -> int:
-    """Most rows that a table has in common with another one by chance.
+    """Most rows that a table has in common with another one, independent of it, by chance.
 
-    Parameters
-    ----------
-    fresh, known : Copies
-        Independent of each other.
-    rule : Rule
-
-    Examples
-    --------
     >>> adult = Copies(rows=6_512, repeated=6), Copies(rows=26_049, repeated=36)
     >>> by_chance(*adult, OWNERS)
     20
@@ -124,28 +94,11 @@ def _quantile(repeated: int, ratio: float, error: float) -> int:
     return high
 
 
-_PLACE = 0xD1B54A32D192ED03
-_SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
-_HEAD = 8  # bytes of a text of numbers before those of the rows
-
-
 class RowSet:
     """Rows whatever their order, each as often as it comes; says nothing about itself and cannot be pickled.
 
-    Parameters
-    ----------
-    hashes : numpy.ndarray of uint64 of shape (rows,)
-        Equal for equal rows, and to 64 bits for no others.
-    bits : float
-        Of :class:`Copies`.
+    Made of a uint64 for each row, equal for equal rows and to 64 bits for no others, and the bits of :class:`Copies`.
 
-    Attributes
-    ----------
-    rows : int
-    copies : Copies
-
-    Examples
-    --------
     >>> one, other = (rows_of_table(np.array(table)) for table in ([[1, 2], [3, 4], [3, 4]], [[3.0, 4.0], [5.0, 6.0]]))
     >>> one.copies.repeated, one.common(other)
     (2, 1)
@@ -202,16 +155,8 @@ class RowSet:
 
 
 def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
-    """Rows of a table: by the values of its columns, whatever they are kept in.
-
-    Parameters
-    ----------
-    X : array-like of shape (rows, ...), frame, sparse matrix or ChunkedRows
-    order : sequence of int, optional
-        Places of the columns to take, in this order.
-    """
-    hashes, bits = row_hashes(X, order)
-    return RowSet(hashes, bits)
+    """Rows of a table by the values of its columns, whatever they are kept in; `order` are the places to take."""
+    return RowSet(*row_hashes(X, order))
 
 
 def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.uint64], float]:
@@ -219,28 +164,20 @@ def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.u
     words, bits = Words(), 0.0
     found = [np.zeros(0, dtype=np.uint64)]
     for chunk in X.chunks() if is_chunked(X) else [X]:
-        if _length(chunk):
-            rows = canonical_csr(chunk) if hasattr(chunk, "tocsr") else chunk
-            bits = bits or _bits(rows, words, order)
-            found.append(mixed(_sums(rows, words, order)))
+        count = np.shape(chunk)[0]
+        if count and hasattr(chunk, "tocsr"):
+            rows = canonical_csr(chunk)
+            bits = bits or _bits(rows, count, words, order)
+            found.append(_of_sparse(rows if order is None else rows[:, order].tocsr(), words))
+        elif count:
+            bits = bits or _bits(chunk, count, words, order)
+            found.append(hashes_of(_columns(chunk, order), count, words))
     return np.concatenate(found), bits
 
 
 def ordered_rows(X: Any, names: tuple[str, ...] | None) -> RowSet:
-    """Rows of a table whose columns are brought into the order of their names.
-
-    Parameters
-    ----------
-    X : array-like
-    names : tuple of str or None
-        Of its columns; None to take them as they come.
-    """
+    """Rows of a table whose columns are brought into the order of their names, if they have some."""
     return rows_of_table(X, None if names is None else sorted(range(len(names)), key=names.__getitem__))
-
-
-def names_in(column: NDArray[Any]) -> RowSet:
-    """Names of rows, each a number or text."""
-    return RowSet(mixed(Words().of(column)))
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -252,41 +189,28 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return tuple(listed)
 
 
-def width_of(X: Any) -> tuple[int, ...]:
-    """Shape of one row."""
-    return tuple(X.shape[1:]) if hasattr(X, "shape") else np.shape(X)[1:]
+def hashes_of(parts: Iterable[NDArray[Any]], rows: int, words: Words | None = None) -> NDArray[np.uint64]:
+    """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits.
 
-
-def _sums(X: Any, words: Words, order: Sequence[int] | None) -> NDArray[np.uint64]:
-    """Sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are the same."""
-    if hasattr(X, "tocsr"):
-        return _sparse_sums(X if order is None else X[:, order].tocsr(), words)
-    return _sums_of(_columns(X, order), _length(X), words)
-
-
-def hashes_of(parts: Iterable[NDArray[Any]], rows: int) -> NDArray[np.uint64]:
-    """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits."""
-    return mixed(_sums_of(parts, rows, Words()))
-
-
-def _sums_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
+    It is of the sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are
+    the same.
+    """
+    words = words or Words()
     sums = np.zeros(rows, dtype=np.uint64)
     place = 0
     for part in parts:
         table = part.reshape(len(part), -1)
         for block in in_blocks(len(table), width=max(1, table.shape[1])):
-            found = words.of(table[block])
-            sums[block] += _placed(found, np.arange(place, place + table.shape[1])).sum(
-                axis=1, dtype=np.uint64
-            )
+            numbers = _placed(words.of(table[block]), np.arange(place, place + table.shape[1]))
+            sums[block] += numbers.sum(axis=1, dtype=np.uint64)
         place += table.shape[1]
-    return sums
+    return mixed(sums)
 
 
-def _bits(X: Any, words: Words, order: Sequence[int] | None) -> float:
+def _bits(X: Any, rows: int, words: Words, order: Sequence[int] | None) -> float:
     """Bits by which two rows differ, from all pairs of a sample; no more than are enough."""
-    count = min(_SAMPLE, _length(X))
-    places = np.random.default_rng(0).choice(_length(X), count, replace=False)
+    count = min(_SAMPLE, rows)
+    places = np.random.default_rng(0).choice(rows, count, replace=False)
     if hasattr(X, "tocsr"):
         X = X[places]
         if X.shape[1] > _MOST_COLUMNS:  # as if all that is not zero were the same
@@ -309,15 +233,10 @@ def _bits_of(times: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     return np.asarray(np.log2(max(pairs, 1.0) / np.maximum(equal, 1.0)))
 
 
-def _length(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _sparse_sums(matrix: Any, words: Words) -> NDArray[np.uint64]:
+def _of_sparse(matrix: Any, words: Words) -> NDArray[np.uint64]:
     numbers = _placed(words.of(matrix.data), matrix.indices)
     ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(numbers, dtype=np.uint64)])
-    sums: NDArray[np.uint64] = ends[matrix.indptr[1:]] - ends[matrix.indptr[:-1]]
-    return sums
+    return mixed(ends[matrix.indptr[1:]] - ends[matrix.indptr[:-1]])
 
 
 def _placed(words: NDArray[np.uint64], places: NDArray[Any]) -> NDArray[np.uint64]:

@@ -14,7 +14,7 @@ from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
-from reusable_holdout.guard.known_rows import KnownRows, Overlap, OwnedRows, TrainedOn
+from reusable_holdout.guard.known_rows import Overlap, OwnedRows, TrainedOn
 from reusable_holdout.guard.pricing import priced, warn_of_counted_class
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
@@ -66,10 +66,10 @@ def looked_through(
     """
     if overlap not in get_args(Overlap):
         raise InputError(f'overlap must be "refuse" or "allow"; got {overlap!r}; {nothing}')
-    known = KnownRows(holdout, ids, nothing=nothing)
+    rows = OwnedRows(holdout, ids, overlap, nothing=nothing)
     if training is not None and overlap == "refuse":
-        overlapping.check_training(known, training, nothing=nothing)
-    return OwnedRows(known, overlap, ids is not None)
+        overlapping.check_training(rows, training, nothing=nothing)
+    return rows
 
 
 class Standing(Asking):
