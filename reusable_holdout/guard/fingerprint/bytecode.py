@@ -24,15 +24,9 @@ _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 class Bytecode(NamedTuple):
     """One code object, with those inside it.
 
-    Attributes
-    ----------
-    digest : bytes
-    reads : tuple of tuple of str
-        Global names that it reads, each with the attributes that follow it at once: ``numpy.linalg.norm``.
-    imports : tuple of (str, int, tuple of str)
-        Modules that it imports itself: name, level and what it takes of them; nothing means all.
-    texts : tuple of str
-        Text constants.
+    `reads` are the global names that it reads, each with the attributes that follow it at once: ``numpy.linalg.norm``.
+    `imports` are modules that it imports itself: name, level and what it takes of them, where nothing means all.
+    `texts` are its text constants.
     """
 
     digest: bytes
@@ -49,12 +43,12 @@ def bytecode(code: types.CodeType) -> Bytecode:
     digest = hashlib.sha256()
     for part in reader.parts:
         digest.update(len(part).to_bytes(8, "big") + part)
-    return Bytecode(
-        digest.digest(),
-        tuple(dict.fromkeys(reader.reads)),
-        tuple(dict.fromkeys(reader.imports)),
-        tuple(dict.fromkeys(reader.texts)),
+    reads, imports, texts = (
+        dict.fromkeys(reader.reads),
+        dict.fromkeys(reader.imports),
+        dict.fromkeys(reader.texts),
     )
+    return Bytecode(digest.digest(), tuple(reads), tuple(imports), tuple(texts))
 
 
 class _Reader:

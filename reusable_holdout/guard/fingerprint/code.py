@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import hashlib
 import importlib.util
 import operator
 import os
@@ -20,12 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from reusable_holdout.deferred import modules_on_first_use
 
 if TYPE_CHECKING:
+    from importlib import metadata
+
     from reusable_holdout.guard.fingerprint import bytecode
     from reusable_holdout.guard.fingerprint.bytecode import Bytecode
-else:  # of the user's own code alone
-    (bytecode,) = modules_on_first_use(__package__, "bytecode")
+else:
+    (bytecode,) = modules_on_first_use(__package__, "bytecode")  # of the user's own code alone
+    (metadata,) = modules_on_first_use("importlib", "metadata")  # slow to import, and for models alone
 
-__all__ = ["OfCode", "edition", "is_found"]
+__all__ = ["OfCode", "is_found"]
 
 _NOT_DONE = {  # what a class says about itself, and what each process makes anew
     *("__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"),
@@ -42,6 +46,7 @@ class OfCode(ABC):
     """Goes through what code is made of; each class, function and module once, a second time by its number."""
 
     def __init__(self) -> None:
+        self.digest = hashlib.sha256()
         self._numbered: dict[int, tuple[int, Any]] = {}
         self._editions: dict[str, str | None] = {}
 
@@ -49,13 +54,14 @@ class OfCode(ABC):
     def add(self, value: Any) -> None:
         """Go on with a value of any kind."""
 
-    @abstractmethod
     def say(self, text: str) -> None:
         """Go on with some words of ours."""
+        self.add_bytes(text.encode(errors="surrogatepass"))
 
-    @abstractmethod
     def add_bytes(self, content: bytes) -> None:
         """Go on with some bytes."""
+        self.digest.update(len(content).to_bytes(8, "big"))
+        self.digest.update(content)
 
     def _is_known(self, value: Any) -> bool:
         if id(value) in self._numbered:
@@ -112,9 +118,7 @@ class OfCode(ABC):
             self.say(f"global {'.'.join(chain) if first in names else first}")
             if first == "__file__" and first in names:  # what lies beside it is to be read
                 self.add(Path(names[first]).parent)
-            elif first == "__name__":
-                continue
-            elif first in names:
+            elif first in names and first != "__name__":
                 self._along(names[first], chain[1:])
             elif not hasattr(builtins, first):
                 self.say("missing")
@@ -125,11 +129,11 @@ class OfCode(ABC):
             module = sys.modules.get(full)
             if self._edition(full) is not None:
                 self.say(str(self._edition(full)))
-            elif module is None:
-                self._not_yet_imported(full)
-            else:
+            elif module is not None:
                 for one in taken or ("",):
                     self._along(module, (one,) if one and one != "*" else ())
+            elif full.partition(".")[0] not in sys.stdlib_module_names:  # whatever it will bring is not known
+                raise ImportError(f"{full} is not imported yet")
 
     def _along(self, value: Any, attributes: tuple[str, ...]) -> None:
         """What is read of a module of the user's own: an attribute, or all of it."""
@@ -138,17 +142,6 @@ class OfCode(ABC):
                 break
             value = getattr(value, attribute)  # a part that is not imported yet is not known
         self.add(value)
-
-    def _not_yet_imported(self, name: str) -> None:
-        """Refuse what the user's own module will bring; an installed one has a version when it is there.
-
-        Raises
-        ------
-        ImportError
-            If it is to be imported by the model itself: whatever that is, nothing of it is known.
-        """
-        if name.partition(".")[0] not in sys.stdlib_module_names:
-            raise ImportError(f"{name} is not imported yet")
 
     # ---- modules
 
@@ -208,16 +201,13 @@ class OfCode(ABC):
 
     def _is_put_there(self, value: Any) -> bool:
         if isinstance(value, types.FunctionType):
-            return (
-                self._edition(value.__globals__.get("__name__")) is None
-                and home_of(value.__globals__, value.__code__.co_filename) is None
-            )
+            own = self._edition(value.__globals__.get("__name__")) is None
+            return own and home_of(value.__globals__, value.__code__.co_filename) is None
         if isinstance(value, type) or self._edition(type(value).__module__) is not None:
             return False
         home = sys.modules.get(type(value).__module__)  # compilers make types of modules that have no file
-        return home is not None and (
-            home.__name__ == "__main__" or getattr(home, "__file__", None) is not None
-        )
+        has_file = getattr(home, "__file__", None) is not None
+        return home is not None and (has_file or home.__name__ == "__main__")
 
     # ---- what stands around functions
 
@@ -357,26 +347,20 @@ def _version(top: str, told: object) -> str | None:
     if installed is not None:
         versions.append(installed)
     elif not versions:
-        import importlib.metadata  # noqa: PLC0415
-
-        versions += [importlib.metadata.version(one) for one in _distributions().get(top, ())]
+        versions += [metadata.version(one) for one in _distributions().get(top, ())]
     return f"{top} {' '.join(versions)}" if versions else None
 
 
 @functools.cache
 def _installed(top: str) -> str | None:
     """Version of the distribution of this name; what is installed over it later is not what is loaded."""
-    import importlib.metadata  # noqa: PLC0415 - slow to import, and not needed to ask with predictions
-
     try:
-        return importlib.metadata.version(top)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(top)
+    except metadata.PackageNotFoundError:
         return None
 
 
 @functools.cache
 def _distributions() -> dict[str, list[str]]:
     """Distributions of each package: slow, and needed only of those that do not tell their version."""
-    import importlib.metadata  # noqa: PLC0415
-
-    return {top: sorted(set(each)) for top, each in importlib.metadata.packages_distributions().items()}
+    return {top: sorted(set(each)) for top, each in metadata.packages_distributions().items()}
