@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["predicted_by_chunks"]
 
-_MMAP_MODE = (
-    "c"  # a model may write into its arrays, as it may at home; one mode, or joblib would start new workers
-)
+# a model may write into its arrays, as it may at home; one mode, or joblib would start new workers
+_MMAP_MODE = "c"
 _THIS = secrets.token_bytes()  # a process number alone may be another machine's, too
 
 
@@ -42,23 +41,11 @@ class _Question:
 def predicted_by_chunks(
     model: Any, X: ChunkedRows, *, response: Response, classes: NDArray[Any] | None, form: Predictions
 ) -> NDArray[Any] | None:
-    """Predictions in canonical form; None if the model fails on any chunk, or ends a worker.
+    """Predictions in canonical form; None if the model fails on any chunk, or ends a worker; `form` is for all rows.
 
-    Memory: a chunk, and its predictions as floats, for each worker; and all predictions in canonical form.
-
-    Parameters
-    ----------
-    model : estimator
-    X : ChunkedRows
-    response : {"labels", "probabilities", "scores", "values"}
-    classes : numpy.ndarray or None
-    form : Predictions
-        For all rows.
-
-    Raises
-    ------
-    InputError
-        Before the model has seen a row, if it cannot travel to the workers, or these do not find the rows.
+    Memory: a chunk, and its predictions as floats, for each worker; and all predictions in canonical form. An
+    InputError says, before the model has seen a row, that it cannot travel to the workers, or these do not find the
+    rows.
     """
     _check_travels(model, X)
     _check_reachable(X)
@@ -108,16 +95,12 @@ def _check_reachable(X: ChunkedRows) -> None:
     parallel = joblib.Parallel(mmap_mode=_MMAP_MODE)
     parts = X.parts()[: joblib.effective_n_jobs(parallel.n_jobs)]
     try:
-        parallel(joblib.delayed(_check)(part) for part in parts)
+        parallel(joblib.delayed(part.check)() for part in parts)
     except InputError as error:
         failure = error
     else:
         return
     raise InputError(f"{failure}; nothing was asked and nothing was charged") from None
-
-
-def _check(part: Part) -> None:
-    part.check()
 
 
 def _check_travels(model: Any, X: ChunkedRows) -> None:

@@ -24,38 +24,19 @@ class Part(Protocol):
     @property
     def rows(self) -> int:
         """How many."""
-        ...
 
     def check(self) -> None:
-        """Refuse rows that are not where they were; quick, so that it cannot find everything.
-
-        Raises
-        ------
-        InputError
-            If they are not there.
-        """
-        ...
+        """Refuse rows that are not where they were; quick, so that it cannot find everything."""
 
     def chunks(self) -> Iterator[Any]:
-        """Read the rows, some at a time: frames or arrays that belong to the caller.
-
-        Raises
-        ------
-        InputError
-            If they cannot be read, or are not what they were.
-        """
-        ...
+        """Read the rows, some at a time: frames or arrays that belong to the caller; an InputError if they changed."""
 
 
 class ChunkedRows(ABC):
     """Features whose rows are read chunk by chunk; its repr shows their number only.
 
-    Attributes
-    ----------
-    names : tuple of str or None
-        Columns, where they have names.
-    shape : tuple of int
-        Rows and columns; of an array without columns, rows.
+    `names` are the columns', where they have some; `shape` is of rows and columns, or of an array without columns,
+    rows.
     """
 
     names: tuple[Any, ...] | None
@@ -77,19 +58,14 @@ class ChunkedRows(ABC):
     def row_pieces(self) -> Iterator[NDArray[Any]]:
         """All rows in order, as arrays: for labels and predictions."""
         for chunk in self.chunks():
-            one = chunk.ndim == 2 and chunk.shape[1] == 1 and hasattr(chunk, "iloc")
-            yield np.asarray(
-                (chunk.iloc[:, 0] if one else chunk).to_numpy() if hasattr(chunk, "iloc") else chunk
-            )
+            if hasattr(chunk, "iloc"):
+                one = chunk.ndim == 2 and chunk.shape[1] == 1
+                yield np.asarray((chunk.iloc[:, 0] if one else chunk).to_numpy())
+            else:
+                yield np.asarray(chunk)
 
     def split(self, name: Any) -> tuple[Self, Self]:
-        """All columns but one, and that one.
-
-        Raises
-        ------
-        InputError
-            If there is no such column, or no other.
-        """
+        """All columns but one, and that one; an InputError if there is no such column, or no other."""
         names = self.names or ()
         if names.count(name) != 1 or len(names) == 1:
             shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
