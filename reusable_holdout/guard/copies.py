@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 
     from reusable_holdout.guard.inputs import PrivateData
 
-__all__ = ["CopiedRows", "CopiedRowsWarning", "copies_among", "warn_of_copies"]
+__all__ = ["CopiedRowsWarning", "warn_of_copies"]
 
-_LEAST_DISTINCT, _DISTINCT = (
-    30,
-    0.9,
-)  # values of a column that tells rows apart, of the rows that are no copies
+# values of a column that tells rows apart, of the rows that are no copies
+_LEAST_DISTINCT, _DISTINCT = 30, 0.9
 _COLUMNS = 2  # one alone may be coarse, and the label follow from it
 _NOTICED = 1.02  # rows to one independent draw: then an interval is too narrow by a hundredth
 _LOOKED_AT = 1_000_000  # rows
@@ -40,17 +38,7 @@ class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
 
 
 class CopiedRows(NamedTuple):
-    """Exact copies among rows.
-
-    Attributes
-    ----------
-    rows : int
-        All of them.
-    copies : int
-        Those that are equal to one before.
-    worth : int
-        As many independent rows have a mean of the same variance.
-    """
+    """Exact copies among so many rows: those equal to one before, and as many independent rows as all are worth."""
 
     rows: int
     copies: int
@@ -81,21 +69,14 @@ def warn_of_copies(data: PrivateData) -> None:
 def copies_among(X: Any, y: Any) -> CopiedRows | None:
     """Copies that chance does not explain and that matter; None if there are none.
 
-    Parameters
-    ----------
-    X : array-like of shape (rows, ...)
-    y : array-like of shape (rows,) or (rows, outputs)
+    Rows are the same if the values of their features and labels are, to 64 bits. Of more than a million a part is
+    looked at that has all or none of equal rows.
 
-    Notes
-    -----
-    Rows are the same if the values of their features and labels are, to 64 bits. Of more than a million a part
-    is looked at that has all or none of equal rows.
-
-    Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2`` independent
-    ones; copies matter if that is below 98% of the rows. Chance does not explain them if nine in ten of the rows that
-    are no copies differ in a single floating-point column (in 30 values at least), and fewer share a value there than
-    are copies in all columns: chance makes whole rows equal less often than one of their values. So tables of
-    categories, or of numbers as coarse as those of the iris, are left alone.
+    Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2``
+    independent ones; copies matter if that is below 98% of the rows. Chance does not explain them if nine in ten of
+    the rows that are no copies differ in a single floating-point column (in 30 values at least), and fewer share a
+    value there than are copies in all columns: chance makes whole rows equal less often than one of their values. So
+    tables of categories, or of numbers as coarse as those of the iris, are left alone.
     """
     features, targets = ([_array(part) for _, part in named_columns(given)] for given in (X, y))
     telling = [*features, *filter(_is_float, targets)]
@@ -103,20 +84,15 @@ def copies_among(X: Any, y: Any) -> CopiedRows | None:
         return None
     parts, rows = features + targets, len(targets[0])
     hashes = hashes_of(parts, rows)
-    looked_at = _some(hashes)
+    looked_at = np.arange(rows)
+    if rows > _LOOKED_AT:  # equal rows together
+        looked_at = np.flatnonzero(hashes < np.uint64(2**64 // rows * _LOOKED_AT))
     _, first, counts = np.unique(hashes[looked_at], return_index=True, return_counts=True)
     kept, draws = len(looked_at), float(np.square(counts, dtype=np.float64).sum())
     copies = kept - len(first)
     if draws <= _NOTICED * kept or not _beyond_chance(copies, parts, looked_at[first]):
         return None
     return CopiedRows(rows, round(copies * rows / kept), round(rows * kept / draws))
-
-
-def _some(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Places of the rows that are looked at: equal rows together."""
-    if len(hashes) <= _LOOKED_AT:
-        return np.arange(len(hashes))
-    return np.flatnonzero(hashes < np.uint64(2**64 // len(hashes) * _LOOKED_AT))
 
 
 def _beyond_chance(copies: int, parts: list[NDArray[Any]], distinct: NDArray[np.int64]) -> bool:

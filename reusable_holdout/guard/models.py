@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout.queries import Response
 
-__all__ = [
-    "check_data",
-    "check_model",
-    "fitted",
-    "predictions_of",
-    "training_rows",
-]
+__all__ = ["check_data", "check_model", "fitted", "predictions_of", "training_rows"]
 
 _NO_DATA = (type, str, bytes, Mapping, Set)
 
@@ -58,11 +52,6 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
     """Refuse a model that cannot fit, by what is public: its methods, its classes, the number of columns.
 
     Found here, it is free; found on the holdout's rows, it takes a charge.
-
-    Raises
-    ------
-    InputError
-        Saying what does not fit.
     """
     _check_object(model)
     methods = {"labels": ["predict"], "values": ["predict"], "probabilities": ["predict_proba"]}
@@ -138,13 +127,7 @@ def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
 
 
 def check_data(data: Any, what: str) -> None:
-    """Refuse what holds no rows.
-
-    Raises
-    ------
-    InputError
-        Saying what came.
-    """
+    """Refuse what holds no rows."""
     sized = hasattr(data, "shape") or hasattr(data, "__len__")
     if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
         raise no_array(data, what=what)
@@ -153,11 +136,8 @@ def check_data(data: Any, what: str) -> None:
 def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     """Training data that can be fitted on, or neither of both; pyarrow's become pandas'.
 
-    Raises
-    ------
-    InputError
-        If they are no data, one of them is missing, they are not equally long, or have the same pandas index in
-        different orders.
+    An InputError says that they are no data, one of them is missing, they are not equally long, or have the same
+    pandas index in different orders.
     """
     if isinstance(X_train, Real | str) and y_train is None:
         raise InputError(
@@ -196,15 +176,10 @@ def _length(data: Any) -> Any:
 def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
     """Return the model, or if it is not fitted a clone of it fitted on the training data.
 
-    Raises
-    ------
-    InputError
-        If it is a class, or neither fitted nor fit to be.
+    An InputError says that it is a class, or neither fitted nor fit to be.
     """
     _check_object(model)
-    if not hasattr(
-        model, "__sklearn_tags__"
-    ):  # not an estimator: whatever has predict() is taken to be ready
+    if not hasattr(model, "__sklearn_tags__"):  # no estimator: whatever has predict() is taken to be ready
         return model
     from sklearn.base import clone  # noqa: PLC0415 - importing the library does not load scikit-learn
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415
@@ -220,5 +195,5 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
             ) from None
         return clone(model).fit(X_train, y_train)
     except (TypeError, AttributeError):  # a part of one
-        return model
+        pass
     return model

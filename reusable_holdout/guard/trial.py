@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import Response
     from reusable_holdout.queries.predictions import Predictions
 
-__all__ = ["Trial", "made_like"]
+__all__ = ["Trial"]
 
 _LONGEST = 500  # words of a model's that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
@@ -39,23 +39,16 @@ _DAY = np.datetime64("2000-01-01")
 _READERS: dict[int, weakref.ref[Any]] = {}
 """Models that have been given a holdout's rows in this process: what they say now may quote them."""
 
-
 _ADDRESS = re.compile("0x[0-9a-f]+")  # where a model lies in memory
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _STRANGERS = "predicted labels must be among the classes"  # as queries.predictions says it
 
 
 class _Failure(NamedTuple):
-    """How a model fails on some rows.
+    """How a model fails on some rows: the exception's type and words, which are shown.
 
-    Attributes
-    ----------
-    kind, words : str
-        The exception's type and words, which are shown.
-    rule : str
-        Of the words those that are the same for failures that are alike, but for numbers that count the rows.
-    counts : frozenset of str
-        Numbers that count the rows, or their entries, and their neighbours.
+    `rule` are those of the words that are the same for failures that are alike, but for numbers that count the rows;
+    `counts` are the numbers that count the rows, or their entries, and their neighbours.
     """
 
     kind: str
@@ -65,22 +58,13 @@ class _Failure(NamedTuple):
 
 
 class Trial:
-    """Tries models on rows like a holdout's.
+    """Tries models on rows like a holdout's, by what is public of its features `X`; `form` is that of all predictions.
 
     The holdout's values have no part in it. A model that refuses some values and not others fails in several ways, or
     not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. But
     labels that are no classes refuse it wherever they occur, unless it names its classes: a regressor, a clustering or
     labels that are off by one meet the classes on some rows by chance, and would not on all of the holdout's. One that
     was given a holdout's rows before is not tried again, for what it kept of them could speak.
-
-    Parameters
-    ----------
-    X : array-like
-        The holdout's features.
-    response, classes
-        As for :func:`predictions_of`.
-    form : Predictions
-        For all rows.
     """
 
     def __init__(
@@ -92,19 +76,9 @@ class Trial:
     def check(self, model: Any, X_train: Any) -> None:
         """Refuse a model that fails alike on all of several made-up rows, and on training rows if they came.
 
-        Or that predicts what is no class for some of them, if it does not predict classes for training rows.
-        Of estimators of one make the first that passes passes for all: a trial costs as much as a small answer.
-
-        Parameters
-        ----------
-        model : estimator
-        X_train : array-like or None
-            Training rows, which are tried if they are like the holdout's.
-
-        Raises
-        ------
-        InputError
-            With the model's own words: it has seen no row of the holdout's.
+        Or that predicts what is no class for some of them, if it does not predict classes for training rows, which are
+        tried if they are like the holdout's. Of estimators of one make the first that passes passes for all: a trial
+        costs as much as a small answer. The InputError has the model's own words: it has seen no row of the holdout's.
         """
         if _has_read(model):
             return
@@ -125,9 +99,8 @@ class Trial:
         """What a model is refused for: a class that there is not, or one way to fail on all rows."""
         if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train)) is None:
             return None
-        may_meet_strangers = self._response == "labels" and not hasattr(
-            model, "classes_"
-        )  # these are the guard's
+        names_classes = hasattr(model, "classes_")  # which are the guard's
+        may_meet_strangers = self._response == "labels" and not names_classes
         found: list[_Failure | None] = []
         for rows in made_like(self._X):
             found.append(None if rows is None else self._failure(model, rows))
@@ -172,8 +145,6 @@ def _are_alike(failures: list[_Failure]) -> bool:
 
     Other numbers are compared: where a model refuses values, they tell one refusal from another.
 
-    Examples
-    --------
     >>> short = [_Failure("ValueError", "", f"got {n} of 3 rows", frozenset({str(n)})) for n in (2, 64)]
     >>> other = [_Failure("ValueError", "", f"unknown: {value}", frozenset({"2"})) for value in (0.0, 1.0)]
     >>> _are_alike(short), _are_alike(other)
@@ -192,9 +163,8 @@ def _are_alike(failures: list[_Failure]) -> bool:
 def _make(model: Any) -> Any:
     """What estimators have in common that refuse the same rows: their types, parts, functions and columns."""
     try:
-        parts = tuple(
-            (name, value if callable(value) else type(value)) for name, value in model.get_params().items()
-        )
+        given = model.get_params().items()
+        parts = tuple((name, value if callable(value) else type(value)) for name, value in given)
         names = getattr(model, "feature_names_in_", None)
         make = (type(model), parts, None if names is None else tuple(names))
         hash(make)
@@ -228,17 +198,9 @@ def _remember(model: Any) -> None:
 
 
 class _Variant(NamedTuple):
-    """What made-up rows hold.
+    """What made-up rows hold: in columns of text one word, and in those of objects if they are to be worded.
 
-    Attributes
-    ----------
-    numbers : numpy.ndarray of float64, shape (rows,)
-    word : str
-        In columns of text.
-    default : numpy.dtype
-        Of columns of int64 or float64.
-    worded : bool
-        Whether columns of objects hold text.
+    `default` is the type of columns of int64 or float64.
     """
 
     numbers: NDArray[np.float64]
@@ -257,13 +219,7 @@ def _variants() -> Iterator[_Variant]:
 
 
 def made_like(X: Any) -> Iterator[Any]:
-    """Several containers of made-up rows; None for one that cannot be made.
-
-    Parameters
-    ----------
-    X : array-like
-        The holdout's features, of which no value is read.
-    """
+    """Several containers of made-up rows, for features of which no value is read; None for one that cannot be made."""
     for variant in _variants():
         try:
             made = _like(X, variant)
@@ -314,9 +270,8 @@ def _polars(X: Any, variant: _Variant) -> Any:
         if dtype in {pl.Int64, pl.Float64}:
             return pl.Series(variant.numbers.astype(variant.default))
         if dtype.is_numeric():
-            return pl.Series(_sized(variant.numbers, unsigned=dtype.is_unsigned_integer())).cast(
-                dtype, strict=False
-            )
+            numbers = _sized(variant.numbers, unsigned=dtype.is_unsigned_integer())
+            return pl.Series(numbers).cast(dtype, strict=False)
         raise TypeError("a type that is not made up")
 
     return pl.DataFrame({name: column(dtype) for name, dtype in X.schema.items()})
@@ -362,10 +317,8 @@ def _column(dtype: Any, variant: _Variant) -> pd.Series[Any]:
     if pd.api.types.is_bool_dtype(dtype):
         return pd.Series(numbers > 0).astype(dtype)
     if pd.api.types.is_numeric_dtype(dtype):
-        whole = pd.api.types.is_integer_dtype(dtype)
-        sized = _sized(
-            np.round(numbers) if whole else numbers, unsigned=pd.api.types.is_unsigned_integer_dtype(dtype)
-        )
+        whole = np.round(numbers) if pd.api.types.is_integer_dtype(dtype) else numbers
+        sized = _sized(whole, unsigned=pd.api.types.is_unsigned_integer_dtype(dtype))
         return pd.Series(sized).astype(dtype)
     words: pd.Series[Any] = pd.Series([variant.word] * len(numbers), dtype=dtype)
     return words
