@@ -17,7 +17,7 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
-from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count
 from reusable_holdout.queries.containers import (
@@ -102,10 +102,9 @@ class PrivateData:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):
             _check_list(X)
-        shape = getattr(X, "shape", None)
-        count, labels = shape[0] if shape else len(X), self.bound.rows
+        count, labels = length_of(X), self.bound.rows
         if count != labels:
-            advice = "; transpose X" if shape is not None and shape[1:] == (labels,) else ""
+            advice = "; transpose X" if getattr(X, "shape", ())[1:] == (labels,) else ""
             raise InputError(
                 f"X and y must have as many rows; got {count:,} and {labels:,}{advice}; nothing was made"
             )
@@ -114,10 +113,9 @@ class PrivateData:
         """Bind a metric to the labels, of which some are kept for the final."""
         bind = partial(queries.bound_or_undefined, metric, self.y) if opened else partial(metric.bind, self.y)
         weights, groups = self.sample_weight, self.groups
-        every = bind(
-            classes=self.classes, sample_weight=weights, groups=groups, largest_group=self.largest_group
-        )
-        if self.largest_group is not None and exam is not None:
+        largest = self.largest_group
+        every = bind(classes=self.classes, sample_weight=weights, groups=groups, largest_group=largest)
+        if largest is not None and exam is not None:
             raise InputError(
                 "an exam's interval is by a bound that is not known for means over the rows of groups; got exam= and "
                 "largest_group=; nothing was made; leave one of them out"
@@ -137,10 +135,7 @@ class PrivateData:
         own: BoundMetric | None
         try:
             own = metric.bind(self.y, classes=every.classes, sample_weight=apart, groups=groups)
-        except (
-            InputError,
-            ModelError,
-        ):  # no row of some class, say: a final says nothing of these rows alone
+        except (InputError, ModelError):  # no row of some class: a final says nothing of these rows alone
             own = None
         return BoundRows(asked, every, own, kept, units)
 
@@ -149,37 +144,28 @@ class PrivateData:
         """Features of the holdout, row by row; there must be some."""
         return ordered_rows(self.X, column_names(self.X))
 
-    def copied(self) -> Any:
-        """Features for a model to work on: what it does to them must not change the holdout."""
-        return copy_of(self.X)
+    @property
+    def _needed(self) -> Needed:
+        return Needed(self.bound.metric.response, self.bound.classes, self.bound.form)
 
     def try_out(self, models: Sequence[Any], X_train: Any = None) -> None:
         """Refuse models that fail on whatever rows, by what is public, before one of them reads the holdout's."""
         if self.X is None or is_chunked(self.X):
             return
-        if self._trial is None:
-            bound = self.bound
-            self._trial = trial.Trial(
-                self.X, response=bound.metric.response, classes=bound.classes, form=bound.form
-            )
+        self._trial = self._trial or trial.Trial(self.X, self._needed)
         for model in models:
             self._trial.check(model, X_train)
 
     def predicted(self, model: Any) -> NDArray[Any] | None:
         """What a model predicts for the rows, in canonical form; None if it fails."""
-        bound = self.bound
-        response, classes, form = bound.metric.response, bound.classes, bound.form
+        needed = self._needed
         if is_chunked(self.X):
-            return predicting.predicted_by_chunks(
-                model, self.X, response=response, classes=classes, form=form
-            )
+            return predicting.predicted_by_chunks(model, self.X, needed)
         self.try_out([model])
-        own = form.of_rows(
-            form.rows
-        )  # a model's are in the order of what it is given, whatever their index says
-        return attempt(
-            lambda: own.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
-        )
+        # a model's are in the order of what it is given, whatever their index says; and what it does to the rows must
+        # not change the holdout
+        form = needed.form.of_rows(needed.form.rows)
+        return attempt(lambda: form.prepare(needed.predicted(model, copy_of(self.X))))
 
     def predicted_by(self, models: Sequence[Any]) -> NDArray[Any] | None:
         """What several models predict, shape (models, ...); None if one of them fails, after all have been tried."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import Response
+    from reusable_holdout.queries.predictions import Predictions
 
-__all__ = ["check_data", "check_model", "fitted", "predictions_of", "training_rows"]
+__all__ = ["Needed", "check_data", "check_model", "fitted", "length_of", "predictions_of", "training_rows"]
 
 _NO_DATA = (type, str, bytes, Mapping, Set)
+
+
+class Needed(NamedTuple):
+    """What a metric needs of a model, in the form of all rows; it holds nothing of the labels but their classes."""
+
+    response: Response
+    classes: NDArray[Any] | None
+    form: Predictions
+
+    def predicted(self, model: Any, X: Any) -> Any:
+        """What the model predicts for some rows, as :func:`predictions_of`."""
+        return predictions_of(model, X, response=self.response, classes=self.classes)
 
 
 def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> Any:
@@ -155,7 +168,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     for name, data in both.items():
         check_data(data, name)
     X_train, y_train = from_arrow(X_train), from_arrow(y_train)
-    rows, labels = _length(X_train), _length(y_train)
+    rows, labels = length_of(X_train), length_of(y_train)
     if isinstance(rows, int) and isinstance(labels, int) and rows != labels:
         raise InputError(
             f"X_train and y_train must have as many rows; got {rows:,} and {labels:,}; nothing was asked"
@@ -167,7 +180,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     return X_train, y_train
 
 
-def _length(data: Any) -> Any:
+def length_of(data: Any) -> Any:
     """Rows of some data; of some that is computed later, not known yet."""
     shape = getattr(data, "shape", None)  # a sparse matrix has no length
     return shape[0] if shape else len(data)

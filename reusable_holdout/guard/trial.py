@@ -20,15 +20,14 @@ import pandas as pd
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import quiet
-from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.models import length_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries import Response
-    from reusable_holdout.queries.predictions import Predictions
+    from reusable_holdout.guard.models import Needed
 
 __all__ = ["Trial"]
 
@@ -58,7 +57,7 @@ class _Failure(NamedTuple):
 
 
 class Trial:
-    """Tries models on rows like a holdout's, by what is public of its features `X`; `form` is that of all predictions.
+    """Tries models on rows like a holdout's, by what is public of its features.
 
     The holdout's values have no part in it. A model that refuses some values and not others fails in several ways, or
     not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. But
@@ -67,10 +66,8 @@ class Trial:
     was given a holdout's rows before is not tried again, for what it kept of them could speak.
     """
 
-    def __init__(
-        self, X: Any, *, response: Response, classes: NDArray[Any] | None, form: Predictions
-    ) -> None:
-        self._X, self._response, self._classes, self._form = X, response, classes, form
+    def __init__(self, X: Any, needed: Needed) -> None:
+        self._X, self._needed = X, needed
         self._passed: set[Any] = set()
 
     def check(self, model: Any, X_train: Any) -> None:
@@ -100,7 +97,7 @@ class Trial:
         if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train)) is None:
             return None
         names_classes = hasattr(model, "classes_")  # which are the guard's
-        may_meet_strangers = self._response == "labels" and not names_classes
+        may_meet_strangers = self._needed.response == "labels" and not names_classes
         found: list[_Failure | None] = []
         for rows in made_like(self._X):
             found.append(None if rows is None else self._failure(model, rows))
@@ -112,13 +109,14 @@ class Trial:
 
     def _failure(self, model: Any, rows: Any) -> _Failure | None:
         """How a model fails on rows, if it does."""
-        count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-        told = False
+        count, form, told = length_of(rows), self._needed.form, False
         try:
             with quiet():
-                predictions = predictions_of(model, rows, response=self._response, classes=self._classes)
+                predictions = self._needed.predicted(model, rows)
                 told = True
-                self._form.of_rows(self._length(predictions, count)).prepare(predictions)
+                sized = getattr(predictions, "shape", None) or isinstance(predictions, list | tuple)
+                keeps_all = sized and length_of(predictions) == form.rows  # those of the holdout, perhaps
+                form.of_rows(form.rows if keeps_all else count).prepare(predictions)
         except KeyboardInterrupt:  # the user's, not the model's
             raise
         except BaseException as error:
@@ -128,12 +126,6 @@ class Trial:
             counts = frozenset(str(size + step) for size in (count, entries) for step in (-1, 0, 1))
             return _Failure(kind, words, rule, counts)
         return None
-
-    def _length(self, predictions: Any, count: int) -> int:
-        """How many predictions there must be for so many rows: as many, or all, of one that keeps the holdout's."""
-        shape = getattr(predictions, "shape", None)
-        length = shape[0] if shape else len(predictions) if isinstance(predictions, list | tuple) else count
-        return length if length == self._form.rows else count
 
 
 def _names_strangers(failure: _Failure) -> bool:
@@ -231,8 +223,7 @@ def made_like(X: Any) -> Iterator[Any]:
 def _first_of(X_train: Any) -> Any:
     from sklearn.utils import _safe_indexing  # noqa: PLC0415 - importing the library does not load scikit-learn
 
-    length = X_train.shape[0] if hasattr(X_train, "shape") else len(X_train)
-    return _safe_indexing(X_train, list(range(min(_FEW, length))))
+    return _safe_indexing(X_train, list(range(min(_FEW, length_of(X_train)))))
 
 
 def _is_alike(X: Any, other: Any) -> bool:
