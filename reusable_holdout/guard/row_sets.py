@@ -1,16 +1,17 @@
-"""Sets of rows as numbers, one for each row, exact: which rows two tables have in common, and how many by chance."""
+"""Rows as numbers, one for each, exact: which rows two tables have in common, how many by chance; copies in one."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import HandleError
-from reusable_holdout.guard.digests import canonical_csr, is_chunked
+from reusable_holdout.errors import HandleError, HoldoutError
+from reusable_holdout.guard.digests import canonical_csr, is_chunked, named_columns
 from reusable_holdout.queries.containers import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
 
@@ -19,12 +20,29 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ANALYSTS", "OWNERS", "Copies", "RowSet", "by_chance", "column_names", "hashes_of", "ordered_rows"]
+__all__ = [
+    "ANALYSTS",
+    "OWNERS",
+    "CopiedRowsWarning",
+    "Copies",
+    "RowSet",
+    "by_chance",
+    "column_names",
+    "columns_of",
+    "ordered_rows",
+    "warn_of_copies",
+]
 
 _SPARE = 20.0  # bits, for columns do know of one another
 _PLACE = 0xD1B54A32D192ED03
 _SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
 _HEAD = 8  # bytes of a text of numbers before those of the rows
+
+# values of a column that tells rows apart, of the rows that are no copies
+_LEAST_DISTINCT, _DISTINCT = 30, 0.9
+_COLUMNS = 2  # one alone may be coarse, and the label follow from it
+_NOTICED = 1.02  # rows to one independent draw: then an interval is too narrow by a hundredth
+_LOOKED_AT = 1_000_000  # rows
 
 
 class Copies(NamedTuple):
@@ -171,7 +189,7 @@ def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.u
             found.append(_of_sparse(rows if order is None else rows[:, order].tocsr(), words))
         elif count:
             bits = bits or _bits(chunk, count, words, order)
-            found.append(hashes_of(_columns(chunk, order), count, words))
+            found.append(_hashes_of(_parts(chunk, order), count, words))
     return np.concatenate(found), bits
 
 
@@ -189,13 +207,12 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return tuple(listed)
 
 
-def hashes_of(parts: Iterable[NDArray[Any]], rows: int, words: Words | None = None) -> NDArray[np.uint64]:
+def _hashes_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
     """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits.
 
     It is of the sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are
     the same.
     """
-    words = words or Words()
     sums = np.zeros(rows, dtype=np.uint64)
     place = 0
     for part in parts:
@@ -217,9 +234,8 @@ def _bits(X: Any, rows: int, words: Words, order: Sequence[int] | None) -> float
             filled = np.bincount(X.indices, minlength=X.shape[1])
             return float(_bits_of(np.stack([filled, count - filled]), count).sum())
         X, places = X.toarray(), np.arange(count)
-    columns = (column for part in _columns(X, order) for column in part.reshape(len(part), -1).T)
     bits = 0.0
-    for column in islice(columns, _MOST_COLUMNS):
+    for column in islice(_one_by_one(_parts(X, order)), _MOST_COLUMNS):
         _, times = np.unique(words.of(column[places]), return_counts=True)
         bits += float(_bits_of(times, count))
         if bits > _ENOUGH:
@@ -245,7 +261,17 @@ def _placed(words: NDArray[np.uint64], places: NDArray[Any]) -> NDArray[np.uint6
     return numbers
 
 
-def _columns(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
+def columns_of(X: Any) -> Iterator[NDArray[Any]]:
+    """Columns of an array or a frame, each of shape (rows,); two may have one name."""
+    return _one_by_one(_parts(X, None))
+
+
+def _one_by_one(parts: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    return (column for part in parts for column in part.reshape(len(part), -1).T)
+
+
+def _parts(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
+    """Columns of a frame one by one, those of an array together."""
     if not hasattr(X, "columns"):
         array = np.asarray(X)
         yield array if order is None else array[:, order]
@@ -253,3 +279,87 @@ def _columns(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
     for place in range(len(X.columns)) if order is None else order:
         column = X.iloc[:, place] if hasattr(X, "iloc") else X.to_series(place)
         yield np.asarray(column.to_numpy())
+
+
+# ---- copies in one holdout
+
+# Copies of a row are no independent draws. Where they come from (a table joined twice, oversampling, one user's rows)
+# cannot be known here, nor whether chance made them: so the owner is warned, when a guard is made, and nobody else is
+# told, and nothing depends on it.
+
+
+class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
+    """Rows of a holdout are exact copies of others.
+
+    An error of this library as well, for where warnings are errors its words must reach the user.
+    """
+
+
+class CopiedRows(NamedTuple):
+    """Exact copies among so many rows: those equal to one before, and as many independent rows as all are worth."""
+
+    rows: int
+    copies: int
+    worth: int
+
+
+def warn_of_copies(X: Any, y: Any) -> None:
+    """Warn the owner of copies that chance does not explain.
+
+    Labels alone repeat; rows that come in chunks, or sparse, are not looked at.
+    """
+    if X is None or is_chunked(X) or hasattr(X, "tocsr"):
+        return
+    found = copies_among(X, y)
+    if found is not None:
+        warnings.warn(
+            CopiedRowsWarning(
+                f"{found.copies:,} of {found.rows:,} rows are exact copies of others, features and label; copies are "
+                f"no independent draws: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
+                "pass groups= with one name for a row and its copies, or leave these out; if chance made them, as it "
+                "does of coarse numbers, nothing is wrong"
+            ),
+            stacklevel=5,  # warn_of_copies, check_may_stand, __init__ or rotate, sealed, user
+        )
+
+
+def copies_among(X: Any, y: Any) -> CopiedRows | None:
+    """Copies that chance does not explain and that matter; None if there are none.
+
+    Rows are the same if the values of their features and labels are, to 64 bits. Of more than a million a part is
+    looked at that has all or none of equal rows.
+
+    Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2``
+    independent ones; copies matter if that is below 98% of the rows. Chance does not explain them if nine in ten of
+    the rows that are no copies differ in a single floating-point column (in 30 values at least), and fewer share a
+    value there than are copies in all columns: chance makes whole rows equal less often than one of their values. So
+    tables of categories, or of numbers as coarse as those of the iris, are left alone.
+    """
+    features, targets = (  # labels that are coded by their codes
+        [np.asarray(getattr(part, "codes", part)) for _, part in named_columns(given)] for given in (X, y)
+    )
+    telling = [*features, *filter(_is_float, targets)]
+    if sum(part[:1].size for part in telling) < _COLUMNS:
+        return None
+    parts, rows = features + targets, len(targets[0])
+    hashes = _hashes_of(parts, rows, Words())
+    looked_at = np.arange(rows)
+    if rows > _LOOKED_AT:  # equal rows together
+        looked_at = np.flatnonzero(hashes < np.uint64(2**64 // rows * _LOOKED_AT))
+    _, first, counts = np.unique(hashes[looked_at], return_index=True, return_counts=True)
+    kept, draws = len(looked_at), float(np.square(counts, dtype=np.float64).sum())
+    copies = kept - len(first)
+    if draws <= _NOTICED * kept or not _beyond_chance(copies, parts, looked_at[first]):
+        return None
+    return CopiedRows(rows, round(copies * rows / kept), round(rows * kept / draws))
+
+
+def _beyond_chance(copies: int, parts: list[NDArray[Any]], distinct: NDArray[np.int64]) -> bool:
+    """Whether a column tells nearly all of the distinct rows apart, and fewer of them share a value than are copies."""
+    columns = _one_by_one(filter(_is_float, parts))
+    enough = max(_LEAST_DISTINCT, _DISTINCT * len(distinct), len(distinct) - copies + 1)
+    return any(len(np.unique(column[distinct])) >= enough for column in columns)
+
+
+def _is_float(array: NDArray[Any]) -> bool:
+    return array.dtype.kind == "f"

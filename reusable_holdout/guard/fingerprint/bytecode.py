@@ -43,12 +43,12 @@ def bytecode(code: types.CodeType) -> Bytecode:
     digest = hashlib.sha256()
     for part in reader.parts:
         digest.update(len(part).to_bytes(8, "big") + part)
-    reads, imports, texts = (
-        dict.fromkeys(reader.reads),
-        dict.fromkeys(reader.imports),
-        dict.fromkeys(reader.texts),
+    return Bytecode(
+        digest.digest(),
+        tuple(dict.fromkeys(reader.reads)),
+        tuple(dict.fromkeys(reader.imports)),
+        tuple(dict.fromkeys(reader.texts)),
     )
-    return Bytecode(digest.digest(), tuple(reads), tuple(imports), tuple(texts))
 
 
 class _Reader:
