@@ -25,6 +25,7 @@ from reusable_holdout.errors import (
 )
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.digests import canonical_csr, holdout_digest, is_chunked
+from reusable_holdout.guard.row_sets import columns_of
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.mechanisms import key_from_seed, new_key
 
@@ -265,18 +266,13 @@ def _sketch_of(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
         sketcher.add([np.asarray(holdout.y, dtype=object).ravel()])
     else:
         for chunk in X.chunks() if is_chunked(X) else [X]:
-            sketcher.add(_columns(chunk))
+            sketcher.add(_of_sparse(chunk) if hasattr(chunk, "tocsr") else columns_of(chunk))
     return sketcher.sketch()
 
 
-def _columns(X: Any) -> list[NDArray[Any]]:
-    """Columns of some rows; of sparse ones a single column, of where they are not zero and what they are there."""
-    if hasattr(X, "tocsr"):
-        matrix = canonical_csr(X)
-        parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
-        words = [indices.tobytes() + data.tobytes() for indices, data in zip(*parts, strict=True)]
-        return [np.array(words, dtype=object)]
-    if hasattr(X, "columns"):
-        return [np.asarray(X[name].to_numpy()) for name in X.columns]
-    array = np.asarray(X)
-    return list(array.reshape(len(array), -1).T)
+def _of_sparse(X: Any) -> list[NDArray[Any]]:
+    """A single column for sparse rows: where they are not zero, and what they are there."""
+    matrix = canonical_csr(X)
+    parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
+    words = [indices.tobytes() + data.tobytes() for indices, data in zip(*parts, strict=True)]
+    return [np.array(words, dtype=object)]
