@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.chunks.rows import ChunkedRows
+    from reusable_holdout.guard.chunks import ChunkedRows
 
     NewDigest = Callable[[], "hashlib.blake2b"]
 
@@ -135,8 +135,8 @@ def _is_mapped(given: Any) -> bool:
 
 def is_chunked(X: object) -> TypeGuard[ChunkedRows]:
     """Whether rows are read chunk by chunk; a process that has none need not know what those are."""
-    rows = sys.modules.get("reusable_holdout.guard.chunks.rows")
-    return rows is not None and isinstance(X, rows.ChunkedRows)
+    chunks = sys.modules.get("reusable_holdout.guard.chunks")
+    return chunks is not None and isinstance(X, chunks.ChunkedRows)
 
 
 def named_columns(part: Any) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import ChunkedRows
 from reusable_holdout.queries.containers import dask_parts
 
 if TYPE_CHECKING:

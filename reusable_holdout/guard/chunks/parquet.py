@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError, of_extra
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import ChunkedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

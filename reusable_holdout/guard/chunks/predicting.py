@@ -17,7 +17,7 @@ from reusable_holdout.guard.chunks.dask_rows import DaskRows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.chunks.rows import ChunkedRows, Part
+    from reusable_holdout.guard.chunks import ChunkedRows, Part
     from reusable_holdout.guard.models import Needed
 
 __all__ = ["predicted_by_chunks"]
