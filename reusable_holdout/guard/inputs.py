@@ -48,27 +48,14 @@ __all__ = ["BoundRows", "PrivateData", "rows_and_labels"]
 class PrivateData:
     """The holdout, bound to a metric; says nothing about itself and cannot be pickled.
 
-    It holds copies: what is done to the data afterwards changes no answer, and the ledger's digest names what is asked.
-    Data that are :class:`Owned` are taken as they are.
+    It holds copies, but of what is :class:`Owned`: what is done to the data afterwards changes no answer, and the
+    ledger's digest names what is asked. X are features, in chunks or not, or None; y labels, or of judged scores ids;
+    the others are as for :meth:`Metric.bind`.
 
-    Parameters
-    ----------
-    X : array-like of shape (rows, features), ChunkedRows or None; or Owned
-    y : array-like of shape (rows,); or Owned
-        Labels; of judged scores ids.
-    metric : Metric
-    classes, sample_weight, groups, largest_group
-        As for :meth:`Metric.bind`.
-    exam : float, int, numpy.ndarray of bool or None
-        Share of the rows kept for the final, their number, or which they are. With groups whole groups are kept, and
-        counted.
-    opened : bool
-        Whether an analyst asks for it: that it is not defined on the labels is told when it is asked, and priced.
-
-    Raises
-    ------
-    InputError
-        If X and y have different numbers of rows, or do not fit the metric, or no row is left to be asked.
+    `exam` is the share of the rows kept for the final, their number, or which they are, shape (rows,); with groups
+    whole groups are kept, and counted. Where an analyst has it `opened`, that the metric is not defined on the labels
+    is told when it is asked, and priced. An InputError says that these do not fit one another, or no row is left to be
+    asked.
     """
 
     def __init__(
@@ -295,8 +282,6 @@ def kept_rows(rows: int, count: int) -> NDArray[np.bool_]:
     They are spread over the rows by a fixed shuffle of their numbers, the same everywhere and always. It need not be
     secret: nothing is told of these rows before the final, whoever knows which they are.
 
-    Examples
-    --------
     >>> int(kept_rows(10_000, 1_000).sum()), int(kept_rows(10_000, 1_000)[:5_000].sum())
     (1000, 484)
     """

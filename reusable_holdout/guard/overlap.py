@@ -44,7 +44,13 @@ def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
             f"training= must be data, not where they lie; got a path; {nothing}; read the file first"
         )
     table = rows_and_labels(training, None)[0]
-    shape = _shape(table, nothing)
+    shape: tuple[int, ...] | None
+    try:
+        shape = np.shape(table)
+    except ValueError:
+        shape = None
+    if shape is None:
+        raise InputError(f"training= must be rows of one length; got rows of several lengths; {nothing}")
     if len(shape) == 1:
         if known.ids is None:
             raise InputError(
@@ -157,20 +163,11 @@ def _check_none(common: int, rows: int, words: str, nothing: str) -> None:
 def _check_few(common: int, fresh: Copies, known: Copies, words: str, nothing: str) -> None:
     most = by_chance(fresh, known, OWNERS)
     if common > most:
-        explained = (
-            f"by their features, and chance explains {most:,} at most, by how often rows repeat in the two tables"
-            if most
-            else "by their features, and no rows repeat within the two tables, so chance explains none"
-        )
+        why = "no rows repeat within the two tables, so chance explains none"
+        if most:
+            why = f"chance explains {most:,} at most, by how often rows repeat in the two tables"
+        explained = f"by their features, and {why}"
         told = words.format(
             common=f"{common:,}", rows=f"{fresh.rows:,}", explained=explained, nothing=nothing
         )
         raise OverlapError(told, common, most)
-
-
-def _shape(table: Any, nothing: str) -> tuple[int, ...]:
-    try:
-        return np.shape(table)
-    except ValueError:
-        pass
-    raise InputError(f"training= must be rows of one length; got rows of several lengths; {nothing}")

@@ -33,7 +33,7 @@ __all__ = ["Trial"]
 
 _LONGEST = 500  # words of a model's that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
-_DEFAULTS = (np.dtype(np.int64), np.dtype(np.float64))  # which it is, a reader may have seen in the values
+_WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # which it is, a reader may have seen in the values
 _DAY = np.datetime64("2000-01-01")
 _READERS: dict[int, weakref.ref[Any]] = {}
 """Models that have been given a holdout's rows in this process: what they say now may quote them."""
@@ -90,7 +90,8 @@ class Trial:
                     "was charged; mend it, pass X_train and y_train if it works on those, or ask about its predictions"
                 )
             self._passed |= {make} - {None}
-        _remember(model)
+        number, forget = id(model), _READERS.pop  # at the end of a process a model may outlive this module
+        _READERS[number] = weakref.ref(model, lambda _: forget(number, None))
 
     def _refused(self, model: Any, X_train: Any) -> _Failure | None:
         """What a model is refused for: a class that there is not, or one way to fail on all rows."""
@@ -145,11 +146,11 @@ def _are_alike(failures: list[_Failure]) -> bool:
     if len({(one.kind, _NUMBER.sub("#", one.rule)) for one in failures}) != 1:
         return False
     places = zip(*(_NUMBER.findall(one.rule) for one in failures), strict=True)
-    return all(
-        len(set(numbers)) == 1
-        or all(number in one.counts for number, one in zip(numbers, failures, strict=True))
-        for numbers in places
-    )
+    for numbers in places:
+        counts = (number in one.counts for number, one in zip(numbers, failures, strict=True))
+        if len(set(numbers)) > 1 and not all(counts):
+            return False
+    return True
 
 
 def _make(model: Any) -> Any:
@@ -181,11 +182,6 @@ def _has_read(model: Any) -> bool:
     return known is not None and known() is model
 
 
-def _remember(model: Any) -> None:
-    number, forget = id(model), _READERS.pop  # at the end of a process a model may outlive this module
-    _READERS[number] = weakref.ref(model, lambda _: forget(number, None))
-
-
 # ---- made-up rows
 
 
@@ -201,18 +197,17 @@ class _Variant(NamedTuple):
     worded: bool
 
 
-def _variants() -> Iterator[_Variant]:
-    """Several with little in common but what is public; first the longest, whose length is least likely a width."""
-    whole, real = _DEFAULTS
-    yield _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", real, True)
-    yield _Variant(np.zeros(3), "a", real, True)
-    yield _Variant(np.ones(2), "b", whole, False)
-    yield _Variant(np.arange(16.0), "", whole, True)
+_VARIANTS = (  # little in common but what is public; first the longest, whose length is least likely a width
+    _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", _REAL, True),
+    _Variant(np.zeros(3), "a", _REAL, True),
+    _Variant(np.ones(2), "b", _WHOLE, False),
+    _Variant(np.arange(16.0), "", _WHOLE, True),
+)
 
 
 def made_like(X: Any) -> Iterator[Any]:
     """Several containers of made-up rows, for features of which no value is read; None for one that cannot be made."""
-    for variant in _variants():
+    for variant in _VARIANTS:
         try:
             made = _like(X, variant)
         except Exception:  # of a type that these values do not fit
@@ -276,7 +271,7 @@ def _array(dtype: np.dtype[Any], width: tuple[int, ...], variant: _Variant) -> N
 
 def _values(dtype: np.dtype[Any], variant: _Variant) -> NDArray[Any]:
     numbers = variant.numbers
-    if dtype in _DEFAULTS:
+    if dtype in (_WHOLE, _REAL):
         return numbers.astype(variant.default)
     if dtype.kind == "O":
         return np.array([variant.word] * len(numbers) if variant.worded else numbers.tolist(), dtype=object)

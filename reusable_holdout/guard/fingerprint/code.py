@@ -39,6 +39,7 @@ _NOT_DONE = {  # what a class says about itself, and what each process makes ane
 }
 _MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_WRAPS = ("fget", "fset", "fdel", "func", "__func__", "__wrapped__")
 _COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 
@@ -82,7 +83,9 @@ class OfCode(ABC):
         """Say what an installed thing is called; False if it is none, or is not found by its name."""
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         installed = self._edition(module)
-        if installed is None or not (is_found(value, module, name) or _is_of_the_interpreter(value, module)):
+        # a type of the interpreter's may have no name to find it by, such as that of functions
+        builtin = isinstance(value, type) and module == "builtins" and not value.__flags__ & _MADE_AT_RUN_TIME
+        if installed is None or not (builtin or is_found(value, module, name)):
             return False
         self.say(f"named {module} {name} of {installed}")
         return True
@@ -171,18 +174,16 @@ class OfCode(ABC):
         self.add(type(made))
         self.add(made.__bases__)
         for name, value in sorted(vars(made).items()):
-            if name not in _NOT_DONE:
-                self.say(f"attribute {name}")
-                self._attribute(made, value)
+            if name in _NOT_DONE:
+                continue
+            self.say(f"attribute {name}")
+            if isinstance(value, _SLOTS):
+                self.say("slot")
+            elif isinstance(value, _COMPILED) and value.__objclass__ is made:
+                raise TypeError("compiled code of the user's own cannot be read")
+            else:
+                self.add(value)
         self.say("end of class")
-
-    def _attribute(self, made: type, value: Any) -> None:
-        if isinstance(value, _SLOTS):
-            self.say("slot")
-        elif isinstance(value, _COMPILED) and value.__objclass__ is made:
-            raise TypeError("compiled code of the user's own cannot be read")
-        else:
-            self.add(value)
 
     def _what_was_put_into(self, made: type) -> None:
         """What of the user's own took the place of an installed class's methods: functions, wrapped ones, or else."""
@@ -266,15 +267,8 @@ _UNTOUCHED: weakref.WeakKeyDictionary[type, _Untouched] = weakref.WeakKeyDiction
 
 def _unwrapped(value: Any) -> list[Any]:
     """What a class has under a name, and functions that lie in it."""
-    inside = (
-        getattr(value, name, None) for name in ("fget", "fset", "fdel", "func", "__func__", "__wrapped__")
-    )
+    inside = (getattr(value, name, None) for name in _WRAPS)
     return [value, *(one for one in inside if isinstance(one, types.FunctionType))]
-
-
-def _is_of_the_interpreter(value: Any, module: Any) -> bool:
-    """Whether it is a type of the interpreter's that has no name to find it by, such as that of functions."""
-    return isinstance(value, type) and module == "builtins" and not value.__flags__ & _MADE_AT_RUN_TIME
 
 
 # ---- whose code it is
