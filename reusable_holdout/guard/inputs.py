@@ -174,10 +174,9 @@ def _check_list(X: Any) -> None:
         raise no_array(X, what="X")
     try:
         np.asarray(X)
+        return
     except ValueError:
         pass
-    else:
-        return
     raise InputError("X must be rows of one length; got a list of rows of several lengths; nothing was made")
 
 

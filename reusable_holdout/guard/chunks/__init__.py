@@ -21,10 +21,6 @@ __all__ = ["ChunkedRows", "Part"]
 class Part(Protocol):
     """Consecutive rows that one task works on; it travels to other processes and machines."""
 
-    @property
-    def rows(self) -> int:
-        """How many."""
-
     def check(self) -> None:
         """Refuse rows that are not where they were; quick, so that it cannot find everything."""
 

@@ -102,9 +102,9 @@ class ParquetRows(ChunkedRows):
     def parts(self) -> list[ParquetPart]:
         """Row groups, small ones of a file together."""
         return [
-            ParquetPart(file.path, file.stamp, groups, rows, self._schema, self._chunk_rows)
+            ParquetPart(file.path, file.stamp, groups, self._schema, self._chunk_rows)
             for file in self._files
-            for groups, rows in _together(file.groups, self._chunk_rows)
+            for groups in _together(file.groups, self._chunk_rows)
         ]
 
 
@@ -115,7 +115,6 @@ class ParquetPart:
     path: Path
     stamp: tuple[int, int]
     groups: list[int]
-    rows: int
     schema: pa.Schema
     chunk_rows: int
 
@@ -136,14 +135,10 @@ class ParquetPart:
                 ):
                     table = pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
                     yield table.to_pandas(ignore_metadata=True)
+            return
         except (OSError, ValueError, pa.ArrowException):  # its words may quote a value that cannot be cast
-            broken = True
-        else:
-            broken = False
-        if broken:
-            raise InputError(
-                f"{self.path} must be a Parquet file that can be read; it is damaged; restore it"
-            )
+            pass
+        raise InputError(f"{self.path} must be a Parquet file that can be read; it is damaged; restore it")
 
 
 @dataclass(frozen=True)
@@ -255,18 +250,18 @@ def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
     return False
 
 
-def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[tuple[list[int], int]]:
+def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[list[int]]:
     """Consecutive row groups, of about `chunk_rows` rows or one alone."""
     numbers: list[int] = []
     rows = 0
     for number, size in enumerate(groups):
         if numbers and rows + size > chunk_rows:
-            yield numbers, rows
+            yield numbers
             numbers, rows = [], 0
         numbers.append(number)
         rows += size
     if rows:
-        yield numbers, rows
+        yield numbers
 
 
 def _stamp(path: Path) -> tuple[int, int]:

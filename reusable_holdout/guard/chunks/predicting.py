@@ -80,10 +80,9 @@ def _check_reachable(X: ChunkedRows) -> None:
     parts = X.parts()[: joblib.effective_n_jobs(parallel.n_jobs)]
     try:
         parallel(joblib.delayed(part.check)() for part in parts)
+        return
     except InputError as error:
         failure = error
-    else:
-        return
     raise InputError(f"{failure}; nothing was asked and nothing was charged") from None
 
 

@@ -241,9 +241,8 @@ class _Content(OfCode):
 
     def _object(self, value: Any) -> None:
         """Whatever pickle would keep of it, and what it is."""
-        if (
-            getattr(type(value), "stands_for_a_guard", False) is True
-        ):  # what that answered since is no part of it
+        # what a guard answered since is no part of it
+        if getattr(type(value), "stands_for_a_guard", False) is True:
             self.say(f"guard {value.name}")
             return
         registered = copyreg.dispatch_table.get(type(value))
