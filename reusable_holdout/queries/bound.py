@@ -18,18 +18,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import custom, derived, ids
-    from reusable_holdout.queries import groups as of_groups
     from reusable_holdout.queries import weights as of_weights
     from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.judged import Judge
-    from reusable_holdout.queries.predictions import ClassCoder
     from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 
     Targets = ClassTargets | RealTargets | ids.Ids
 else:  # most rows have labels of one class each, all of which count alike
-    custom, derived, ids, of_groups, of_weights = modules_on_first_use(
-        __package__, "custom", "derived", "ids", "groups", "weights"
+    custom, derived, ids, of_weights = modules_on_first_use(
+        __package__, "custom", "derived", "ids", "weights"
     )
 
 __all__ = ["BoundMetric"]
@@ -44,16 +42,8 @@ class BoundMetric(HoldsLabels):
     ----------
     metric : Metric
         What to measure.
-    y : array-like of shape (rows,) or (rows, outputs)
-        Private labels; for judged scores the rows' ids.
-    classes : array-like, optional
-        All classes that may occur.
-    sample_weight : array-like of shape (rows,), optional
-        Public weights.
-    groups : array-like of shape (rows,), optional
-        Which rows belong together; public.
-    largest_group : int, optional
-        Rows of a group that count at most; then each of these counts, not each group once.
+    y, classes, sample_weight, groups, largest_group
+        As for :meth:`Metric.bind`, which makes it: private labels or ids of the rows, and what is public about them.
 
     Attributes
     ----------
@@ -137,10 +127,7 @@ class BoundMetric(HoldsLabels):
     @property
     def by_rows(self) -> bool:
         """Whether it is a mean over the rows that count, so that two models can be compared row by row."""
-        statistic = self.statistic
-        while statistic.part is not None:  # a slice, and in it the rows of a class
-            _, statistic = statistic.part
-        return isinstance(statistic, Mean)
+        return isinstance(self._mean_over_rows()[0], Mean)
 
     def row_terms(self, query: NDArray[Any]) -> NDArray[np.int64]:
         """Terms of the rows (or groups) that count in a mean over them, from 0 to 2**32: private, the guard's alone.
@@ -164,11 +151,8 @@ class BoundMetric(HoldsLabels):
         return self._mean_over_rows()[0].relative_weights
 
     def _mean_over_rows(self) -> tuple[Mean, NDArray[Any] | slice]:
-        statistic = self.statistic
-        chosen: NDArray[Any] | slice = slice(None)
-        while statistic.part is not None:
-            places, statistic = statistic.part
-            chosen = places if isinstance(chosen, slice) else chosen[places]
+        """The mean, if it is one, and the rows that it is over: of a slice, and in it of a class."""
+        chosen, statistic = self.statistic.part or (slice(None), self.statistic)
         return cast("Mean", statistic), chosen
 
     @property
@@ -313,9 +297,9 @@ class BoundMetric(HoldsLabels):
         return self.statistic.score(prepared)
 
 
-def _groups(names: object, rows: int, largest: int | None) -> of_groups.Groups | None:
+def _groups(names: object, rows: int, largest: int | None) -> of_weights.Groups | None:
     if names is not None:
-        return of_groups.Groups(names, rows, largest)
+        return of_weights.Groups(names, rows, largest)
     if largest is not None:
         raise InputError(
             "largest_group is of groups; got no groups=; name the group of each row, or leave it out"
@@ -324,7 +308,7 @@ def _groups(names: object, rows: int, largest: int | None) -> of_groups.Groups |
 
 
 def _check_every_row(
-    metric: Definition, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+    metric: Definition, weights: of_weights.Weights | None, groups: of_weights.Groups | None
 ) -> None:
     if metric.response != "judged" or not cast("Judge", metric.kernel).every_row:
         return
@@ -338,10 +322,7 @@ def _check_every_row(
 
 def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targets, Form]:
     """What the rows hold, and the form of what is compared with it."""
-    if metric.response not in {"values", "judged"}:
-        coded = ClassTargets(y, classes)
-        return coded, _form_of(metric, coded, coded.coder)
-    if classes is not None:
+    if metric.response in {"values", "judged"} and classes is not None:
         what = "real numbers" if metric.response == "values" else "ids of the rows"
         raise InputError(
             f"the targets of metric {metric.name!r} must be {what}, not classes; got classes=; leave it out"
@@ -349,25 +330,20 @@ def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targe
     if metric.response == "judged":
         named = ids.Ids(y)
         return named, cast("Judge", metric.kernel).form(named)
-    targets = RealTargets(y)
-    return targets, _form_of(metric, targets, None)
-
-
-def _form_of(
-    metric: Definition, targets: ClassTargets | RealTargets, coder: ClassCoder | None
-) -> Predictions:
+    targets = RealTargets(y) if metric.response == "values" else ClassTargets(y, classes)
     if targets.outputs > 1:
         metric.check_over_outputs(targets.outputs)
-    return Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
+    coder = targets.coder if isinstance(targets, ClassTargets) else None
+    return targets, Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
 
 
 def _statistic(
-    metric: Definition, targets: Targets, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+    metric: Definition, targets: Targets, weights: of_weights.Weights | None, groups: of_weights.Groups | None
 ) -> Statistic:
     """What computes the metric on these rows, or on those that weights choose, or with weights or groups."""
     if weights is None:
         every = _of_all(metric, targets)
-        return every if groups is None else of_groups.grouped(every, groups, name=metric.name)
+        return every if groups is None else of_weights.grouped(every, groups, name=metric.name)
     if weights.alike:
         own = None if groups is None else groups.part(weights.chosen)
         part = _statistic(metric, targets.part(weights.chosen), None, own)

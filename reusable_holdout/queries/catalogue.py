@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,18 +22,20 @@ else:
 __all__ = ["described_metric", "resolve_metric"]
 
 
-def _made(home: str, factory: str, *values: Any, **parameters: Any) -> Metric:
-    """Metric that a module's function makes: who asks for one family reads no other."""
-    metric: Metric = getattr(import_module(f"{__package__}.{home}"), factory)(*values, **parameters)
-    return metric
+def _of(home: str, factory: str, *values: Any, **stated: Any) -> Callable[..., Metric]:
+    """Make metrics by a module's function, read when one is made: who asks for one family reads no other."""
 
+    def made(**parameters: Any) -> Metric:
+        metric: Metric = getattr(import_module(f"{__package__}.{home}"), factory)(
+            *values, **stated, **parameters
+        )
+        return metric
 
-def _of(home: str, factory: str, *values: Any, **parameters: Any) -> Callable[..., Metric]:
-    return partial(_made, home, factory, *values, **parameters)
+    return made
 
 
 def _negative_of(home: str, factory: str) -> Callable[..., Metric]:
-    return lambda **parameters: negation.negated(_made(home, factory, **parameters))
+    return lambda **parameters: negation.negated(_of(home, factory)(**parameters))
 
 
 _CONFUSION, _SETS, _LABELS, _RECALLS = "confusion_metrics", "label_sets", "label_metrics", "recalls"
@@ -166,7 +167,7 @@ def _of_repeats(name: str) -> Metric:
         raise InputError(
             f"a number of repeats from 1 to 999999 must follow {start}; got {name!r}; write {start}3, for example"
         )
-    return _WITH_K[start](int(k))
+    return _WITH_K[start](k=int(k))
 
 
 def _which_score(name: str) -> str | None:
@@ -185,24 +186,7 @@ def _hint(name: str, names: list[str]) -> str:
 
 
 def described_metric(description: Mapping[str, Any]) -> Metric:
-    """Metric of the catalogue from what :meth:`Metric.describe` said of it.
-
-    Parameters
-    ----------
-    description : mapping
-        As from :meth:`Metric.describe`, e.g. read back from JSON.
-
-    Raises
-    ------
-    InputError
-        If no metric of the catalogue has this description: it is one of the user's own.
-
-    Examples
-    --------
-    >>> from reusable_holdout.queries import mae
-    >>> described_metric(mae(lower=0, upper=2).describe()) == mae(lower=0, upper=2)
-    True
-    """
+    """Metric of the catalogue from what :meth:`Metric.describe` said of it, e.g. read back from JSON."""
     metric: Metric | None
     name = str(description.get("name"))
     factories = _CATALOGUE | _WITH_BETA | {name: factory for name, (factory, _) in _BOUNDED.items()}

@@ -33,18 +33,6 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
 
     The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
     is found by the one who made it.
-
-    Parameters
-    ----------
-    metric : Metric
-        With `loss`.
-    targets : ClassTargets or RealTargets
-        Private labels.
-
-    Raises
-    ------
-    InputError
-        If the trial does not give one loss within the bounds for each row.
     """
     call = _Caller(metric.loss, metric, targets)
 
@@ -67,26 +55,13 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
             f"the loss of metric {metric.name!r} must give for each row a number within "
             f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
         )
-    return metric.mean_of(losses, targets.rows, binary=metric.family == "binomial")
+    return metric.mean_of(losses, targets.rows)
 
 
 class BoundedDifferences(Statistic):
-    """The user's statistic with the user's word for how much each row can move it.
+    """The user's statistic with the user's word for how much each row can move it, in the statistic's units.
 
-    Values outside the bounds are moved to them, and one that is not a number becomes the worst.
-
-    Parameters
-    ----------
-    metric : Metric
-        With `statistic` and `differences`, the latter in the statistic's units.
-    targets : ClassTargets or RealTargets
-        Private labels.
-
-    Raises
-    ------
-    InputError
-        If a trial does not give one number, or the differences are not one non-negative number for each row,
-        not all zero.
+    It is tried once, too. Values outside the bounds are moved to them, and one that is not a number becomes the worst.
     """
 
     def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:

@@ -27,13 +27,7 @@ _FLOAT_SLACK = Fraction(1, 1 << 50)  # above what floats can add to a change of 
 class PairOrder(Statistic):
     """Share of (positive, negative) pairs of rows that scores put in order, ties counting one half.
 
-    Twice the number of pairs in order is an integer, counted exactly in n log n. Class counts are public:
-    neighbours keep every label.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of two classes, both present.
+    Twice the number of pairs in order is an integer, counted exactly in n log n. Both classes are present.
 
     Notes
     -----
@@ -78,14 +72,8 @@ class PairOrder(Statistic):
 class OneVersusRest(Statistic):
     """Weighted mean over the classes of the area of each class's probability against all other rows.
 
-    Each area is an exact fraction; they are floored at 2^-96, and the room for that is in the sensitivity.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of three or more classes, of which two or more have rows.
-    weights : mapping of int to int
-        By class code, for each class that has rows; > 0.
+    Each area is an exact fraction; they are floored at 2^-96, and the room for that is in the sensitivity. Weights > 0
+    are those of the codes of all classes that have rows: two at least, of three at least that may occur.
 
     Notes
     -----
@@ -129,12 +117,8 @@ class OneVersusRest(Statistic):
 class AveragePrecision(Statistic):
     """Mean over the positive rows of the precision among all rows that score at least as high.
 
-    Summed so that no order of adding matters; the room for the rounding of each precision is in the sensitivity.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of two classes, both present.
+    Summed so that no order of adding matters; the room for the rounding of each precision is in the sensitivity. Both
+    classes are present.
 
     Notes
     -----

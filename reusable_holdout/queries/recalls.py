@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,14 +139,9 @@ class _RecallOf:
 
 
 class BalancedAgreement(Statistic):
-    """Mean over the classes of the share of a class's rows that are predicted right.
+    """Mean over the classes that have rows of the share of these that are predicted right.
 
     Computed in integers of any size, so it is exact. Class counts are public: neighbours keep every label.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels; classes without rows are left out of the mean.
 
     Notes
     -----
@@ -200,21 +196,17 @@ class BalancedAgreement(Statistic):
         ]
         each += [((0.0, 0.0, 0), (0.0, 0.0, 0))] * missing  # how many classes have rows shows in no length
         score = (self._weighted(hits) << GRID_BITS) // self._whole
-        rows = ratio(*(row for pair in each for row in pair), factor=1.0 - missing / self._possible)
+        rows = ratio(*chain.from_iterable(each), factor=1.0 - missing / self._possible)
         return Counted(score, (rows,))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
         """What is likely if all recalls are alike."""
         counts = [share * self.rows for share in prevalence]
-        rows = [
-            row
+        each = [
+            ((1.0, min(counts) / count, count * mean), (0.0, min(counts) / count, count * (1.0 - mean)))
             for count in counts
-            for row in (
-                (1.0, min(counts) / count, count * mean),
-                (0.0, min(counts) / count, count * (1.0 - mean)),
-            )
         ]
-        return Likely.of(ratio(*rows), mean)
+        return Likely.of(ratio(*chain.from_iterable(each)), mean)
 
     def _hits(self, query: NDArray[Any]) -> list[int]:
         marks = query[self._order] == self._codes

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries import derived, explained
+    from reusable_holdout.queries import derived
     from reusable_holdout.queries.definition import Definition, Kernel
     from reusable_holdout.queries.targets import RealTargets
-else:  # a mean of losses needs neither
-    derived, explained = modules_on_first_use(__package__, "derived", "explained")
+else:  # a mean of losses needs none of it
+    (derived,) = modules_on_first_use(__package__, "derived")
 
 __all__ = ["mae", "mse", "quantile_loss", "r2", "rmse"]
 
@@ -301,7 +301,7 @@ def _root_squared_error(metric: Definition, targets: RealTargets) -> derived.Roo
     """Root of the mean squared error, the parameter `floor` at least."""
     span = metric.upper - metric.lower
     losses = _of_excess(metric, targets, np.square)
-    mean = MeanLoss(targets.rows, losses, lower=0.0, upper=span**2, greater_is_better=False)
+    mean = MeanLoss(targets.rows, losses, (0.0, span**2), greater_is_better=False)
     return derived.RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
 
 
@@ -311,10 +311,10 @@ def _explained_share(metric: Definition, targets: RealTargets) -> MeanLoss:
     return _mean_of_excess(metric, targets, lambda excess: 1 - np.square(excess) / variance)
 
 
-def _explained_about(metric: Definition, targets: RealTargets) -> explained.ExplainedAbout:
+def _explained_about(metric: Definition, targets: RealTargets) -> derived.ExplainedAbout:
     """One minus the squared errors over those of the parameter `center`."""
     errors = _of_excess(metric, targets, np.square)
-    return explained.ExplainedAbout(targets.values, errors, **metric.parameters)
+    return derived.ExplainedAbout(targets.values, errors, **metric.parameters)
 
 
 def _pinball(metric: Definition, targets: RealTargets) -> MeanLoss:
