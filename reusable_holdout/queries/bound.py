@@ -122,7 +122,7 @@ class BoundMetric(HoldsLabels):
     @property
     def likely_spread(self) -> float | None:
         """Standard deviation of a row's term that is far below what its bounds allow; None if that is not known."""
-        return cast("Judge", self.metric.kernel).likely_spread if self.metric.response == "judged" else None
+        return getattr(self.metric.kernel, "likely_spread", None)  # as judges have
 
     @property
     def by_rows(self) -> bool:
@@ -132,9 +132,7 @@ class BoundMetric(HoldsLabels):
     def row_terms(self, query: NDArray[Any]) -> NDArray[np.int64]:
         """Terms of the rows (or groups) that count in a mean over them, from 0 to 2**32: private, the guard's alone.
 
-        Parameters
-        ----------
-        query : numpy.ndarray of shape (rows[, classes])
+        The query has shape (rows[, classes]).
         """
         mean, chosen = self._mean_over_rows()
         terms: NDArray[np.int64] = np.rint(mean.shares(query[chosen]) * GRID).astype(np.int64)
@@ -161,12 +159,7 @@ class BoundMetric(HoldsLabels):
         return self.statistic.is_ratio
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
-        """What such a set rests on: private, the guard's alone.
-
-        Parameters
-        ----------
-        query : numpy.ndarray of shape (rows,)
-        """
+        """What such a set rests on, of a query of shape (rows,): private, the guard's alone."""
         return self.statistic.sample(query)
 
     @property
@@ -185,13 +178,7 @@ class BoundMetric(HoldsLabels):
 
     @property
     def form(self) -> Predictions:
-        """Form of a model's predictions; it holds nothing private.
-
-        Raises
-        ------
-        InputError
-            If the metric is of judged scores, which no model predicts.
-        """
+        """Form of a model's predictions, of which judged scores are none; it holds nothing private."""
         if not isinstance(self._form, Predictions):
             raise InputError(
                 f"models must predict; got metric {self.metric.name!r}, of judged scores; pass these"
@@ -310,9 +297,7 @@ def _groups(names: object, rows: int, largest: int | None) -> of_weights.Groups 
 def _check_every_row(
     metric: Definition, weights: of_weights.Weights | None, groups: of_weights.Groups | None
 ) -> None:
-    if metric.response != "judged" or not cast("Judge", metric.kernel).every_row:
-        return
-    if weights is not None or groups is not None:
+    if getattr(metric.kernel, "every_row", False) and (weights is not None or groups is not None):
         given = "some rows or weights" if groups is None else "groups"
         raise InputError(
             f"metric {metric.name!r} takes all rows, each as a draw of its own; got {given}: it has no slices, groups "

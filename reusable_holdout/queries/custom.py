@@ -47,10 +47,8 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
 
     trial = as_floats(call.trial())
     slack = 1e-9 * (metric.upper - metric.lower)
-    fits = trial.shape == (targets.rows,) and bool(
-        np.all((trial >= metric.lower - slack) & (trial <= metric.upper + slack))
-    )
-    if not fits:
+    least, most = metric.lower - slack, metric.upper + slack
+    if trial.shape != (targets.rows,) or not np.all((trial >= least) & (trial <= most)):
         raise InputError(
             f"the loss of metric {metric.name!r} must give for each row a number within "
             f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
@@ -72,17 +70,14 @@ class BoundedDifferences(Statistic):
             raise InputError(
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
             )
-        if callable(metric.differences):
-            differences = as_floats(_withheld(metric, metric.differences, targets.shown()))
-        else:
-            differences = as_floats(metric.differences)
+        own = metric.differences
+        differences = as_floats(_withheld(metric, own, targets.shown()) if callable(own) else own)
         if differences.shape != (self.rows,):
             raise InputError(
                 f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
                 f"{differences.shape}; give one for each holdout row"
             )
-        fits = np.isfinite(differences).all() and differences.min() >= 0 and differences.max() > 0
-        if not fits:
+        if not (np.isfinite(differences).all() and differences.min() >= 0 and differences.max() > 0):
             raise InputError(
                 f"differences of metric {metric.name!r} must be finite, not negative and not all zero; "
                 "got others; give for each row the most that replacing it can change the statistic"
@@ -123,10 +118,8 @@ class _Caller(HoldsLabels):
         self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
 
     def __call__(self, query: NDArray[Any]) -> object:
-        if self._metric.response == "labels" and self._classes is not None:
-            shown = self._classes[query]
-        else:
-            shown = query.view()
+        coded = self._metric.response == "labels"
+        shown = self._classes[query] if coded and self._classes is not None else query.view()
         shown.flags.writeable = False  # the prepared question will still be hashed
         return _withheld(self._metric, self._function, self._labels, shown)
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.metric import unit_metric
 from reusable_holdout.queries.scoring import Agreement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.definition import Definition
+    from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.scoring import Mean, MeanLoss
     from reusable_holdout.queries.targets import ClassTargets
 
@@ -41,9 +42,7 @@ def hamming_loss() -> Metric:
     >>> hamming_loss().measure([[0, 1], [1, 1]], [[0, 1], [0, 1]])
     0.25
     """
-    return Metric(
-        name="hamming_loss", response="labels", lower=0, upper=1, greater_is_better=False, kernel=_share_amiss
-    )
+    return unit_metric("hamming_loss", "labels", _share_amiss, greater_is_better=False)
 
 
 def score_of_sets(score: SetScore) -> Metric:
@@ -73,14 +72,7 @@ def score_of_sets(score: SetScore) -> Metric:
     """
     if score not in get_args(SetScore):
         raise InputError(f"score must be one of {get_args(SetScore)}; got {score!r}; choose one")
-    return Metric(
-        name=f"{score}_samples",
-        response="labels",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        kernel=_Overlap(score),
-    )
+    return unit_metric(f"{score}_samples", "labels", _Overlap(score))
 
 
 def _share_amiss(metric: Definition, targets: ClassTargets) -> Mean:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reusable_holdout.queries.bound import BoundMetric
 from reusable_holdout.queries.definition import Definition
 
-__all__ = ["Metric"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reusable_holdout.queries.definition import Family, Kernel, Response
+
+__all__ = ["Metric", "unit_metric"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +123,7 @@ class Metric(Definition):
         <BoundMetric: accuracy, 3 rows>
         """
         return BoundMetric(
-            self,
-            y,
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            largest_group=largest_group,
+            self, y, classes=classes, sample_weight=sample_weight, groups=groups, largest_group=largest_group
         )
 
     def measure(
@@ -161,3 +162,25 @@ class Metric(Definition):
         """
         bound = self.bind(y, classes=classes, sample_weight=sample_weight)
         return bound.statistic.value(bound.prepare(predictions))
+
+
+def unit_metric(
+    name: str,
+    response: Response,
+    kernel: Kernel,
+    *,
+    family: Family = "bounded",
+    greater_is_better: bool = True,
+    parameters: Mapping[str, float] | None = None,
+) -> Metric:
+    """Metric of the catalogue whose values lie in [0, 1]."""
+    return Metric(
+        name=name,
+        response=response,
+        lower=0,
+        upper=1,
+        greater_is_better=greater_is_better,
+        family=family,
+        parameters=parameters or {},
+        kernel=kernel,
+    )

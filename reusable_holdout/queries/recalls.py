@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.queries.label_metrics import Average, agreement, averaged_name, share
+from reusable_holdout.queries.label_metrics import Average, agreement, averaged_name
+from reusable_holdout.queries.metric import unit_metric
 from reusable_holdout.queries.samples import Counted, Likely, ratio
 from reusable_holdout.queries.scoring import GRID_BITS, Agreement, Statistic
 
@@ -54,7 +55,7 @@ def balanced_accuracy() -> Metric:
     >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
     0.875
     """
-    return share("balanced_accuracy", _class_balanced, "bounded")
+    return unit_metric("balanced_accuracy", "labels", _class_balanced)
 
 
 def recall(*, average: Average = "binary") -> Metric:
@@ -92,10 +93,10 @@ def recall(*, average: Average = "binary") -> Metric:
     """
     name = averaged_name("recall", average)
     if average == "binary":
-        return share(name, _RecallOf(1), "bounded-difference")
+        return unit_metric(name, "labels", _RecallOf(1), family="bounded-difference")
     if average == "macro":
-        return share(name, _class_balanced, "bounded")
-    return share(name, agreement, "binomial")
+        return unit_metric(name, "labels", _class_balanced)
+    return unit_metric(name, "labels", agreement, family="binomial")
 
 
 def specificity() -> Metric:
@@ -114,7 +115,7 @@ def specificity() -> Metric:
     >>> specificity().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.5
     """
-    return share("specificity", _RecallOf(0), "bounded-difference")
+    return unit_metric("specificity", "labels", _RecallOf(0), family="bounded-difference")
 
 
 # ---- how they are computed, once the labels are known

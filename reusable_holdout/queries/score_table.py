@@ -70,9 +70,8 @@ class ScoreTable:
             object.__setattr__(self, "groups", tuple(self.groups))
         twice = doubled(self.ids)
         if twice or not all(isinstance(one, str) and one for one in self.ids):
-            raise InputError(
-                f"ids must be text, each once; got others or doubles{_listed(twice)}; name the rows"
-            )
+            named = f": {shown(twice)}" if twice else ""
+            raise InputError(f"ids must be text, each once; got others or doubles{named}; name the rows")
         if scores.ndim not in {1, 2} or not scores.size or len(scores) != len(self.ids):
             raise InputError(
                 f"scores must have shape (rows,) or (rows, repeats), for {len(self.ids):,} ids; got {scores.shape}"
@@ -112,9 +111,7 @@ class ScoreTable:
         InputError
             If ids are missing or unknown; the first few are named.
         """
-        wanted = (
-            ids.names if all(isinstance(one, str) for one in ids.names) else [str(one) for one in ids.names]
-        )
+        wanted = [str(name) for name in ids.names]
         if list(self.ids) == wanted:
             return self.scores
         problems = unmatched(wanted, self.ids, owner="the guard's")
@@ -123,10 +120,6 @@ class ScoreTable:
                 f"the scores must come with the guard's ids, each once; {'; '.join(problems)}; nothing was asked"
             )
         return self.scores[places_in(self.ids, wanted)]
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return f": {shown(names)}" if names else ""
 
 
 # ---- tables and series of pandas, polars and pyarrow that name their rows
