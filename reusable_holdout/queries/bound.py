@@ -34,23 +34,13 @@ __all__ = ["BoundMetric"]
 
 
 class BoundMetric(HoldsLabels):
-    """A metric bound to private labels.
+    """A metric bound to private labels, or ids of the rows, by :meth:`Metric.bind`, whose arguments it takes.
 
-    Only :meth:`score` tells anything about them; repr and errors do not, and it cannot be pickled.
-
-    Parameters
-    ----------
-    metric : Metric
-        What to measure.
-    y, classes, sample_weight, groups, largest_group
-        As for :meth:`Metric.bind`, which makes it: private labels or ids of the rows, and what is public about them.
+    Only :meth:`score`, :meth:`row_terms` and :meth:`sample` tell anything about them; repr and errors do not, and it
+    cannot be pickled.
 
     Attributes
     ----------
-    metric : Metric
-        What is measured.
-    rows : int
-        Rows of the holdout.
     classes : numpy.ndarray or None
         Sorted classes, public; None for "values", for several labels of a row and for judged scores.
     sensitivity : fractions.Fraction
@@ -66,7 +56,6 @@ class BoundMetric(HoldsLabels):
         Rows with a weight: of a slice its rows.
     effective_rows : int
         Rows that the confidence bound may count: of a recall the rows of its class, of a slice its rows.
-    groups : Groups or None
     present : int
         Classes that have rows with a weight: private.
     weights_digest : str or None
@@ -186,15 +175,7 @@ class BoundMetric(HoldsLabels):
         return self._form
 
     def describe(self) -> dict[str, Any]:
-        """Describe what tells two configurations apart: the metric, and weights and groups if there are any.
-
-        Examples
-        --------
-        >>> from reusable_holdout.queries import resolve_metric
-        >>> bound = resolve_metric("accuracy").bind([0, 1, 1, 0], sample_weight=[1, 1, 1, 0])
-        >>> bound.describe()["weights"][:8]
-        '1218a115'
-        """
+        """Describe what tells two configurations apart: the metric, and weights and groups if there are any."""
         described = self.metric.describe()
         if self.weights_digest is not None:
             described["weights"] = self.weights_digest
@@ -219,62 +200,22 @@ class BoundMetric(HoldsLabels):
         Returns
         -------
         numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes)
-
-        Raises
-        ------
-        InputError
-            If the predictions do not fit; nothing depends on the labels.
-
-        Examples
-        --------
-        >>> from reusable_holdout.queries import resolve_metric
-        >>> resolve_metric("accuracy").bind(["no", "yes"]).prepare(["yes", "yes"])
-        array([1, 1], dtype=uint8)
         """
         return self._form.prepare(predictions)
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
-        """Several queries in canonical form, the query first.
+        """Several queries in canonical form, of shape (queries, rows[, classes]), from an array or a list of arrays.
 
-        Each slice has the bytes that :meth:`prepare` gives for it.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (queries, rows[, classes or repeats]) or list of one array per query
-            NumPy, pandas, polars, scipy.sparse, lists.
-
-        Returns
-        -------
-        numpy.ndarray of shape (queries, rows[, classes])
-
-        Raises
-        ------
-        InputError
-            If a query does not fit; where it is one query's fault the message begins with its index.
+        Each slice has the bytes that :meth:`prepare` gives for it. Where one does not fit the message begins with its
+        index.
         """
         return self._form.prepare_many(predictions)
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Statistic of each query, from 0 to 2**32: private, the guard's alone.
+        """Statistic of each query from :meth:`prepare_many`, or ``prepare(...)[None]``: private, the guard's alone.
 
-        Between neighbours it differs by at most ceil(sensitivity * 2**32).
-
-        Parameters
-        ----------
-        prepared : numpy.ndarray of shape (queries, rows[, classes])
-            From :meth:`prepare_many`, or ``prepare(...)[None]``.
-
-        Returns
-        -------
-        numpy.ndarray of int64 of shape (queries,)
-            floor(normalised statistic * 2**32), computed in integers.
-
-        Raises
-        ------
-        InputError
-            If the shape does not fit.
-        ModelError
-            If a user's own function raised or gave something other than numbers.
+        It is floor(normalised statistic * 2**32), computed in integers, and differs between neighbours by at most
+        ceil(sensitivity * 2**32). A user's own function that fails raises a :class:`ModelError`.
         """
         if prepared.ndim < 2 or prepared.shape[1] != self.rows:
             raise InputError(

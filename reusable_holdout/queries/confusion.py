@@ -281,11 +281,11 @@ class ClassAverage(Statistic):
         self._classes = len(targets.counts)
         self._parts = [(code, weights[code], score) for code, score in scores.items() if weights[code]]
         self._total = sum(weights.values())
-        alone = len(self._parts) == 1
+        self.is_ratio = len(self._parts) == 1  # the score of one class alone
         shares = {code: Fraction(weights[code], self._total) for code in scores}
         changes = _changes(scores, shares, only_two=self._classes == 2)
-        self.sensitivity = min(max(changes.values()) + (0 if alone else FINE_SLACK), Fraction(1))
-        if alone:
+        self.sensitivity = min(max(changes.values()) + (0 if self.is_ratio else FINE_SLACK), Fraction(1))
+        if self.is_ratio:
             self.sum_of_squares = self._parts[0][2].spread
         else:
             self.sum_of_squares = float(sum(scores[code].own * change**2 for code, change in changes.items()))
@@ -305,11 +305,6 @@ class ClassAverage(Statistic):
         ratios = ((weight, score.ratio(hits[code], predicted[code])) for code, weight, score in self._parts)
         total = sum(weight * (numerator / denominator) for weight, (numerator, denominator) in ratios)
         return total / self._total
-
-    @property
-    def is_ratio(self) -> bool:
-        """Whether it is the score of one class alone."""
-        return len(self._parts) == 1
 
     def sample(self, query: NDArray[Any]) -> Counted:
         """Rows that make the one class's score."""

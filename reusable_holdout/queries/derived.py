@@ -38,16 +38,13 @@ class OfRows(Statistic):
         self.sensitivity = statistic.sensitivity
         self.sum_of_squares = statistic.sum_of_squares
         self.family = family or statistic.family
+        self.effective_rows = statistic.effective_rows
+        self.is_ratio, self.only_as_ratio = statistic.is_ratio, statistic.only_as_ratio
         if statistic.part is not None:  # a class's rows, in a slice
             places, statistic = statistic.part
             chosen = chosen[places]
         self.chosen, self.inner = chosen, statistic
         self.part = chosen, statistic
-
-    @property
-    def effective_rows(self) -> int:
-        """Rows that the confidence bound of the inner statistic may count."""
-        return self.inner.effective_rows
 
     def units(self, query: NDArray[Any]) -> int:
         """Grid units of the chosen rows."""
@@ -56,16 +53,6 @@ class OfRows(Statistic):
     def value(self, query: NDArray[Any]) -> float:
         """Value of the chosen rows."""
         return self.inner.value(query[self.chosen])
-
-    @property
-    def is_ratio(self) -> bool:
-        """Whether the inner statistic is a ratio."""
-        return self.inner.is_ratio
-
-    @property
-    def only_as_ratio(self) -> bool:
-        """Whether the inner statistic is known as a ratio only."""
-        return self.inner.only_as_ratio
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         """Sample of the chosen rows."""
@@ -133,8 +120,11 @@ class RootMean(Statistic):
 class ExplainedAbout(Statistic):
     """One minus the sum of squared errors over that of the constant `center`, moved to a least value.
 
-    Of targets in [lower, upper]; `errors` gives the squared errors of predictions.
+    Of targets in [lower, upper]; `errors` gives the squared errors of predictions. One row can make its denominator, so
+    it is known as a ratio only.
     """
+
+    is_ratio = only_as_ratio = True
 
     def __init__(
         self,
@@ -152,16 +142,6 @@ class ExplainedAbout(Statistic):
         self._totals = np.square(targets - center) / self._square
         self._most = max(upper - center, center - lower) ** 2 / self._square
         self._errors, self._unit = errors, 1.0 - least
-
-    @property
-    def is_ratio(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def only_as_ratio(self) -> bool:
-        """Always: one row can make its denominator."""
-        return True
 
     def units(self, query: NDArray[Any]) -> int:
         """Floor the share to the grid."""
@@ -199,12 +179,8 @@ class Negated(Statistic):
         self.rows = statistic.rows
         self.sensitivity, self.sum_of_squares = statistic.sensitivity, statistic.sum_of_squares
         self.family = statistic.family
+        self.effective_rows = statistic.effective_rows
         self.inner = statistic
-
-    @property
-    def effective_rows(self) -> int:
-        """Rows that the confidence bound of the inner statistic may count."""
-        return self.inner.effective_rows
 
     def units(self, query: NDArray[Any]) -> int:
         """What is left of the grid."""

@@ -119,8 +119,9 @@ class Metric(Definition):
         Examples
         --------
         >>> from reusable_holdout.queries import resolve_metric
-        >>> resolve_metric("accuracy").bind(["no", "yes", "no"])
-        <BoundMetric: accuracy, 3 rows>
+        >>> bound = resolve_metric("accuracy").bind(["no", "yes", "no"])
+        >>> bound, bound.prepare(["yes", "yes", "no"])
+        (<BoundMetric: accuracy, 3 rows>, array([1, 1, 0], dtype=uint8))
         """
         return BoundMetric(
             self, y, classes=classes, sample_weight=sample_weight, groups=groups, largest_group=largest_group

@@ -47,15 +47,10 @@ class PairOrder(Statistic):
         self._positive = np.flatnonzero(targets.codes == 1)
         negatives, positives = len(self._negative), len(self._positive)
         self.rows = targets.rows
-        self._pairs = min(negatives, positives)
-        self.sensitivity = Fraction(1, self._pairs)
+        self.effective_rows = min(negatives, positives)
+        self.sensitivity = Fraction(1, self.effective_rows)
         self.sum_of_squares = 1 / negatives + 1 / positives
         self._twice_pairs = 2 * negatives * positives
-
-    @property
-    def effective_rows(self) -> int:
-        """Rows of the rarer class."""
-        return self._pairs
 
     def units(self, query: NDArray[Any]) -> int:
         """Shift twice the pairs in order left and divide by twice all pairs, in integers."""
@@ -138,6 +133,8 @@ class AveragePrecision(Statistic):
     top.
     """
 
+    is_ratio = True  # an average of ratios
+
     def __init__(self, targets: ClassTargets) -> None:
         self._positive = targets.codes == 1
         positives, negatives = int(targets.counts[1]), int(targets.counts[0])
@@ -155,11 +152,6 @@ class AveragePrecision(Statistic):
     def units(self, query: NDArray[Any]) -> int:
         """Floor the value to the grid."""
         return self._units(*self._above(query))
-
-    @property
-    def is_ratio(self) -> bool:
-        """Always: an average of ratios."""
-        return True
 
     def sample(self, query: NDArray[Any]) -> Ranked:
         """Negatives above each positive."""

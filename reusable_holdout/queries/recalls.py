@@ -151,11 +151,13 @@ class BalancedAgreement(Statistic):
     """
 
     family = "bounded"
+    is_ratio = True  # the population's mean of recalls, whatever the class counts
 
     def __init__(self, targets: ClassTargets) -> None:
         counts = targets.counts[targets.counts > 0].tolist()
         self.rows = targets.rows
-        self.sensitivity = Fraction(1, len(counts) * min(counts))
+        self.effective_rows = len(counts) * min(counts)  # 1/max c_r
+        self.sensitivity = Fraction(1, self.effective_rows)
         self.sum_of_squares = float(sum(Fraction(1, count) for count in counts) / len(counts) ** 2)
         self._order = np.argsort(targets.codes, kind="stable")
         self._codes = targets.codes[self._order]
@@ -166,11 +168,6 @@ class BalancedAgreement(Statistic):
         self._weights = [common // count for count in counts]
         self._whole = common * len(counts)
 
-    @property
-    def effective_rows(self) -> int:
-        """1/max c_r."""
-        return self.sensitivity.denominator
-
     def units(self, query: NDArray[Any]) -> int:
         """Weigh each class's hits by an integer, so that all share one denominator."""
         return (self._weighted(self._hits(query)) << GRID_BITS) // self._whole
@@ -178,11 +175,6 @@ class BalancedAgreement(Statistic):
     def value(self, query: NDArray[Any]) -> float:
         """Mean of the classes' recalls."""
         return self._weighted(self._hits(query)) / self._whole
-
-    @property
-    def is_ratio(self) -> bool:
-        """Always: the population's mean of recalls, whatever the class counts."""
-        return True
 
     def sample(self, query: NDArray[Any]) -> Counted:
         """Hits and misses of each class, with the weight of its rows.

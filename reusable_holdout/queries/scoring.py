@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -83,9 +84,14 @@ class Statistic(HoldsLabels, ABC):
     part: tuple[NDArray[Any], Statistic] | None = None
     """Of some rows alone: their places, and their statistic, which is of all of these."""
 
-    @property
+    is_ratio: bool = False
+    """Whether its population value is one that the rows of a query give a confidence set of; see `sample`."""
+    only_as_ratio: bool = False
+    """Whether it is known as a ratio only: no other bound of it is."""
+
+    @cached_property
     def effective_rows(self) -> int:
-        """Rows that the confidence bound may count."""
+        """Rows that the confidence bound may count; some statistics set others."""
         return self.rows
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
@@ -100,16 +106,6 @@ class Statistic(HoldsLabels, ABC):
     @abstractmethod
     def value(self, query: NDArray[Any]) -> float:
         """Statistic of one query of shape (rows[, classes]), in its own units."""
-
-    @property
-    def is_ratio(self) -> bool:
-        """Whether its population value is one that the rows of a query give a confidence set of; see `sample`."""
-        return False
-
-    @property
-    def only_as_ratio(self) -> bool:
-        """Whether it is known as a ratio only: no other bound of it is."""
-        return False
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         """What the confidence set of a ratio rests on."""

@@ -88,13 +88,9 @@ class WeightedMean(Mean):
         self.rows = mean.rows
         self._mean = mean
         self._weights = weights
+        self.effective_rows = weights.total // weights.largest  # 1/max c_r, rounded down
         self.sensitivity = Fraction(weights.largest, weights.total)
         self.sum_of_squares = math.fsum(np.square(weights.whole / weights.total).tolist())
-
-    @property
-    def effective_rows(self) -> int:
-        """1/max c_r, rounded down."""
-        return self._weights.total // self._weights.largest
 
     @property
     def relative_weights(self) -> NDArray[np.float64]:
@@ -260,12 +256,8 @@ class RowsOfGroups(WeightedMean):
         super().__init__(GroupMean(mean, groups), Weights(groups.sizes, len(groups)))
         self._sizes, self._largest = groups.sizes, groups.largest or 1
         self.sensitivity = Fraction(self._largest, int(self._sizes.sum()))  # 1/W
+        self.effective_rows = int(1 / self.sensitivity)
         self.sum_of_squares = float(self.sensitivity)
-
-    @property
-    def effective_rows(self) -> int:
-        """W, rounded down."""
-        return int(self._sizes.sum()) // self._largest
 
     @property
     def relative_weights(self) -> NDArray[np.float64]:
