@@ -31,6 +31,15 @@ def _of(home: str, factory: str, *values: Any, **stated: Any) -> Callable[..., M
     return made
 
 
+def _own(home: str, *factories: str) -> dict[str, Callable[..., Metric]]:
+    """Metrics that have the names of the functions that make them."""
+    return {factory: _of(home, factory) for factory in factories}
+
+
+def _averages(home: str, factory: str) -> dict[str, Callable[..., Metric]]:
+    return {f"{factory}_{one}": _of(home, factory, average=one) for one in ("macro", "micro", "weighted")}
+
+
 def _negative_of(home: str, factory: str) -> Callable[..., Metric]:
     return lambda **parameters: _of("negation", "negated")(loss=_of(home, factory)(**parameters))
 
@@ -40,22 +49,20 @@ _JUDGED, _PROBABILITIES, _VALUES = "judged_metrics", "probability_metrics", "val
 
 # What describe() calls "parameters" are these functions' own, so that a description can be read back.
 _CATALOGUE: dict[str, Callable[..., Metric]] = {
-    "accuracy": _of(_LABELS, "accuracy"),
-    "average_precision": _of(_PROBABILITIES, "average_precision"),
-    "balanced_accuracy": _of(_RECALLS, "balanced_accuracy"),
-    "brier": _of(_PROBABILITIES, "brier"),
-    "f1": _of(_CONFUSION, "f1"),
-    "f1_macro": _of(_CONFUSION, "f1", average="macro"),
-    "f1_micro": _of(_CONFUSION, "f1", average="micro"),
-    "f1_samples": _of(_SETS, "score_of_sets", "f1"),
-    "f1_weighted": _of(_CONFUSION, "f1", average="weighted"),
-    "hamming_loss": _of(_SETS, "hamming_loss"),
-    "jaccard": _of(_CONFUSION, "jaccard"),
-    "jaccard_samples": _of(_SETS, "score_of_sets", "jaccard"),
-    "log_loss": _of(_PROBABILITIES, "log_loss"),
-    "mae": _of(_VALUES, "mae"),
-    "matthews_corrcoef": _of(_CONFUSION, "matthews_corrcoef"),
-    "mse": _of(_VALUES, "mse"),
+    **_own(_LABELS, "accuracy", "zero_one_loss"),
+    **_own(_RECALLS, "balanced_accuracy", "recall", "specificity"),
+    **_averages(_RECALLS, "recall"),
+    **_own(_CONFUSION, "f1", "jaccard", "matthews_corrcoef", "precision"),
+    **_averages(_CONFUSION, "f1"),
+    **_averages(_CONFUSION, "precision"),
+    **_own(_SETS, "hamming_loss"),
+    **{
+        f"{one}_samples": _of(_SETS, "score_of_sets", one) for one in ("f1", "jaccard", "precision", "recall")
+    },
+    **_own(_PROBABILITIES, "average_precision", "brier", "log_loss", "roc_auc", "roc_auc_ovr"),
+    "roc_auc_ovr_weighted": _of(_PROBABILITIES, "roc_auc_ovr", weighted=True),
+    **_own(_VALUES, "mae", "mse", "quantile_loss", "r2", "rmse"),
+    **_own(_JUDGED, "score", "score_with_judge"),
     "neg_brier_score": _negative_of(_PROBABILITIES, "brier"),
     "neg_hamming_loss": _negative_of(_SETS, "hamming_loss"),
     "neg_log_loss": _negative_of(_PROBABILITIES, "log_loss"),
@@ -63,26 +70,6 @@ _CATALOGUE: dict[str, Callable[..., Metric]] = {
     "neg_mean_squared_error": _negative_of(_VALUES, "mse"),
     "neg_quantile_loss": _negative_of(_VALUES, "quantile_loss"),
     "neg_root_mean_squared_error": _negative_of(_VALUES, "rmse"),
-    "precision": _of(_CONFUSION, "precision"),
-    "precision_macro": _of(_CONFUSION, "precision", average="macro"),
-    "precision_micro": _of(_CONFUSION, "precision", average="micro"),
-    "precision_samples": _of(_SETS, "score_of_sets", "precision"),
-    "precision_weighted": _of(_CONFUSION, "precision", average="weighted"),
-    "quantile_loss": _of(_VALUES, "quantile_loss"),
-    "r2": _of(_VALUES, "r2"),
-    "recall": _of(_RECALLS, "recall"),
-    "recall_macro": _of(_RECALLS, "recall", average="macro"),
-    "recall_micro": _of(_RECALLS, "recall", average="micro"),
-    "recall_samples": _of(_SETS, "score_of_sets", "recall"),
-    "recall_weighted": _of(_RECALLS, "recall", average="weighted"),
-    "rmse": _of(_VALUES, "rmse"),
-    "roc_auc": _of(_PROBABILITIES, "roc_auc"),
-    "roc_auc_ovr": _of(_PROBABILITIES, "roc_auc_ovr"),
-    "roc_auc_ovr_weighted": _of(_PROBABILITIES, "roc_auc_ovr", weighted=True),
-    "score": _of(_JUDGED, "score"),
-    "score_with_judge": _of(_JUDGED, "score_with_judge"),
-    "specificity": _of(_RECALLS, "specificity"),
-    "zero_one_loss": _of(_LABELS, "zero_one_loss"),
 }
 _ALIASES = {"mcc": "matthews_corrcoef", "pinball_loss": "quantile_loss"}
 _NOT_BY_NAME = {  # what to write
@@ -98,11 +85,10 @@ _NOT_BY_NAME = {  # what to write
     "score_with_judge": "score_with_judge(labelled=..., power=...)",
 }
 _STATED = {"score_with_judge": "how many rows people have scored"}
-_WITH_BETA: dict[str, Callable[..., Metric]] = {
-    "fbeta": _of(_CONFUSION, "fbeta"),
-    "fbeta_macro": _of(_CONFUSION, "fbeta", average="macro"),
+_WITH_BETA = {
+    **_own(_CONFUSION, "fbeta"),
+    **_averages(_CONFUSION, "fbeta"),
     "fbeta_micro": _of(_CONFUSION, "fbeta", beta=1, average="micro"),
-    "fbeta_weighted": _of(_CONFUSION, "fbeta", average="weighted"),
 }
 _WITH_K = {"pass@": _of(_JUDGED, "pass_at"), "pass^": _of(_JUDGED, "pass_hat")}
 
