@@ -153,8 +153,6 @@ class HumanAndJudge(JudgedScores):
                 raise InputError(f"{problem}; nothing was asked")
 
     def _queries(self, predictions: object) -> Sequence[Any]:
-        if isinstance(predictions, list | tuple):
-            return predictions
         if table_of(predictions) is None:
             array = scores_in_memory(predictions)
             if array.ndim == 3:

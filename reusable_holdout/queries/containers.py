@@ -271,7 +271,7 @@ def compact(values: object, *, what: str) -> Any:
         if len(array):
             typed, kind = typed_array(array, what=what)
             kinds.add(kind if kind == "text" else typed.dtype.kind.replace("u", "i"))
-            parts.append(_numbered(typed, codes) if kind == "text" else _shortened(typed))
+            parts.append(_numbered(typed, codes) if kind == "text" else _joined([typed]))
     if len(kinds) != 1:
         raise InputError(f"{what} must be of one kind in every chunk; got {len(kinds)} kinds; convert them")
     if not codes:
@@ -299,22 +299,13 @@ def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Copy of pieces as one; integers in as few bytes as they need, but 64 bits without a sign stay what they are."""
     kind = np.result_type(*parts)
     if kind.kind in "iu" and kind != np.uint64:
-        kind = _narrowest(min(int(part.min()) for part in parts), max(int(part.max()) for part in parts))
+        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+        other = -high - 1 if low < 0 <= high else high  # NumPy's smallest type for a number >= 0 has no sign
+        kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(other))
     return np.concatenate(parts, dtype=kind, casting="unsafe")
-
-
-def _shortened(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Integers in as few bytes as they need; 64 bits without a sign stay what they are."""
-    if numbers.dtype.kind not in "iu" or numbers.dtype == np.uint64:
-        return numbers.copy()
-    return numbers.astype(_narrowest(int(numbers.min()), int(numbers.max())))
-
-
-def _narrowest(low: int, high: int) -> np.dtype[Any]:
-    """Smallest integer type for a range."""
-    return np.result_type(np.min_scalar_type(low), np.min_scalar_type(-high - 1 if low < 0 <= high else high))
 
 
 def _computed(collection: Any) -> Iterator[NDArray[Any]]:

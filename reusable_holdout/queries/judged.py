@@ -157,8 +157,6 @@ class JudgedScores(Form):
         )
 
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        if isinstance(predictions, list | tuple):
-            return predictions
         must = f"the scores of several models must have shape (models, {self.rows}) or (models, {self.rows}, repeats)"
         if isinstance(predictions, ScoreTable) or table_of(predictions) is not None:
             raise InputError(f"{must}; got a table; pass a list of one table for each model")

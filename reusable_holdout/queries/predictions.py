@@ -125,11 +125,11 @@ class Form(ABC):
 
     @abstractmethod
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        """Something to take the queries from one by one; an array that cannot be meant so is refused here."""
+        """What is no list, to take the queries from one by one; what cannot be meant so is refused here."""
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
         """Several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
-        queries = self._queries(predictions)
+        queries = predictions if isinstance(predictions, list | tuple) else self._queries(predictions)
         prepared = None
         for index, query in enumerate(queries):
             try:
@@ -212,8 +212,6 @@ class Predictions(Form):
         return whole
 
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        if isinstance(predictions, list | tuple):
-            return predictions
         if is_dask(predictions) and getattr(predictions, "ndim", 0) > 1 and hasattr(predictions, "blocks"):
             return [predictions[query] for query in range(len(predictions))]  # type: ignore[arg-type,index]
         array = as_array(predictions, what=_WHAT)
