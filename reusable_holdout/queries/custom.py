@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
     The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
     is found by the one who made it.
     """
-    call = _Caller(metric.loss, metric, targets)
+    call = _Caller(metric, targets)
 
     def losses(query: NDArray[Any]) -> NDArray[Any]:
         given = as_floats(call(query))
@@ -65,7 +65,7 @@ class BoundedDifferences(Statistic):
     def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
         self.rows = targets.rows
         self._metric = metric
-        self._call = _Caller(metric.statistic, metric, targets)
+        self._call = _Caller(metric, targets)
         if as_floats(self._call.trial()).size != 1:
             raise InputError(
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
@@ -106,13 +106,11 @@ class BoundedDifferences(Statistic):
 
 
 class _Caller(HoldsLabels):
-    """The user's function with the labels as its first argument."""
+    """The metric's loss or statistic, with the labels as its first argument."""
 
-    def __init__(
-        self, function: Callable[..., Any] | None, metric: Definition, targets: ClassTargets | RealTargets
-    ) -> None:
+    def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
         self.rows = targets.rows
-        self._function = function
+        self._function = cast("Callable[..., Any]", metric.statistic if metric.loss is None else metric.loss)
         self._metric = metric
         self._labels = targets.shown()
         self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
@@ -135,11 +133,11 @@ class _Caller(HoldsLabels):
         return _withheld(self._metric, self._function, self._labels, predictions)
 
 
-def _withheld(metric: Definition, function: Callable[..., Any] | None, *arguments: NDArray[Any]) -> object:
+def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDArray[Any]) -> object:
     """Call the user's function; if it raises, an error without its words and without its context."""
-    failed = function is None
+    failed = False
     try:
-        result = function(*arguments) if function is not None else None
+        result = function(*arguments)
     except Exception:  # anything a user's function may raise
         failed = True
     if failed:  # outside the handler, so that the error does not carry the function's own one

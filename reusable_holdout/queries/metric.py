@@ -28,15 +28,13 @@ class Metric(Definition):
     name : str
         How answers and reports call it.
     lower, upper : float
-        Bounds of the statistic, and of each row's loss; finite, lower < upper. What falls outside is moved to
-        them.
+        Bounds of the statistic, and of each row's loss; finite, lower < upper. What falls outside is moved to them.
     greater_is_better : bool
         Whether a better model has the larger statistic.
     response : {"values", "labels", "probabilities", "scores"}
-        What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of
-        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores". Values and labels
-        of several outputs are (rows, outputs). What is "judged" comes with the catalogue's "score", "pass@k" and
-        "pass^k".
+        What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of the last of
+        the sorted classes, or (rows, classes) for more than two; real decision "scores". Values and labels of several
+        outputs are (rows, outputs). What is "judged" comes with the catalogue's "score", "pass@k" and "pass^k".
     family : {"bounded", "binomial", "bounded-difference"}
         Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
     parameters : mapping of str to float
@@ -46,9 +44,8 @@ class Metric(Definition):
     statistic : callable, optional
         ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
     differences : callable or array-like of shape (rows,), optional
-        Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding
-        errors. ``differences(y_true)`` may use what is public about the labels, such as class counts; and
-        nothing else.
+        Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
+        ``differences(y_true)`` may use what is public about the labels, such as class counts; and nothing else.
     kernel : callable, optional
         The catalogue's own; leave it out.
 

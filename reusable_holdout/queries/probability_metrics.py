@@ -61,8 +61,7 @@ def log_loss(*, clip: float = 0.01) -> Metric:
     Parameters
     ----------
     clip : float
-        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without
-        limit.
+        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without limit.
 
     Raises
     ------

@@ -267,28 +267,23 @@ class RowsOfGroups(WeightedMean):
 
 def grouped(statistic: Statistic, groups: Groups, *, name: str) -> Statistic:
     """The statistic with each group counting once, or each of its rows; an error for what is no mean over all rows."""
-    if groups.largest is not None:
-        return _of_rows(statistic, groups, name=name)
-    found = averaged(statistic, lambda mean: GroupMean(mean, groups))
-    if found is not None:
-        return found
-    raise InputError(
-        f"with groups a metric must be a mean over rows, such as accuracy, brier, log_loss or mae; {name!r} is none: "
-        "how far a group moves it would depend on which classes its rows have; leave groups= out only where rows are "
-        "independent"
-    )
-
-
-def _of_rows(statistic: Statistic, groups: Groups, *, name: str) -> Statistic:
+    if groups.largest is None:
+        found = averaged(statistic, lambda mean: GroupMean(mean, groups))
+        if found is not None:
+            return found
+        raise InputError(
+            f"with groups a metric must be a mean over rows, such as accuracy, brier, log_loss or mae; {name!r} is "
+            "none: how far a group moves it would depend on which classes its rows have; leave groups= out only where "
+            "rows are independent"
+        )
     if not isinstance(statistic, Mean):
         raise InputError(
             f"with largest_group a metric must be a plain mean over rows, such as accuracy, brier, log_loss or mae; "
             f"{name!r} is none; take one of these, or leave largest_group out where each group may count once"
         )
-    rows, largest = statistic.rows, groups.largest or 1
-    if rows < largest:
+    if statistic.rows < groups.largest:
         raise InputError(
-            f"there must be at least largest_group rows; got {rows:,} rows and largest_group={largest:,}; name a "
-            "smaller one"
+            f"there must be at least largest_group rows; got {statistic.rows:,} rows and largest_group="
+            f"{groups.largest:,}; name a smaller one"
         )
     return RowsOfGroups(statistic, groups)
