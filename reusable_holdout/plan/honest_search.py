@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["charges_of_a_search", "honest_nats"]
 
 _REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
-_NODES_PER_BEND = (
-    4.0  # nodes in a standard deviation of what is averaged; twice as many change nothing by 1e-6
-)
+_NODES_PER_BEND = 4.0  # in a standard deviation of what is averaged; twice as many change nothing by 1e-6
 _MOST_NODES = 1_001
 _LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
 
@@ -69,10 +67,8 @@ def honest_nats(claims: int, theory: Theory) -> float:
     """Nats that so many honest claims are likely to tell: what stands, new leads, and what is off by chance."""
     code = theory.claims
     others = len(theory.charge.cells) * code.charge + code.failed
-    stands = sum(
-        math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
-        for start, end in [(code.stands, code.stands + others)]
-        * 2  # of series with a claim that stood, and without
-    )
+    start, end = code.stands, code.stands + others
+    each = math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
+    stands = 2.0 * each  # of series with a claim that stood, and without
     by_chance = math.erfc(code.reach / math.sqrt(2.0)) * claims
     return stands + _LEADS * math.log(claims) + by_chance * (math.log(claims) + _LEADS)

@@ -36,7 +36,6 @@ __all__ = [
     "wholes",
 ]
 
-
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families whose rows decide, by their evidence."""
@@ -144,14 +143,7 @@ def real(
 
 
 def checked_confidence(confidence: object, *, kept: bool) -> float:
-    """A probability that is at least a half: a smaller one is taken for that of being wrong.
-
-    Parameters
-    ----------
-    confidence : float
-    kept : bool
-        Whether it stands in a ledger: then it may be any.
-    """
+    """A probability that is at least a half, or any in a ledger; a smaller one is taken for that of being wrong."""
     number = real("confidence", confidence, above=0.0, below=1.0)
     if number < 0.5 and not kept:
         raise InputError(
@@ -165,13 +157,7 @@ def checked_confidence(confidence: object, *, kept: bool) -> float:
 
 
 def checked_spread(spread: float | None, span: float) -> float | None:
-    """Standard deviation within bounds that lie `span` apart, of which it is at most half.
-
-    Raises
-    ------
-    InputError
-        If it is no such number; often it is a percentage.
-    """
+    """Standard deviation within bounds that lie `span` apart, of which it is at most half; often it is a percentage."""
     if spread is None:
         return None
     number = real("spread", spread, above=0.0)
@@ -186,13 +172,7 @@ def checked_spread(spread: float | None, span: float) -> float | None:
 
 
 def checked_exam_of(family: Family, exam: float | None, final_noise: float, rows: int | None) -> float:
-    """Rows, or their share, that are kept for the final of so many; 0 without an exam.
-
-    Raises
-    ------
-    InputError
-        If it is no such number, or does not go with the rest of the plan.
-    """
+    """Rows, or their share, that are kept for the final of so many; 0 without an exam."""
     kept = checked_exam(exam)
     if kept and (final_noise or family == "paired"):
         raise InputError(
@@ -288,10 +268,7 @@ def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | No
     refused = min(kept + step, most + 1)
     while refused - kept > 1:
         middle = (kept + refused) // 2
-        if holds(middle):
-            kept = middle
-        else:
-            refused = middle
+        kept, refused = (middle, refused) if holds(middle) else (kept, middle)
     return kept
 
 
@@ -309,8 +286,5 @@ def bisected(
     """
     while abs(kept - refused) > accuracy + relative * kept:
         middle = (kept + refused) / 2.0
-        if holds(middle):
-            kept = middle
-        else:
-            refused = middle
+        kept, refused = (middle, refused) if holds(middle) else (kept, middle)
     return kept
