@@ -162,14 +162,7 @@ class Certificate:
     @cached_property
     def tails(self) -> NoiseTails:
         """Reach of the mechanism's noise."""
-        return NoiseTails(
-            queries=self.queries,
-            charges=self.charges,
-            beta=self.beta,
-            mechanism=self.mechanism,
-            view=self.view,
-            theory=self.theory,
-        )
+        return NoiseTails(self.queries, self.charges, self.beta, self.mechanism, self.view, self.theory)
 
     @property
     def grid_slack(self) -> float:
@@ -179,7 +172,7 @@ class Certificate:
     @cached_property
     def comparison_tail(self) -> float:
         """Reach of the comparison's noise and rounding, in the metric's unit."""
-        return self.tails.comparison * self.noise_scale + GRID_SLACK * self.span
+        return self.tails.comparison * self.noise_scale + self.grid_slack
 
     @property
     def comparison_sd(self) -> float:
@@ -190,22 +183,21 @@ class Certificate:
     @cached_property
     def answer_tail(self) -> float:
         """Reach of a charged value's noise and rounding, in the metric's unit."""
-        return self.tails.answer * self.noise_scale + GRID_SLACK * self.span
+        return self.tails.answer * self.noise_scale + self.grid_slack
 
     # ---- description lengths
 
     def length(self, *, charges: int, nats: float) -> float:
         """Description length of a question in this state; the same for all that are declared."""
-        told = nats + self.told_before
-        return self.code.length(query=self.queries, charges=min(charges, self.queries - 1), nats=told)
+        made, told = min(charges, self.queries - 1), nats + self.told_before
+        return self.code.length(query=self.queries, charges=made, nats=told)
 
     def final_length(
         self, *, charges: int, nats: float, answers: int = 1, last_charge: int | None = None
     ) -> float:
         """Description length of a final of so many answers, in this state; an exam takes half of its share."""
-        length = self.code.final_length(
-            charges=charges, nats=nats + self.told_before, answers=answers, last_charge=last_charge
-        )
+        told = nats + self.told_before
+        length = self.code.final_length(charges=charges, nats=told, answers=answers, last_charge=last_charge)
         return length + math.log(2.0) if self.exam_rows else length
 
     def exam_length(self, answers: int = 1) -> float:
@@ -270,7 +262,7 @@ class Certificate:
 
     def evidence_set(self, nats: float, guess: float) -> _evidence_set.EvidenceSet:
         """Set that the rows' evidence leaves, each end at so many nats, if their mean is as guessed."""
-        mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
+        mean, spread = (guess - self.lower) / self.span, cast("float", self.spread) / self.span
         return _evidence_set.EvidenceSet(nats, self.bound.rows, mean, spread, self.theory)
 
     def left_by(self, ends: tuple[float, float]) -> Interval:
@@ -290,7 +282,7 @@ class Certificate:
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
-        length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
+        length = self.length(charges=charges, nats=nats)
         if self.by_evidence:
             return self.likely_half_width(-float(self.log_level(length, self.shares.agreed)), estimate)
         low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)
@@ -348,11 +340,8 @@ class Certificate:
         only when something is told.
         """
         if self.fixed_threshold is not None:
-            return (
-                np.full_like(prior, self.fixed_threshold)
-                if isinstance(prior, np.ndarray)
-                else self.fixed_threshold
-            )
+            fixed = self.fixed_threshold
+            return np.full_like(prior, fixed) if isinstance(prior, np.ndarray) else fixed
         return self.threshold_of_length(prior, self.length(charges=charges, nats=nats))
 
     def threshold_of_length(
@@ -363,26 +352,22 @@ class Certificate:
         Another tolerance and another least threshold may be named than the plan's. Where evidence decides, rows whose
         spread is as guessed are agreed up to it, and none deviates less than the least one.
         """
+        limit = self.tolerance if tolerance is None else tolerance
         if self.by_evidence:
-            limit = self.tolerance if tolerance is None else tolerance
             if isinstance(prior, np.ndarray):
                 return np.array([self._likely_threshold(one, length, limit) for one in prior.tolist()])
             return self._likely_threshold(prior, length, limit)
-        level, value = self.log_level(length, self.shares.agreed), self._unit(prior)
-        tolerance = (self.tolerance if tolerance is None else tolerance) / self.span
-        least = self.least_threshold if least is None else least
-        below = value - self.bound.reach_low(value - tolerance, log_level=level)
-        above = self.bound.reach_high(value + tolerance, log_level=level) - value
+        level, value, unit = self.log_level(length, self.shares.agreed), self._unit(prior), limit / self.span
+        below = value - self.bound.reach_low(value - unit, log_level=level)
+        above = self.bound.reach_high(value + unit, log_level=level) - value
         room = np.minimum(np.minimum(below, above), 1.0) * self.span - self.comparison_tail
-        threshold = np.maximum(room, least)
+        threshold = np.maximum(room, self.least_threshold if least is None else least)
         return threshold if isinstance(prior, np.ndarray) else float(threshold)
 
     def _likely_threshold(self, prior: float, length: float, tolerance: float) -> float:
         evidence = self.evidence(prior, tolerance)
-        needed = self.evidence_needed(evidence, length)
-        return self.span * min(
-            evidence.reach(needed, self._likely_rows, above=above) for above in (True, False)
-        )
+        needed, rows = self.evidence_needed(evidence, length), self._likely_rows
+        return self.span * min(evidence.reach(needed, rows, above=above) for above in (True, False))
 
     def _likely_rows(self, mean: float) -> _evidence.EvidenceRows:
         """Rows of a mean, normalised, that spread as is guessed."""

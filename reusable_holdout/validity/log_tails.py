@@ -34,9 +34,6 @@ __all__ = [
     "Number",
     "Real",
     "check_rows",
-    "chernoff_in_failures",
-    "chernoff_in_odds",
-    "climb",
     "excess",
     "functions",
     "inflated",
@@ -49,7 +46,6 @@ __all__ = [
     "solve_chernoff",
     "solve_chernoff_reach",
     "solve_where",
-    "tail_in_failures",
     "tail_in_odds",
 ]
 
