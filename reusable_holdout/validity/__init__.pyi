@@ -3,6 +3,8 @@
 from reusable_holdout.validity.adaptive_code import AdaptiveCode as AdaptiveCode
 from reusable_holdout.validity.adaptive_code import Estimator as Estimator
 from reusable_holdout.validity.adaptive_code import Priced as Priced
+from reusable_holdout.validity.adaptive_code import lead_nats as lead_nats
+from reusable_holdout.validity.adaptive_code import paired_length as paired_length
 from reusable_holdout.validity.alternatives.fixed_queries import (
     fixed_queries_half_width as fixed_queries_half_width,
 )
@@ -26,8 +28,6 @@ from reusable_holdout.validity.outcome_code import SpanCode as SpanCode
 from reusable_holdout.validity.outcome_code import StepCode as StepCode
 from reusable_holdout.validity.outcome_code import choice_nats as choice_nats
 from reusable_holdout.validity.outcome_code import worst_choice_nats as worst_choice_nats
-from reusable_holdout.validity.paired import lead_nats as lead_nats
-from reusable_holdout.validity.paired import paired_length as paired_length
 from reusable_holdout.validity.precision_bands import average_precision_interval as average_precision_interval
 from reusable_holdout.validity.theory import BY_DISTANCE as BY_DISTANCE
 from reusable_holdout.validity.theory import EDITIONS as EDITIONS

@@ -45,42 +45,20 @@ class Shares(NamedTuple):
 
 
 class BetSizes(NamedTuple):
-    """Bets that evidence is made of, geometrically spaced.
+    """Bets that evidence is made of, geometrically spaced."""
 
-    Attributes
-    ----------
-    ratio : float
-        Of one bet to the next.
-    smallest : float
-        Of the bet that is best for rows that are 0 or 1.
-    largest : float
-        Of the bet that one row could lose.
-    """
-
-    ratio: float
-    smallest: float
-    largest: float
+    ratio: float  # of one bet to the next
+    smallest: float  # of the bet that is best for rows that are 0 or 1
+    largest: float  # of the bet that one row could lose
 
 
 class BandShares(NamedTuple):
-    """How an end of an average precision's interval divides its failure probability, and where bands are exact.
+    """How an end of an average precision's interval divides its failure probability, and where bands are exact."""
 
-    Attributes
-    ----------
-    band : float
-        Share of each of the two bands that it needs.
-    positives : float
-        Of the share of the positives.
-    ranks : float
-        Of a band's, what exact intervals at some ranks have; a distance everywhere has the rest.
-    ratio : float
-        Of one of these ranks to the next.
-    """
-
-    band: float
-    positives: float
-    ranks: float
-    ratio: float
+    band: float  # share of each of the two bands that it needs
+    positives: float  # of the share of the positives
+    ranks: float  # of a band's, what exact intervals at some ranks have; a distance everywhere has the rest
+    ratio: float  # of one of these ranks to the next
 
 
 class ClaimCode(NamedTuple):
