@@ -17,7 +17,7 @@ from reusable_holdout.mechanisms import Calibration, GuardMechanism
 from reusable_holdout.plan.numbers import real, real_or_none, whole_or_none
 from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.stated import Stated
-from reusable_holdout.plan.wish import Numbers
+from reusable_holdout.plan.wish import Numbers, Wish
 from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import BY_DISTANCE
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.mechanisms import MechanismNoise
-    from reusable_holdout.plan.wish import Wish
     from reusable_holdout.validity import Certificate, alternatives
     from reusable_holdout.validity.alternatives.gaussian_width import GaussianAnalysis
 else:
@@ -43,6 +42,8 @@ _GAUSSIAN: dict[GaussianAnalysis, str] = {
 
 class Outlook(Stated):
     """Public numbers that follow from a plan."""
+
+    _wish: Wish
 
     def certificate(self, *, greater_is_better: bool = True) -> Certificate:
         """Intervals and thresholds of this plan, in the metric's unit."""

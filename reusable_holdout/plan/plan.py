@@ -25,17 +25,8 @@ from reusable_holdout.plan.numbers import (
 )
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.solution import check_follows, solved
-from reusable_holdout.plan.stated import stated_of
-from reusable_holdout.plan.wish import (
-    ALLOWANCE,
-    MOST_QUERIES,
-    MOST_ROWS,
-    MOST_TOLERANCE,
-    OWN_BUDGET,
-    Numbers,
-    SharedBudget,
-    Wish,
-)
+from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget, stated_of
+from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers, Wish
 from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import Policy, edition, worst_choice_nats
 

@@ -1,33 +1,20 @@
-"""The stated numbers of a plan, what they rest on, and which of their combinations can be kept."""
+"""The stated numbers of a plan, what they rest on, which combinations can be kept, how far an honest search gets."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout import validity  # of which a plan of counted rows reads no evidence
-from reusable_holdout.plan.honest_search import charges_of_a_search, honest_nats
 from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, exam_count, largest
-from reusable_holdout.validity import (
-    BY_DISTANCE,
-    THEORY,
-    Certificate,
-    ConfidenceBound,
-    NoiseTails,
-    Policy,
-    PolicyCode,
-    Theory,
-    edition,
-    parameter_free_step,
-    policy_code,
-)
+from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -38,10 +25,9 @@ __all__ = [
     "MOST_QUERIES",
     "MOST_ROWS",
     "MOST_TOLERANCE",
-    "OWN_BUDGET",
     "Numbers",
-    "SharedBudget",
     "Wish",
+    "charges_of_a_search",
 ]
 
 MOST_ROWS = 10**12
@@ -61,48 +47,12 @@ _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
+_REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
+_NODES_PER_BEND = 4.0  # in a standard deviation of what is averaged; twice as many change nothing by 1e-6
+_MOST_NODES = 1_001
+_LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
+
 _WITH_PRIORS = frozenset({"thresholdout", "guess-and-check"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class SharedBudget:
-    """What a plan of one view of the rows must keep to: the promises of the plan that the guard was made with.
-
-    Attributes
-    ----------
-    view : int
-        Number of the view; 0 for the guard's own metric, which made the budget.
-    told_before : float
-        Nats of what was told of the rows when the guard was made.
-    charge_nats : float
-        What the dearest charge of any view costs; 0 for view 0, whose own says it.
-    told_nats : float
-        Nats that may be told beside the charges, so that every promise is kept; 0 for view 0.
-    theory : int
-        Edition of the theory that all of it is certified by.
-    noisy : bool
-        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
-    """
-
-    view: int = 0
-    told_before: float = 0.0
-    charge_nats: float = 0.0
-    told_nats: float = 0.0
-    noisy: bool = False
-    theory: int = THEORY.edition
-
-    def record(self) -> dict[str, Any]:
-        """All fields by name, as JSON can write them."""
-        return asdict(self)
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """What :meth:`record` wrote."""
-        return cls(**record)
-
-
-OWN_BUDGET = SharedBudget()
-"""Of a guard's own metric, if nothing was told when it was made."""
 
 
 class Numbers(NamedTuple):
@@ -139,14 +89,14 @@ class Wish:
     prior_error: float | None
     reserved_nats: float
     mechanism: GuardMechanism
-    policy: Policy
+    policy: validity.Policy
     exam: float = 0.0
     shared: SharedBudget = OWN_BUDGET
 
     @property
-    def theory(self) -> Theory:
+    def theory(self) -> validity.Theory:
         """Edition that it is certified by."""
-        return edition(self.shared.theory)
+        return validity.edition(self.shared.theory)
 
     def exam_rows(self, rows: int) -> int:
         """How many of the rows are kept for the final: a share of them, or a stated number."""
@@ -192,7 +142,7 @@ class Wish:
         if self.policy == "claims":
             return self.theory.claims.reach * self.deviation_sd(rows)
         if self.policy == "parameter-free-ladder":
-            return parameter_free_step(self.asked(rows))
+            return validity.parameter_free_step(self.asked(rows))
         return self.threshold
 
     def scale(self, numbers: Numbers) -> float:
@@ -202,7 +152,7 @@ class Wish:
         if self.noise_scale is not None:
             return self.noise_scale
         queries, charges, shared = numbers.queries, numbers.charges, self.shared
-        tails = NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
+        tails = validity.NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
         if self.by_evidence:
             evidence = validity.Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
             share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
@@ -210,11 +160,11 @@ class Wish:
         room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
         return room / tails.comparison
 
-    def certificate(self, numbers: Numbers) -> Certificate:
+    def certificate(self, numbers: Numbers) -> validity.Certificate:
         """Certificate of a metric with bounds 0 and 1."""
         rows = numbers.rows
         charge_nats, shares = self.code(rows)
-        return Certificate(
+        return validity.Certificate(
             bound=self._bound(rows),
             queries=numbers.queries,
             charges=numbers.charges,
@@ -242,7 +192,7 @@ class Wish:
             theory=self.theory,
         )
 
-    def code(self, rows: int) -> PolicyCode:
+    def code(self, rows: int) -> validity.PolicyCode:
         """What the dearest charge of the policy costs, and how its intervals divide what may fail."""
         if self.policy == "claims":
             places = float(self.queries or 1)
@@ -250,12 +200,14 @@ class Wish:
             places = float(self.asked(rows))
         else:
             places = 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
-        return policy_code(self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory)
+        return validity.policy_code(
+            self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory
+        )
 
-    def _bound(self, rows: int) -> ConfidenceBound:
+    def _bound(self, rows: int) -> validity.ConfidenceBound:
         asked = self.asked(rows)
         family: Any = "bounded" if self.family in BY_ROWS else self.family
-        return ConfidenceBound(family, rows=asked, sum_of_squares=self.variation / asked)
+        return validity.ConfidenceBound(family, rows=asked, sum_of_squares=self.variation / asked)
 
     def reach(self, numbers: Numbers) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
@@ -287,9 +239,10 @@ class Wish:
         """Whether these four numbers can be kept, and keep an honest search going to its last question."""
         if not self.holds(numbers):
             return False
-        by_priors = self.policy not in BY_DISTANCE and self.policy != "gate"  # charges are their deviations
-        if not by_priors or self.fixed_threshold(numbers.rows) is not None:  # or it is the user's choice
-            return True
+        if self.policy in validity.BY_DISTANCE or self.policy == "gate":
+            return True  # whose charges are not deviations of priors
+        if self.fixed_threshold(numbers.rows) is not None:
+            return True  # the user's choice
         return self.honest(numbers) >= _HONEST
 
     def honest(self, numbers: Numbers) -> float:
@@ -347,3 +300,55 @@ def _search(wish: Wish, numbers: Numbers, asked: int) -> NDArray[np.float64]:
     ]
     halted_most = max(laws, key=lambda law: float(law[-1]))
     return np.concatenate([halted_most, np.zeros(numbers.charges - shown)])  # beyond those shown none is made
+
+
+# ---- honest searches: their priors are off by no more than was said
+
+
+def charges_of_a_search(
+    thresholds: Sequence[float],
+    *,
+    prior_error: float,
+    standard_error: float,
+    noise_sd: float,
+    queries: int,
+    common: float = 1.0,
+) -> NDArray[np.float64]:
+    """Distribution of the number of charges after so many questions of an honest search: of shape (C + 1,).
+
+    The C thresholds are in force after 0, 1, ... charges; after C the guard has halted. A prior's own error is
+    independent from question to question. `common` is the share of the holdout's error, as a variance, that all
+    questions have in common: that of the mistakes which all models of the search make. Given the common error e,
+    questions are independent and each is charged with the probability that
+    ``N(e, prior_error**2 + (1 - common) standard_error**2)`` lies beyond the threshold in force, so the number of
+    charges is a chain of C + 1 states; its law is averaged over e, exactly but for the quadrature.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - slow to import, and only a plan that is printed needs it
+
+    apart, together = (standard_error * math.sqrt(part) for part in (1.0 - common, common))
+    own, beyond = math.hypot(prior_error, noise_sd, apart), np.asarray(thresholds, dtype=np.float64)
+    bends = max(1.0, together / own)
+    count = min(_MOST_NODES, 2 * math.ceil(_REACH * _NODES_PER_BEND * bends) + 1)
+    nodes = np.linspace(-_REACH, _REACH, count)
+    weights = np.exp(-(nodes**2) / 2.0)
+    error = nodes[:, None] * together
+    charged = np.clip(ndtr((-beyond - error) / own) + ndtr((error - beyond) / own), 0.0, 1.0)
+    size = len(beyond)
+    step = np.zeros((count, size + 1, size + 1))
+    places = np.arange(size)
+    step[:, places, places] = 1.0 - charged
+    step[:, places, places + 1] = charged
+    step[:, size, size] = 1.0
+    law = np.linalg.matrix_power(step, queries)[:, 0, :]
+    return np.asarray(weights @ law / weights.sum(), dtype=np.float64)
+
+
+def honest_nats(claims: int, theory: validity.Theory) -> float:
+    """Nats that so many honest claims are likely to tell: what stands, new leads, and what is off by chance."""
+    code = theory.claims
+    others = len(theory.charge.cells) * code.charge + code.failed
+    start, end = code.stands, code.stands + others
+    each = math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
+    stands = 2.0 * each  # of series with a claim that stood, and without
+    by_chance = math.erfc(code.reach / math.sqrt(2.0)) * claims
+    return stands + _LEADS * math.log(claims) + by_chance * (math.log(claims) + _LEADS)
