@@ -80,9 +80,8 @@ class Calibration:
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(GuardMechanism):
-            raise InputError(
-                f"mechanism is one of {', '.join(get_args(GuardMechanism))}; got {self.mechanism!r}"
-            )
+            known = ", ".join(get_args(GuardMechanism))
+            raise InputError(f"mechanism is one of {known}; got {self.mechanism!r}")
 
     @property
     def scales(self) -> tuple[float, float, float]:

@@ -19,14 +19,12 @@ from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.stated import Stated
 from reusable_holdout.plan.wish import Numbers, Wish
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import BY_DISTANCE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.mechanisms import MechanismNoise
-    from reusable_holdout.validity import Certificate, alternatives
+    from reusable_holdout.validity import alternatives
     from reusable_holdout.validity.alternatives.gaussian_width import GaussianAnalysis
 else:
     (alternatives,) = modules_on_first_use("reusable_holdout.validity", "alternatives")
@@ -45,7 +43,7 @@ class Outlook(Stated):
 
     _wish: Wish
 
-    def certificate(self, *, greater_is_better: bool = True) -> Certificate:
+    def certificate(self, *, greater_is_better: bool = True) -> validity.Certificate:
         """Intervals and thresholds of this plan, in the metric's unit."""
         normalised = self._wish.certificate(self._numbers)
         fixed, spread = normalised.fixed_threshold, normalised.spread
@@ -65,7 +63,7 @@ class Outlook(Stated):
         )
 
     @cached_property
-    def _certificate(self) -> Certificate:
+    def _certificate(self) -> validity.Certificate:
         return self.certificate()
 
     @property
@@ -187,7 +185,7 @@ class Outlook(Stated):
 
         Not a number for ladders, claims and gates, whose charges are no deviations of priors.
         """
-        if self.policy in BY_DISTANCE or self.policy == "gate":
+        if self.policy in validity.BY_DISTANCE or self.policy == "gate":
             return math.nan
         return self._wish.honest(self._numbers)
 
@@ -217,12 +215,14 @@ class Outlook(Stated):
         if self._certificate.by_evidence and share:
             split = self._certificate.of_rows(share).likely_half_width(self._nats_of_fixed, self.estimate)
         widths = {"a fresh share per query": split}
-        if bound.family != "bounded-difference" and abs(bound.sum_of_squares * bound.rows - 1.0) < 1e-9:
-            for analysis, name in _GAUSSIAN.items():
-                found = alternatives.gaussian_width(
-                    rows=bound.rows, queries=queries, beta=beta, analysis=analysis
-                )
-                widths[name] = found.half_width * span
+        plain_mean = (
+            bound.family != "bounded-difference" and abs(bound.sum_of_squares * bound.rows - 1.0) < 1e-9
+        )
+        for analysis, name in _GAUSSIAN.items() if plain_mean else ():
+            noise = alternatives.gaussian_width(
+                rows=bound.rows, queries=queries, beta=beta, analysis=analysis
+            )
+            widths[name] = noise.half_width * span
         return widths
 
     @property
@@ -315,7 +315,7 @@ class Outlook(Stated):
             epsilons[mechanism] = self._epsilon_before_final(mechanism, each) + self.final_epsilon
         return epsilons
 
-    def compare_mechanisms(self) -> tuple[MechanismNoise, ...]:
+    def compare_mechanisms(self) -> tuple[mechanisms.MechanismNoise, ...]:
         """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
 
         That of everything before the final.
@@ -339,7 +339,7 @@ class Outlook(Stated):
 
     # ---- differences of two models
 
-    def paired_certificate(self, *, greater_is_better: bool = True) -> Certificate:
+    def paired_certificate(self, *, greater_is_better: bool = True) -> validity.Certificate:
         """Intervals and thresholds of differences of two models, on the same budget.
 
         They are decided by evidence, unless a threshold is stated or the mechanism is target charging.

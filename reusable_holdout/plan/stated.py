@@ -70,11 +70,8 @@ OWN_BUDGET = SharedBudget()
 
 def stated_of(given: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of what was given, in order; a mechanism that is to be the tightest is derived."""
-    return tuple(
-        sorted(
-            name for name in _STATED & given.keys() if given[name] is not None and given[name] != "tightest"
-        )
-    )
+    chosen = (name for name in _STATED & given.keys() if given[name] is not None)
+    return tuple(sorted(name for name in chosen if given[name] != "tightest"))
 
 
 def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -27,14 +27,8 @@ class ConditionalRelease(GuardCore):
         Of the noise of each score, grid units.
     noise : KeyedNoise
         Source of all noise.
-    charges : int
-        Charges that can be afforded in all; at least 0.
-    spent : int
-        Charges already made, for a mechanism that is resumed.
-    last_charged : bytes
-        Digest of the question that was charged last.
-    direction : {0, 1, -1}
-        Which deviations count: both (0), upwards (1) or downwards (-1).
+    charges, spent, last_charged, direction
+        As for `SparseVector`.
 
     Raises
     ------
@@ -81,20 +75,7 @@ class ConditionalRelease(GuardCore):
         )
 
     def charge(self, value: int, question: bytes) -> int:
-        """Spend one charge and release the noisy score that was compared.
-
-        Parameters
-        ----------
-        value : int
-            The score, grid units.
-        question : bytes
-            The question's digest.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted; nothing is released.
-        """
+        """Spend one charge and release the noisy score that was compared; see `GuardCore`."""
         self._check_budget()
         self._spend(question)
         return int(value) + self._drawn(question)

@@ -148,6 +148,11 @@ class GuardCore(ABC):
         question : bytes
             The question's digest.
 
+        Returns
+        -------
+        int
+            The value plus its noise, grid units.
+
         Raises
         ------
         BudgetError
@@ -168,8 +173,8 @@ class GuardCore(ABC):
     def _check_budget(self) -> None:
         if self._spent >= self._charges:
             raise BudgetError(
-                f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; "
-                f"start again on fresh data"
+                f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; start again "
+                "on fresh data"
             )
 
     def _spend(self, question: bytes) -> None:

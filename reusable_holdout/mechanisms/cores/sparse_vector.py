@@ -174,10 +174,8 @@ class SparseVector(GuardCore):
         ----------
         deviations, thresholds : ndarray of int64, shape (queries,)
             Grid units.
-        questions : Sequence[bytes]
-            The questions' digests, in the same order.
-        query_noise : ndarray of int64, shape (queries,), optional
-            What `query_noise` gave for these questions, to spare drawing it again.
+        questions, query_noise
+            As for `first_deviation`.
 
         Raises
         ------
@@ -228,26 +226,9 @@ class SparseVector(GuardCore):
         return deviation + self._drawn(question) - threshold - self._offset
 
     def charge(self, value: int, question: bytes) -> int:
-        """Spend one charge and release a value with noise.
+        """Spend one charge and release a value with noise; see `GuardCore`.
 
         The answer's noise is independent of what the comparison used; the threshold's noise is renewed.
-
-        Parameters
-        ----------
-        value : int
-            What to release, grid units.
-        question : bytes
-            The question's digest.
-
-        Returns
-        -------
-        int
-            The value plus the answer noise, grid units.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted; nothing is released.
         """
         self._check_budget()
         released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
