@@ -10,7 +10,7 @@ __getattr__, __dir__ = names_on_first_use(
         ".alternatives.fixed_queries": ["fixed_queries_half_width", "sample_splitting_half_width"],
         ".alternatives.naive_reuse": ["majority_attack_gain"],
         ".bound": ["ConfidenceBound", "Interval"],
-        ".certificate": ["Certificate"],
+        ".certificate": ["Certificate", "ThresholdTable"],
         ".evidence": ["Evidence", "EvidenceRows", "gains_of_rows", "likely_rows", "worst_rows"],
         ".evidence_set": ["EvidenceSet"],
         ".outcome_code": [
@@ -37,7 +37,6 @@ __getattr__, __dir__ = names_on_first_use(
             "parameter_free_step",
             "policy_code",
         ],
-        ".threshold_table": ["ThresholdTable"],
         ".transcript_code": ["NoiseTails", "TranscriptCode"],
     },
 )

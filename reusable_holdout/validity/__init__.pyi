@@ -15,6 +15,7 @@ from reusable_holdout.validity.alternatives.naive_reuse import majority_attack_g
 from reusable_holdout.validity.bound import ConfidenceBound as ConfidenceBound
 from reusable_holdout.validity.bound import Interval as Interval
 from reusable_holdout.validity.certificate import Certificate as Certificate
+from reusable_holdout.validity.certificate import ThresholdTable as ThresholdTable
 from reusable_holdout.validity.evidence import Evidence as Evidence
 from reusable_holdout.validity.evidence import EvidenceRows as EvidenceRows
 from reusable_holdout.validity.evidence import gains_of_rows as gains_of_rows
@@ -41,6 +42,5 @@ from reusable_holdout.validity.theory import Theory as Theory
 from reusable_holdout.validity.theory import edition as edition
 from reusable_holdout.validity.theory import parameter_free_step as parameter_free_step
 from reusable_holdout.validity.theory import policy_code as policy_code
-from reusable_holdout.validity.threshold_table import ThresholdTable as ThresholdTable
 from reusable_holdout.validity.transcript_code import NoiseTails as NoiseTails
 from reusable_holdout.validity.transcript_code import TranscriptCode as TranscriptCode

@@ -311,3 +311,9 @@ class Evidence:
             middle = (kept + refused) / 2.0
             kept, refused = (middle, refused) if enough(middle) else (kept, middle)
         return float(kept)
+
+    def likely_reach(self, nats: float, spread: float, count: float) -> float:
+        """How far so many rows of a guessed spread may lie to either side of what was named: see `reach`."""
+        return min(
+            self.reach(nats, lambda mean: likely_rows(mean, spread, count), above=up) for up in (True, False)
+        )

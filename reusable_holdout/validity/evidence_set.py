@@ -117,6 +117,11 @@ class EvidenceSet:
         mirrored = (rows if above is None else above).mirrored
         return lowest(rows, self.mean), 1.0 - lowest(mirrored, 1.0 - self.mean)
 
+    @property
+    def likely(self) -> tuple[float, float]:
+        """Ends of rows that are as was guessed."""
+        return self.of(likely_rows(self.mean, self.spread, self.rows))
+
     def lowest(self, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]) -> float:
         """Largest value up to which all are excluded by evidence of another form, or a little less; see `excludes`."""
         bets, stakes = self._stakes(guess)

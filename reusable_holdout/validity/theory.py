@@ -32,12 +32,31 @@ __all__ = [
 
 
 class Shares(NamedTuple):
-    """Share of a question's failure probability that each side of an interval may spend; see `Certificate`.
+    """Share of a question's failure probability that each side of an interval may spend.
 
     Attributes
     ----------
     agreed, charged : float
         Of the interval of a question that was not charged, and of one that was.
+
+    Notes
+    -----
+    A node of weight w has ``0.95 beta w``. Of this an agreed answer's interval spends 0.8 on *each* side, a charged
+    one's 0.2. Take a node: the question, its prior a and the description length are fixed (not so, inside a batch, the
+    threshold T), and a lies in every agreed interval, so the population value q can miss it on one side only: say above
+    (below it is the same with the sides exchanged), and write v for the holdout's value. The answer misses if it is
+
+    - agreed: then ``v <= a + T + t``, so q lies above the upper bound of v at 0.8;
+    - charged and too low: then q lies above the upper bound of v at 0.2, hence above that at 0.8, so both together
+      have probability at most 0.8 of the node's;
+    - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
+
+    Where evidence decides, agreed answers and charged ones rest on bounds of two kinds, neither of which is always the
+    narrower: an agreed one has 0.8, for q lies on one side of the interval, and a charged one 0.1 on each side.
+
+    Where every outcome is told as a cell, and for questions that look one way only, whose prior inside a batch may
+    follow the charges in it, each side has a half. A side of a one-bit gate has all: both its ends are functions of
+    what was named, so only one of them can miss.
     """
 
     agreed: float

@@ -12,14 +12,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.calibration import Calibration
+from reusable_holdout.mechanisms.calibration import Calibration, GuardMechanism
 from reusable_holdout.validity.theory import THEORY, Theory
-
-if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.calibration import GuardMechanism
 
 __all__ = ["NoiseTails", "TranscriptCode"]
 
