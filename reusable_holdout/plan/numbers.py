@@ -190,7 +190,6 @@ def checked_manner(
     family: Family,
     mechanism: MechanismChoice,
     policy: Policy,
-    *,
     threshold: float | None,
     noise_scale: float | None,
     comparison_noise: float | None,
@@ -200,12 +199,10 @@ def checked_manner(
     choice("family", family, get_args(Family))
     choice("mechanism", mechanism, get_args(MechanismChoice))
     choice("policy", policy, get_args(Policy))
-    if policy == "parameter-free-ladder":
-        mechanism = _without_noise(mechanism, family, threshold)
-    if policy == "claims":
-        mechanism = _of_claims(mechanism, threshold)
-    if mechanism == "noiseless" and (noise_scale or comparison_noise):
-        stated = noise_scale or comparison_noise
+    if policy in {"claims", "parameter-free-ladder"}:
+        _check_leaves_no_choice(policy, mechanism, family, threshold)
+        mechanism = "noiseless"
+    if mechanism == "noiseless" and (stated := noise_scale or comparison_noise):
         raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
     if policy == "gate" and threshold is not None:
         raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
@@ -223,30 +220,28 @@ def checked_manner(
     return mechanism
 
 
-def _of_claims(mechanism: MechanismChoice, threshold: float | None) -> MechanismChoice:
-    """Mechanism of claims, whose threshold follows from how far honest ones are off."""
-    if threshold is not None:
+def _check_leaves_no_choice(
+    policy: Policy, mechanism: MechanismChoice, family: Family, threshold: float | None
+) -> None:
+    """Refuse a threshold or noise for claims and parameter-free ladders.
+
+    The threshold of claims follows from how far honest ones are off, a ladder's step is a standard error of the rows.
+    """
+    if threshold is not None and policy == "claims":
         raise InputError(
             f"claims may be off by four standard deviations of an honest one; got threshold={threshold!r}; leave it "
             "out, and name prior_error="
         )
-    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
-        raise InputError(f"claims are decided without noise; got mechanism {mechanism!r}; leave it out")
-    return "noiseless"
-
-
-def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float | None) -> MechanismChoice:
-    """Mechanism of a parameter-free ladder, which leaves no choice: its step is a standard error of the rows."""
     if threshold is not None:
         raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
     if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
-        raise InputError(f"a parameter-free ladder has no noise; got mechanism {mechanism!r}; leave it out")
-    if family not in {"binomial", "mean", "bounded"}:
+        told = "claims are decided without" if policy == "claims" else "a parameter-free ladder has no"
+        raise InputError(f"{told} noise; got mechanism {mechanism!r}; leave it out")
+    if policy != "claims" and family not in {"binomial", "mean", "bounded"}:
         raise InputError(
             "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
             f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'
         )
-    return "noiseless"
 
 
 # ---- searches

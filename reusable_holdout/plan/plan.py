@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import PlanError
+from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.plan.numbers import (
     BY_ROWS,
     Family,
@@ -24,7 +24,7 @@ from reusable_holdout.plan.numbers import (
     wholes,
 )
 from reusable_holdout.plan.outlook import Outlook
-from reusable_holdout.plan.solution import check_follows, solved
+from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget, stated_of
 from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers, Wish
 from reusable_holdout.slips import checked_call
@@ -199,13 +199,7 @@ class Plan(Outlook):
         self.lower, self.upper = lower, upper = checked_bounds(bounds)
         span = self.span = upper - lower
         mechanism = checked_manner(
-            family,
-            mechanism,
-            policy,
-            threshold=threshold,
-            noise_scale=noise_scale,
-            comparison_noise=comparison_noise,
-            spread=spread,
+            family, mechanism, policy, threshold, noise_scale, comparison_noise, spread
         )
         self.confidence = checked_confidence(confidence, kept=self._is_kept or bool(shared.view))
         self.family, self.policy, self.shared = family, policy, shared
@@ -309,8 +303,11 @@ class Plan(Outlook):
         self.rows, self.queries, self.charges, _ = numbers
         derived = round_up(numbers.tolerance * self.span)
         self.tolerance = stated_tolerance or derived
-        if self._wish.tolerance is None:
-            check_follows(self.tolerance, derived)
+        if self._wish.tolerance is None and self.tolerance != derived:
+            raise InputError(
+                "claims have no tolerance, for their intervals grow with what is told; got "
+                f"tolerance={self.tolerance!r}, and {derived:g} is what a board of honest claims keeps; leave it out"
+            )
         self.exam_rows = self._wish.exam_rows(self.rows)
         self.asked_rows = self.rows - self.exam_rows
         self.mechanism = self._wish.mechanism

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Possible = Callable[..., bool]
 
-__all__ = ["check_follows", "check_says_something", "says_something", "solved"]
+__all__ = ["check_says_something", "says_something", "solved"]
 
 _WIDEST = 0.25  # of the range: answers within a wider tolerance say next to nothing
 _ROUNDING = 1.0 + 1e-5  # what is printed has six digits
@@ -59,15 +59,6 @@ def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
     if name == "charges":
         return wish.most_charges(others["rows"], others["queries"], others["tolerance"])
     return _narrowest(would_do)
-
-
-def check_follows(stated: float, derived: float) -> None:
-    """Refuse a tolerance of claims that is not the one that follows."""
-    if stated != derived:
-        raise InputError(
-            f"claims have no tolerance, for their intervals grow with what is told; got tolerance={stated!r}, and "
-            f"{derived:g} is what a board of honest claims keeps; leave it out"
-        )
 
 
 def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:

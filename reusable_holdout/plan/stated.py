@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reusable_holdout.validity import THEORY
+from reusable_holdout.validity import THEORY, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reusable_holdout.mechanisms import GuardMechanism
     from reusable_holdout.plan.numbers import Family
-    from reusable_holdout.validity import Policy
 
 __all__ = ["OWN_BUDGET", "SharedBudget", "Stated", "renewed", "same_wish", "stated_of"]
 

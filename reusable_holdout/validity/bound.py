@@ -106,8 +106,8 @@ class ConfidenceBound:
     def __post_init__(self) -> None:
         check_rows(self.rows)
         if self.family not in get_args(_Family):
-            msg = f"family must be one of {', '.join(get_args(_Family))}, {self.family!r} came; correct it"
-            raise InputError(msg)
+            known = ", ".join(get_args(_Family))
+            raise InputError(f"family must be one of {known}, {self.family!r} came; correct it")
         mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=0.0)
 
     def lower(self, value: Real | float, *, log_level: Real | float) -> Real:
@@ -215,8 +215,9 @@ def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:
     squares, level = pair(sum_of_squares, log_level)
     f = functions(level)
     if not (f.every(level <= 0.0) and f.every(squares >= 0.0)):
-        msg = "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
-        raise InputError(msg)
+        raise InputError(
+            "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
+        )
     return f.sqrt(-0.5 * level * squares)
 
 
@@ -229,11 +230,9 @@ def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Numbe
     value, level = pair(value, log_level)
     every = functions(level).every
     if not every((level > -1e100) & (level <= _LOG_HALF)):
-        msg = "log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05"
-        raise InputError(msg)
+        raise InputError("log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05")
     if not every(value == value):  # noqa: PLR0124 - NaN alone differs from itself
-        msg = "observed values and targets must be numbers, NaN came; leave them out"
-        raise InputError(msg)
+        raise InputError("observed values and targets must be numbers, NaN came; leave them out")
     return value, level
 
 

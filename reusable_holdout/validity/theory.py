@@ -334,18 +334,13 @@ def policy_code(
     if policy in LADDERS:
         return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))
     if policy == "claims":
-        return PolicyCode(_dearest_claim(round(places), theory), Shares(0.5, 0.5))
+        code, cells = theory.claims, len(theory.charge.cells)
+        begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
+        return PolicyCode(math.log((round(places) + begun) / code.failed), Shares(0.5, 0.5))
     if policy == "gate":
         return PolicyCode(theory.gate.nats[0], Shares(1.0, 1.0))
     dearest = max(theory.charge.worst, theory.spans.worst)  # of any metric of the rows
     return PolicyCode(dearest, theory.by_evidence if by_evidence else theory.scores)
-
-
-def _dearest_claim(claims: int, theory: Theory) -> float:
-    """Nats of the dearest outcome that one of so many claims can have."""
-    code, cells = theory.claims, len(theory.charge.cells)
-    begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
-    return math.log((claims + begun) / code.failed)
 
 
 def parameter_free_step(rows: int) -> float:

@@ -12,12 +12,10 @@ import numpy.typing as npt
 
 from reusable_holdout.mechanisms.cores.guard_core import GuardCore
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
+from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, NoiseLaw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
 
 __all__ = ["ComparisonLaw", "NoiseScales", "SparseVector", "ThresholdNoise"]
 
