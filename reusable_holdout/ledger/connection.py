@@ -48,23 +48,13 @@ _ORPHANED: set[str] = set()  # URLs that this process, a child, must not open
 
 
 class Connected:
-    """A ledger's database, its connection and its lock.
-
-    Attributes
-    ----------
-    url : str
-    path : Path or None
-        Of a SQLite file.
-    witness : Witness or None
-    user : int
-        Thread that uses the connection now; 0 for none.
-    """
+    """A ledger's database, its connection and its lock."""
 
     url: str
-    path: Path | None
+    path: Path | None  # of a SQLite file
     closed: bool
     witness: Witness | None
-    user: int
+    user: int  # thread that uses the connection now; 0 for none
     _active: object | None  # the transaction that is open
     _connection: Any = None
     _lock: threading.RLock
@@ -186,48 +176,29 @@ class Connected:
     def check_goes_on(self, cursor: Any, here: Head, seen: Head) -> None:
         """Refuse a ledger in which the witness's head does not stand: it may be ahead of that, never behind.
 
-        Parameters
-        ----------
-        cursor : Any
-            In a transaction, or of a read.
-        here : Head
-            The ledger's, as it was read before.
-        seen : Head
-            The witness's.
-
-        Raises
-        ------
-        RolledBackError
-            If it does not.
+        The ledger's own head was read before; a RolledBackError says that the other's does not stand in it.
         """
         if seen == here:
             return
         sql = self._sql_of(seen.epoch)  # perhaps a later one than here: others rotate
         if seen.query:
             cursor.execute(sql.seal_at, (seen.query,))
-            found = cursor.fetchone()
-            known = None if found is None else plain(found[0])
         else:
             cursor.execute(sql.configuration)
-            found = cursor.fetchone()
-            known = None if found is None else genesis(found[0])
+        (found,) = cursor.fetchone() or (None,)
+        known = plain(found) if seen.query or found is None else genesis(found)
         if known != seen.seal:
             raise rolled_back(self.place, here, seen)
 
     def tell(self, head: Head, seen: Head | None) -> None:
         """Tell the witness of a head that is committed, after the one that it was seen to hold.
 
-        Raises
-        ------
-        RolledBackError
-            If it has been told of another meanwhile that is not of this ledger.
+        A RolledBackError says that it has been told of another meanwhile that is not of this ledger.
         """
         if self.witness is None:
             return
         held = self.witness.advance(head, after=seen)
-        while (
-            held != head
-        ):  # another process of this ledger has told it of its own, or a copy of the ledger has
+        while held != head:  # another process of this ledger told it of its own, or a copy of the ledger did
 
             def work(cursor: Any, held: Head = held) -> None:
                 tail = self._tail(cursor)
@@ -289,9 +260,8 @@ def _in_child() -> None:
     for ledger in list(_LEDGERS):
         if ledger.user:
             _ORPHANED.add(ledger.url)
-            ctypes.pythonapi.Py_IncRef(
-                ctypes.py_object(ledger._connection)
-            )  # even closing it would harm the parent
+            kept = ctypes.py_object(ledger._connection)  # even closing it would harm the parent
+            ctypes.pythonapi.Py_IncRef(kept)
         ledger.begin_afresh()
 
 

@@ -84,18 +84,14 @@ def engine_of(url: str, *, is_sqlite: bool) -> sa.Engine:
     """Engine without a pool: a ledger keeps one connection, and must know of every one that a fork would share."""
     if not is_sqlite:  # "format": the hot path binds by position, and every server's driver can
         # a connection that was lost is not reset: that would log the driver's words
+        plain: dict[str, Any] = {"paramstyle": "format", "pool_reset_on_return": None}
         with driver_of(url):
-            engine = sa.create_engine(
-                url, poolclass=sa.NullPool, paramstyle="format", pool_reset_on_return=None
-            )
+            engine = sa.create_engine(url, poolclass=sa.NullPool, **plain)
         if engine.dialect.name == "postgresql":
             sa.event.listen(engine, "connect", _settle)
         return engine
-    engine = sa.create_engine(
-        url,
-        poolclass=sa.NullPool,
-        connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
-    )
+    settings = {"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None}
+    engine = sa.create_engine(url, poolclass=sa.NullPool, connect_args=settings)
     keep_durable(engine)
     return engine
 

@@ -179,29 +179,25 @@ class _Book:
 
 
 class _MemoryTransaction:
+    """What :class:`Transaction` promises."""
+
     def __init__(self, book: _Book, tail: Tail) -> None:
-        self.tail = tail
+        self.tail, self.sealed, self._book = tail, b"", book
         self.appended: list[Row] = []
-        self.sealed = b""
         self.next: _Epoch | None = None
-        self._book = book
 
     def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
-        """Rows of the questions that were answered before."""
         here = self._open()
         rows, places = here.rows, here.places
         return {digest: rows[places[digest]] for digest in digests if digest in places}
 
     def last_value(self, kind: str, view: int, series: str) -> float | None:
-        """Last value that was released of a view's series, asked in this way; None if there is none."""
         return self._open().values.get((kind, view, series))
 
     def rows(self, after: int) -> list[Row]:
-        """Rows with query numbers above `after`, in order."""
         return self._open().rows[after:]
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows, once at most."""
         here = self._open()
         if self.appended or self.next is not None:
             raise misuse("twice")
@@ -216,7 +212,6 @@ class _MemoryTransaction:
         self.appended, self.sealed = list(rows), sealed
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
-        """End this epoch and begin the next, once at most."""
         here = self._open()
         if self.appended or self.next is not None:
             raise misuse("twice")

@@ -151,12 +151,9 @@ def _encoded(rows: Sequence[Row]) -> tuple[bytes, bytes, bytes] | None:
 
 
 def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
-    """Refuse rows that do not continue the ledger as one batch.
+    """Refuse rows that do not continue the ledger as one batch, by a LedgerError.
 
-    Raises
-    ------
-    LedgerError
-        If numbers have gaps, sums are wrong, a value is not finite, or a row says it is of another batch.
+    Their numbers have no gaps, their sums are right, all values are finite, and no row says it is of another batch.
     """
     problem = next(_sums_problems(tail, rows), None)
     if problem is not None:

@@ -25,7 +25,6 @@ __all__ = [
     "Statements",
     "check_known",
     "create_tables",
-    "migrate",
     "statements",
 ]
 
@@ -100,22 +99,7 @@ def create_tables(connection: sa.Connection) -> None:
 
 
 def check_known(ledger: object, schema: object, library: str) -> None:
-    """Refuse a schema that this version cannot read.
-
-    Parameters
-    ----------
-    ledger : object
-        Its repr names the ledger.
-    schema : object
-        As it stands there.
-    library : str
-        Version of the library that wrote it.
-
-    Raises
-    ------
-    LedgerError
-        Naming the version to install.
-    """
+    """Refuse a schema that this version cannot read, naming the one to install; the ledger's repr names the ledger."""
     if isinstance(schema, int) and _FIRST <= schema <= SCHEMA:
         return
     if isinstance(schema, int) and schema > SCHEMA:
@@ -130,12 +114,6 @@ def check_known(ledger: object, schema: object, library: str) -> None:
     )
 
 
-def migrate(cursor: Any, schema: int) -> None:
-    """Bring the tables of a known schema to this version's, inside a transaction."""
-    for number in range(schema, SCHEMA):
-        MIGRATIONS[number](cursor)
-
-
 def _last(answers: Any) -> Any:
     """The last of an epoch's answers.
 
@@ -147,23 +125,12 @@ def _last(answers: Any) -> Any:
 
 
 class Statements:
-    """SQL of one dialect for one epoch, compiled once: the hot path does not build statements.
-
-    Parameters
-    ----------
-    dialect : sqlalchemy.Dialect
-    epoch : int
-        From 1.
-
-    Attributes
-    ----------
-    reads_alone : bool
-        Whether a server's connection is to begin no transaction for what only reads, which takes two more round trips.
-        Other drivers than psycopg may not end a transaction that a statement has begun: theirs begin one for all.
-    """
+    """SQL of one dialect for one epoch, compiled once: the hot path does not build statements."""
 
     def __init__(self, dialect: sa.Dialect, epoch: int) -> None:
         self.epoch = epoch
+        # whether a server's connection begins no transaction for what only reads, which takes two more round trips;
+        # other drivers may not end a transaction that a statement has begun: theirs begin one for all
         self.reads_alone = dialect.driver == "psycopg"
         self._dialect = dialect
         number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -15,15 +15,16 @@ from reusable_holdout.ledger.location import check_file, engine_of, resolved, sh
 from reusable_holdout.ledger.records import as_row, plain
 from reusable_holdout.ledger.schema import (
     METADATA,
+    MIGRATIONS,
     SCHEMA,
     check_known,
     create_tables,
-    migrate,
     statements,
 )
 from reusable_holdout.ledger.transaction import SqlTransaction
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from reusable_holdout.ledger.records import Row, Tail
@@ -33,8 +34,6 @@ else:  # of a ledger with a witness, which has read it
     (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
 
 __all__ = ["SqlLedger"]
-
-_T = TypeVar("_T")
 
 
 class SqlLedger(Connected):
@@ -108,23 +107,13 @@ class SqlLedger(Connected):
 
     def configurations(self) -> list[str]:
         """Configurations of all epochs, in order."""
-
-        def work(cursor: Any) -> list[str]:
-            cursor.execute(self._sql.configurations)
-            return [str(text) for (text,) in cursor.fetchall()]
-
-        return self._read(work)
+        return [str(text) for (text,) in self._fetched(self._sql.configurations)]
 
     def known_rows(self, epoch: int) -> bytes:
         """What an epoch's rows are known by; empty if nothing is kept of them."""
-        sql = self._sql_of(epoch)
-
-        def work(cursor: Any) -> bytes:
-            cursor.execute(sql.known_rows)
-            found = plain((cursor.fetchone() or [None])[0])
-            return found if type(found) is bytes else b""
-
-        return self._read(work)
+        stored = self._fetched(self._sql_of(epoch).known_rows)
+        known = plain(stored[0][0]) if stored else None
+        return known if type(known) is bytes else b""
 
     def transaction(self) -> SqlTransaction:
         """Begin; the rows appended are durable when the block is left without an exception."""
@@ -136,31 +125,22 @@ class SqlLedger(Connected):
 
     def find(self, digest: bytes) -> Row | None:
         """Row of a question, without waiting for writers; None if it was not answered yet."""
-
-        def work(cursor: Any) -> Row | None:
-            cursor.execute(self._sql.one, (digest,))
-            found = cursor.fetchone()
-            return None if found is None else as_row(found)
-
-        return self._read(work)
+        found = self._fetched(self._sql.one, (digest,))
+        return as_row(found[0]) if found else None
 
     def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
-        sql = self._sql_of(epoch)
-
-        def work(cursor: Any) -> list[Row]:
-            cursor.execute(sql.rows, (after,))
-            return [as_row(values) for values in cursor.fetchall()]
-
-        return self._read(work)
+        return [as_row(values) for values in self._fetched(self._sql_of(epoch).rows, (after,))]
 
     def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
-        sql = self._sql_of(epoch)
+        return [(query, plain(sealed)) for query, sealed in self._fetched(self._sql_of(epoch).seals)]
 
-        def work(cursor: Any) -> list[tuple[int, bytes]]:
-            cursor.execute(sql.seals)
-            return [(query, plain(sealed)) for query, sealed in cursor.fetchall()]
+    def _fetched(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        def work(cursor: Any) -> list[Any]:
+            cursor.execute(statement, parameters)
+            found: list[Any] = cursor.fetchall()
+            return found
 
         return self._read(work)
 
@@ -238,7 +218,8 @@ class SqlLedger(Connected):
         for statement in self._sql.begin:
             cursor.execute(statement)
         cursor.execute(self._sql.schema)
-        migrate(cursor, cursor.fetchone()[0])  # another process may have done it meanwhile
+        for number in range(cursor.fetchone()[0], SCHEMA):  # another process may have done it meanwhile
+            MIGRATIONS[number](cursor)
         cursor.execute(self._sql.upgraded, (SCHEMA,))
         if self.path is None:
             self._connection.commit()

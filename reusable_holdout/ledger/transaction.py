@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+import functools
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError, RolledBackError
@@ -22,8 +23,32 @@ else:  # of a ledger with a witness, which has read it
 
 __all__ = ["SqlTransaction"]
 
-_T = TypeVar("_T")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _UNKNOWN = "whether its rows were recorded is unknown until the server is back; ask again: recorded answers replay free"
+
+
+def _inside(
+    method: Callable[Concatenate[SqlTransaction, _P], _R],
+) -> Callable[Concatenate[SqlTransaction, _P], _R]:
+    """Let a method use the database inside its transaction's block alone, and not once it has failed there."""
+
+    @functools.wraps(method)
+    def use(self: SqlTransaction, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if self._ledger._active is not self:
+            raise misuse("over")
+        if self._problem:
+            raise failure(self._ledger, "written", self._problem)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            problem = None if isinstance(error, LedgerError) else reason(error)
+            self._problem = problem or type(error).__name__
+            if problem is None:
+                raise
+        raise failure(self._ledger, "written", problem)
+
+    return use
 
 
 class SqlTransaction:
@@ -36,11 +61,9 @@ class SqlTransaction:
     tail: Tail
 
     def __init__(self, ledger: Connected) -> None:
-        self._ledger = ledger
-        self._sql = ledger._sql
+        self._ledger, self._sql = ledger, ledger._sql
         self._cursor: Any = None
-        self._appended = False
-        self._rotated = False
+        self._appended = self._rotated = False
         self._problem = ""
         self._witness: Witness | None = None
         self._head: Head | None = None
@@ -94,22 +117,6 @@ class SqlTransaction:
         if error is None and self._head is not None and self._head != self._seen:
             self._tell(self._head)
 
-    def create(self, configuration: str, known_rows: bytes) -> str:
-        """Store a configuration if there is none; return the stored one."""
-        return self._run(self._create, configuration, known_rows)
-
-    def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
-        """Rows of the questions that were answered before."""
-        return self._run(self._find, digests)
-
-    def last_value(self, kind: str, view: int, series: str) -> float | None:
-        """Last value that was released of a view's series, asked in this way; None if there is none."""
-        return self._run(self._last_value, kind, view, series)
-
-    def rows(self, after: int) -> list[Row]:
-        """Rows with query numbers above `after`, in order."""
-        return [] if after >= self.tail.query else self._run(self._rows, after)
-
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows, once at most."""
         if self._appended or self._rotated:
@@ -120,13 +127,13 @@ class SqlTransaction:
         sealed = seal(self.tail.seal, rows)
         self._appended = True
         self._stand_at(self._sql.epoch, rows[-1].query, sealed)
-        self._run(self._insert, rows, sealed)
+        self._insert(rows, sealed)
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
         """End this epoch and begin the next, once at most."""
         if self._appended or self._rotated:
             raise misuse("twice")
-        self._run(self._rotate, configuration, known_rows)
+        self._begin(configuration, known_rows)
 
     # ---- the witness
 
@@ -156,22 +163,7 @@ class SqlTransaction:
             f"{why}; what was asked is recorded, and told once the witness can be told: ask again, it replays free"
         )
 
-    # ---- the same, on the database
-
-    def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
-        ledger = self._ledger
-        if ledger._active is not self:
-            raise misuse("over")
-        if self._problem:
-            raise failure(ledger, "written", self._problem)
-        try:
-            return work(*arguments)
-        except BaseException as error:
-            problem = None if isinstance(error, LedgerError) else reason(error)
-            self._problem = problem or type(error).__name__
-            if problem is None:
-                raise
-        raise failure(ledger, "written", problem)
+    # ---- the database
 
     def _commit(self) -> None:
         if self._ledger.path is None:
@@ -180,7 +172,9 @@ class SqlTransaction:
             self._cursor.execute("COMMIT")
         self._cursor.close()
 
-    def _create(self, configuration: str, known_rows: bytes) -> str:
+    @_inside
+    def create(self, configuration: str, known_rows: bytes) -> str:
+        """Store a configuration if there is none; return the stored one."""
         stored = self._ledger._stored(self._cursor)
         if stored is not None:
             return stored
@@ -189,21 +183,25 @@ class SqlTransaction:
                 "a ledger with rows must have the configuration they were sealed with; it is gone; nothing was "
                 "written; restore the ledger whole"
             )
-        values = (self._sql.epoch, SCHEMA, __version__, configuration, known_rows or None)
-        self._cursor.execute(self._sql.create, values)
+        self._configure(self._sql.epoch, configuration, known_rows)
         self.tail = Tail.before(configuration)
-        self._stand_at(self._sql.epoch, 0, self.tail.seal)
         return configuration
 
-    def _rotate(self, configuration: str, known_rows: bytes) -> None:
+    @_inside
+    def _begin(self, configuration: str, known_rows: bytes) -> None:
         if self._ledger._stored(self._cursor) is None:
             raise misuse("unconfigured")
-        values = (self._sql.epoch + 1, SCHEMA, __version__, configuration, known_rows or None)
-        self._cursor.execute(self._sql.create, values)
-        self._stand_at(self._sql.epoch + 1, 0, genesis(configuration))
+        self._configure(self._sql.epoch + 1, configuration, known_rows)
         self._rotated = True
 
-    def _find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
+    def _configure(self, epoch: int, configuration: str, known_rows: bytes) -> None:
+        values = (epoch, SCHEMA, __version__, configuration, known_rows or None)
+        self._cursor.execute(self._sql.create, values)
+        self._stand_at(epoch, 0, genesis(configuration))
+
+    @_inside
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
+        """Rows of the questions that were answered before."""
         if self.tail.query == 0:
             return {}
         cursor = self._cursor
@@ -223,11 +221,15 @@ class SqlTransaction:
             found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
         return found
 
-    def _rows(self, after: int) -> list[Row]:
+    @_inside
+    def rows(self, after: int) -> list[Row]:
+        """Rows with query numbers above `after`, in order."""
         self._cursor.execute(self._sql.rows, (after,))
         return [as_row(values) for values in self._cursor.fetchall()]
 
-    def _last_value(self, kind: str, view: int, series: str) -> float | None:
+    @_inside
+    def last_value(self, kind: str, view: int, series: str) -> float | None:
+        """Last value that was released of a view's series, asked in this way; None if there is none."""
         if series:
             self._cursor.execute(self._sql.last_in_series, (series, kind, view))
         else:
@@ -235,6 +237,7 @@ class SqlTransaction:
         found = self._cursor.fetchone()
         return None if found is None else float(found[0])
 
+    @_inside
     def _insert(self, rows: Sequence[Row], sealed: bytes) -> None:
         if self.tail.query == 0 and self._ledger._stored(self._cursor) is None:
             raise misuse("unconfigured")

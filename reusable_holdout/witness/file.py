@@ -73,9 +73,8 @@ class FileWitness:
         return head
 
     def _opened(self, flags: int) -> int:
-        descriptor = os.open(
-            self._path, flags | os.O_NONBLOCK, 0o644
-        )  # to open a pipe would wait for its other end
+        # to open a pipe would wait for its other end
+        descriptor = os.open(self._path, flags | os.O_NONBLOCK, 0o644)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise OSError(errno.EINVAL, "it is no plain file")

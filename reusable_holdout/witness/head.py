@@ -64,7 +64,6 @@ class Witness(Protocol):
     @property
     def place(self) -> str:
         """Where it is, as :func:`witness_at` takes it."""
-        ...
 
     def read(self) -> Head | None:
         """Highest head it has seen; None if it has seen none.
@@ -74,7 +73,6 @@ class Witness(Protocol):
         LedgerError
             If it cannot be reached.
         """
-        ...
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
         """Hold a head, if the one that is held is still that which was seen.
@@ -89,7 +87,6 @@ class Witness(Protocol):
         LedgerError
             If it cannot be reached.
         """
-        ...
 
 
 def may_begin_one(text: bytes) -> bool:
@@ -102,13 +99,7 @@ def may_begin_one(text: bytes) -> bool:
 
 
 def highest(records: bytes, place: str) -> Head | None:
-    """Last of some records; None if one was begun at most.
-
-    Raises
-    ------
-    LedgerError
-        If they are something else.
-    """
+    """Last of some records; None if one was begun at most, and a LedgerError if they are something else."""
     last = records[-RECORD_BYTES:]
     head = Head.parse(last)
     if head is None and not may_begin_one(last):
