@@ -10,8 +10,7 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
-from reusable_holdout.guard.configuration import Configuration, KeptRows
-from reusable_holdout.guard.history import read_epochs
+from reusable_holdout.guard.configuration import Configuration, KeptRows, read_epochs
 from reusable_holdout.guard.kinds import AGREED, FINAL, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard import frozen
+    from reusable_holdout.guard.configuration import Epoch
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.history import Epoch
     from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.guard.kinds.ladder import Ladder
     from reusable_holdout.ledger import Row
