@@ -51,13 +51,13 @@ class Handle(NamedTuple):
 
         files = (self.holdout_file,) if _is_url(self.ledger) else (self.ledger, self.holdout_file)
         state = (os.getpid(), *map(file_identity, files))
-        known = _OPEN.get(self)
-        if known is not None and known.state == state and not known.guard.closed:
-            return known.guard
+        opened_with, guard = _OPEN.get(self, ((), None))
+        if guard is not None and opened_with == state and not guard.closed:
+            return guard
         guard = self._opened_view() if self.view_file else self._opened()
         guard._handle = self  # pickled on, it is the same handle
         _OPEN.pop(self, None)
-        _OPEN[self] = _Opened(state, guard)
+        _OPEN[self] = (state, guard)
         for old in list(_OPEN)[:-_MOST_OPEN]:  # not closed, for another thread may use it
             _OPEN.pop(old, None)
         return guard
@@ -116,15 +116,9 @@ def arrive(handle: Handle) -> ReusableHoldout | UnreachableGuard:
         return UnreachableGuard(handle, error)
 
 
-class _Opened(NamedTuple):
-    """A guard, and the process and files it was opened with."""
-
-    state: tuple[object, ...]
-    guard: ReusableHoldout
-
-
 _MOST_OPEN = 16  # each holds files and memory
-_OPEN: dict[Handle, _Opened] = {}  # workers unpickle the guard with every task
+_OPEN: dict[Handle, tuple[tuple[object, ...], ReusableHoldout]] = {}
+"""Guards with the process and files they were opened with: workers unpickle the guard with every task."""
 
 
 def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any], *, epoch: int = 1) -> Handle:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.records import Row
+from reusable_holdout.ledger.records import COLUMNS, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,28 +49,16 @@ _CONFIGURATION = sa.Table(
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("known_rows", sa.LargeBinary),
 )
+_SQL_TYPES = {int: sa.BigInteger, float: sa.Double, bytes: sa.LargeBinary, str: sa.Text}
 _ANSWERS = sa.Table(
     "answers",
     METADATA,
     sa.Column("epoch", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("query", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("batch", sa.BigInteger, nullable=False),
-    sa.Column("digest", sa.LargeBinary, nullable=False),
-    *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
-    sa.Column("charged", sa.Integer, nullable=False),
     *(
-        sa.Column(name, sa.Double, nullable=False)
-        for name in ("threshold", "tolerance", "low", "high", "nats")
+        sa.Column(name, sa.Integer if name == "charged" else _SQL_TYPES[kind], nullable=False)
+        for name, kind in list(COLUMNS.items())[1:]
     ),
-    sa.Column("charges", sa.BigInteger, nullable=False),
-    sa.Column("spent_nats", sa.Double, nullable=False),
-    sa.Column("asked", sa.BigInteger, nullable=False),
-    sa.Column("asked_at", sa.Double, nullable=False),
-    sa.Column("view", sa.BigInteger, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("told", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("series", sa.Text, nullable=False),
     sa.Column("seal", sa.LargeBinary),
     sa.UniqueConstraint("epoch", "digest"),
     sqlite_with_rowid=False,  # rows lie in the order of their key, and need no second index
