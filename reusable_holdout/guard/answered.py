@@ -316,12 +316,10 @@ def agreed_rows(
 
 def first_occurrences(questions: Sequence[bytes], known: dict[bytes, Row]) -> list[int]:
     """Places of the questions that are new, each once."""
-    seen: set[bytes] = set(known)
-    if not seen and len(set(questions)) == len(questions):
+    if not known and len(set(questions)) == len(questions):
         return list(range(len(questions)))
-    new = []
+    new: dict[bytes, int] = {}
     for place, question in enumerate(questions):
-        if question not in seen:
-            seen.add(question)
-            new.append(place)
-    return new
+        if question not in known:
+            new.setdefault(question, place)
+    return list(new.values())

@@ -33,7 +33,7 @@ from reusable_holdout.errors import Halted, HoldoutError, Refused
 from reusable_holdout.slips import misfit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import FrameType
 
 __all__ = ["attempt", "let_pools_carry_halts", "quiet", "sealed", "write_to_the_end"]
@@ -118,8 +118,7 @@ class _Silence:
             self._process, self._lock, self._threads = os.getpid(), threading.Lock(), 0
             self._restore = contextlib.ExitStack()
 
-    def begin(self) -> None:
-        """One more."""
+    def __enter__(self) -> None:
         import logging  # noqa: PLC0415 - who asks with predictions needs no silence
 
         self._begin_anew()
@@ -134,8 +133,7 @@ class _Silence:
                 logging.disable(sys.maxsize)
             self._threads += 1
 
-    def end(self) -> None:
-        """One less."""
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._threads -= 1
             if self._threads == 0:
@@ -145,17 +143,12 @@ class _Silence:
 _SILENCE = _Silence()
 
 
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> _Silence:
     """Swallow warnings, prints and log records: those of a model on the holdout may quote it.
 
     While it lasts, those of other threads are lost too.
     """
-    _SILENCE.begin()
-    try:
-        yield
-    finally:
-        _SILENCE.end()
+    return _SILENCE
 
 
 # ---- halts in the workers of pools

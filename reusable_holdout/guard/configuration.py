@@ -66,9 +66,7 @@ class Configuration(Facts):
     what: ClassVar[str] = "the ledger's configuration"
 
     plan: dict[str, Any]  # Plan.record(); it names mechanism and policy
-    rules: dict[
-        str, Any
-    ]  # Rules.record(): by what answers are certified, whatever a later version would derive
+    rules: dict[str, Any]  # Rules.record(): what certifies answers, whatever a later version would derive
     metric: dict[str, Any]  # BoundMetric.describe()
     holdout: str  # keyed digest of the data
     key: str  # commitment to the noise key
@@ -78,26 +76,11 @@ class Configuration(Facts):
     exam: int = 0  # rows, or groups, that are kept for the final
     another_budget: bool = False  # whether the rows had one when this one was made
     witness: str = ""  # place of the ledger's, if it has one
-    overlap: str = (
-        "refuse"  # or "allow": its owner insists on rows that may have been trained on, or released
-    )
-    known_rows: dict[str, str] = field(
-        default_factory=dict
-    )  # digests of what the ledger keeps, as of `KeptRows`
+    overlap: str = "refuse"  # or "allow": its owner insists on rows that may be trained on, or released
+    known_rows: dict[str, str] = field(default_factory=dict)  # digests of `KeptRows`
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        holdout: PrivateData,
-        key: bytes,
-        counts: Counts | None = None,
-        *,
-        another_budget: bool = False,
-        overlap: str = "refuse",
-        known_rows: dict[str, str] | None = None,
-        witness: str = "",
-    ) -> Self:
+    def of(cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None) -> Self:
         """Facts of a guard that is made."""
         every = holdout.rows.every
         return cls(
@@ -109,10 +92,6 @@ class Configuration(Facts):
             classes=None if every.classes is None else every.classes.tolist(),
             counts=counts,
             exam=holdout.rows.exam_units,
-            another_budget=another_budget,
-            witness=witness,
-            overlap=overlap,
-            known_rows=known_rows or {},
         )
 
     @classmethod

@@ -353,11 +353,8 @@ class Rotating(Standing, Overview):
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
         kept = overlapping.kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
         with budgeted(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
-            configuration = Configuration.of(
-                plan,
-                holdout,
-                self._key[0],
-                counts,
+            configuration = replace(
+                Configuration.of(plan, holdout, self._key[0], counts),
                 another_budget=another,
                 overlap=overlap,
                 witness=Configuration.parse(self._ledger.configuration() or "").witness,

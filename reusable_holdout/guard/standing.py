@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
@@ -86,11 +87,8 @@ class Standing(Asking):
     ) -> None:
         """Take the place of the guard's own metric, on a ledger that is new or its own."""
         kept = KeptRows({}, b"") if rows is None or ledger.configuration() else rows.kept(key[0])
-        configuration = Configuration.of(
-            plan,
-            holdout,
-            key[0],
-            counts,
+        configuration = replace(
+            Configuration.of(plan, holdout, key[0], counts),
             another_budget=another_budget,
             overlap="refuse" if rows is None else rows.overlap,
             known_rows=kept.digests,

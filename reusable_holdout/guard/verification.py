@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -149,15 +150,11 @@ def verify(
         problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
     rows = [row for epoch in epochs for row in epoch.rows]
     charges = sum(row.charged == 1 for row in rows)
-    another = any(map(_has_another, epochs))
+    another = False
+    for epoch in epochs:
+        with contextlib.suppress(HoldoutError):
+            another |= Configuration.parse(epoch.text).another_budget
     return Verification(len(rows), charges, chain[-1], problems, another, seen is not None)
-
-
-def _has_another(epoch: Epoch) -> bool:
-    try:
-        return Configuration.parse(epoch.text).another_budget
-    except HoldoutError:
-        return False
 
 
 def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[Epoch]) -> Iterator[str]:

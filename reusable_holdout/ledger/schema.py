@@ -5,8 +5,6 @@ A ledger of any released version is brought to this one's schema, or refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -38,6 +36,7 @@ It changes no row and no configuration: seals are of these.
 """
 
 CHUNK = 500  # digests looked up by one statement
+_MOST_COMPILED = 64  # epochs
 
 METADATA = sa.MetaData()
 _CONFIGURATION = sa.Table(
@@ -183,21 +182,16 @@ class Statements:
         self.insert_sealed = self._compiled(insert.values(values | {"seal": bind("seal")}).inline())
 
 
-@dataclass(frozen=True)
-class _Dialect:
-    """A dialect, equal to every other of its database and driver."""
-
-    database: str
-    driver: str
-    itself: sa.Dialect = field(compare=False)
+_COMPILED: dict[tuple[str, str, int], Statements] = {}
 
 
 def statements(engine: sa.Engine, epoch: int) -> Statements:
     """SQL of one epoch, compiled by the first ledger of a process that needs it: to open another takes less time."""
     dialect = engine.dialect
-    return _statements(_Dialect(dialect.name, dialect.driver, dialect), epoch)
-
-
-@lru_cache(maxsize=64)
-def _statements(dialect: _Dialect, epoch: int) -> Statements:
-    return Statements(dialect.itself, epoch)
+    place = (dialect.name, dialect.driver, epoch)
+    found = _COMPILED.get(place)
+    if found is None:
+        if len(_COMPILED) >= _MOST_COMPILED:
+            _COMPILED.clear()
+        found = _COMPILED[place] = Statements(dialect, epoch)
+    return found
