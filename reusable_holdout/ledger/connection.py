@@ -173,6 +173,10 @@ class Connected:
 
     # ---- the witness
 
+    def head_at(self, query: int, sealed: bytes, *, epoch: int | None = None) -> Head:
+        """Head that a witness is told of, of this epoch by default."""
+        return heads.Head(self.epoch if epoch is None else epoch, query, sealed)
+
     def check_goes_on(self, cursor: Any, here: Head, seen: Head) -> None:
         """Refuse a ledger in which the witness's head does not stand: it may be ahead of that, never behind.
 
@@ -202,7 +206,7 @@ class Connected:
 
             def work(cursor: Any, held: Head = held) -> None:
                 tail = self._tail(cursor)
-                self.check_goes_on(cursor, heads.Head(self.epoch, tail.query, tail.seal), held)
+                self.check_goes_on(cursor, self.head_at(tail.query, tail.seal), held)
 
             self._read(work)
             if not head.is_later_than(held):

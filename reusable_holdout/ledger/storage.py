@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError, MissingExtraError
 from reusable_holdout.ledger.connection import Connected, begin_use, watch
 from reusable_holdout.ledger.failures import failure, lost, misuse, reason
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
     from reusable_holdout.ledger.records import Row, Tail
     from reusable_holdout.witness import Head, Witness
-    from reusable_holdout.witness import head as heads
-else:  # of a ledger with a witness, which has read it
-    (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
 
 __all__ = ["SqlLedger"]
 
@@ -179,7 +175,7 @@ class SqlLedger(Connected):
 
         def work(cursor: Any) -> Head:
             tail = self._tail(cursor)
-            here = heads.Head(self.epoch, tail.query, tail.seal) if made else heads.Head(0, 0, b"")
+            here = self.head_at(tail.query, tail.seal) if made else self.head_at(0, b"", epoch=0)
             if seen is not None:
                 self.check_goes_on(cursor, here, seen)
             elif here.has_answers() and not may_begin:

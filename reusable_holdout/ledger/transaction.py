@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.ledger.failures import failure, lost, misuse, reason
 from reusable_holdout.ledger.records import Row, Tail, as_row, check_follows, genesis, plain, seal
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 
     from reusable_holdout.ledger.connection import Connected
     from reusable_holdout.witness import Head, Witness
-    from reusable_holdout.witness import head as heads
-else:  # of a ledger with a witness, which has read it
-    (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
 
 __all__ = ["SqlTransaction"]
 
@@ -140,10 +136,10 @@ class SqlTransaction:
     def _stand_at(self, epoch: int, query: int, sealed: bytes) -> None:
         """Note the head that a witness is told of."""
         if self._witness is not None:
-            self._head = heads.Head(epoch, query, sealed)
+            self._head = self._ledger.head_at(query, sealed, epoch=epoch)
 
     def _check_witness(self, witness: Witness) -> None:
-        here = self._head = heads.Head(self._sql.epoch, self.tail.query, self.tail.seal)
+        here = self._head = self._ledger.head_at(self.tail.query, self.tail.seal)
         self._seen = witness.read()
         if self._seen is not None:
             self._ledger.check_goes_on(self._cursor, here, self._seen)
