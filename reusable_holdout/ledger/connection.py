@@ -44,7 +44,7 @@ _PATIENCE_SECONDS = 10.0  # for the transactions of other threads, which last mi
 _PAUSE_SECONDS = 0.001
 
 _LEDGERS: weakref.WeakSet[Connected] = weakref.WeakSet()
-_ORPHANED: set[str] = set()  # URLs that this process, a child, must not open
+_ORPHANED: set[str] = set()  # URLs that the parent used when this process was forked: it cannot do so safely
 
 
 class Connected:
@@ -97,7 +97,7 @@ class Connected:
     def _acquire(self) -> None:
         """Wait for the other threads; refuse this one if it holds the ledger already."""
         self._lock.acquire()
-        if self.closed or self._active is not None or orphaned(self.url):
+        if self.closed or self._active is not None or self.url in _ORPHANED:
             kind = "closed" if self.closed else "orphaned" if self._active is None else "nested"
             self._lock.release()
             raise misuse(kind)
@@ -237,11 +237,6 @@ def begin_use(ledger: Connected) -> None:
     """Note that this thread uses the ledger's connection, until the ledger's `user` is 0 again."""
     with _Gate.lock:
         ledger.user = threading.get_ident()
-
-
-def orphaned(url: str) -> bool:
-    """Say whether this process was forked while its parent used the ledger: then it cannot use it safely."""
-    return url in _ORPHANED
 
 
 def _before() -> None:

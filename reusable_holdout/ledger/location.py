@@ -19,7 +19,9 @@ _BUSY_SECONDS = 60
 def resolved(location: str | Path) -> tuple[str, Path | None]:
     """URL of a ledger, and its file if it is SQLite."""
     if isinstance(location, str) and "://" in location:
-        url = _url(location)
+        url = None
+        with contextlib.suppress(sa.exc.ArgumentError, ValueError):  # their words may quote a password
+            url = sa.make_url(location)
         if url is None:
             raise LedgerError("a ledger must be a file or a SQLAlchemy URL; got a URL that cannot be read")
         if url.get_backend_name() != "sqlite":
@@ -48,13 +50,6 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
 def shown(url: str) -> str:
     """URL without the password it may hold, as a part of its own or among its options."""
     return sa.make_url(url).set(query={}).render_as_string(hide_password=True)
-
-
-def _url(text: str) -> sa.URL | None:
-    try:
-        return sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):  # their words may quote a password
-        return None
 
 
 def check_file(path: Path, *, must_exist: bool) -> None:

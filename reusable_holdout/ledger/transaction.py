@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from reusable_holdout.errors import LedgerError, RolledBackError
 from reusable_holdout.ledger.failures import failure, lost, misuse, reason
@@ -19,18 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SqlTransaction"]
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
+_Method = TypeVar("_Method", bound="Callable[..., Any]")
 _UNKNOWN = "whether its rows were recorded is unknown until the server is back; ask again: recorded answers replay free"
 
 
-def _inside(
-    method: Callable[Concatenate[SqlTransaction, _P], _R],
-) -> Callable[Concatenate[SqlTransaction, _P], _R]:
+def _inside(method: _Method) -> _Method:
     """Let a method use the database inside its transaction's block alone, and not once it has failed there."""
 
     @functools.wraps(method)
-    def use(self: SqlTransaction, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def use(self: SqlTransaction, *args: Any, **kwargs: Any) -> Any:
         if self._ledger._active is not self:
             raise misuse("over")
         if self._problem:
@@ -44,7 +41,7 @@ def _inside(
                 raise
         raise failure(self._ledger, "written", problem)
 
-    return use
+    return cast("_Method", use)
 
 
 class SqlTransaction:
