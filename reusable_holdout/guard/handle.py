@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout import guard as public
 from reusable_holdout.errors import HandleError, HoldoutError, LedgerKeyError
 from reusable_holdout.guard.absent import AbsentGuard
-from reusable_holdout.guard.boundary import sealed, write_to_the_end
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.digests import Owned
+from reusable_holdout.guard.pools import write_to_the_end
 
 if TYPE_CHECKING:
     from reusable_holdout.guard import ReusableHoldout

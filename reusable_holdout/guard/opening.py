@@ -28,18 +28,10 @@ if TYPE_CHECKING:
     from reusable_holdout.queries import BoundMetric, Definition, Metric
     from reusable_holdout.validity import Policy
 
-__all__ = ["Opened", "Opening"]
+__all__ = ["Opening"]
 
 _HOLD = {"judged": "ids", "values": "targets"}
 """What the rows must hold for a metric, by its response; for others labels."""
-
-
-class Opened(NamedTuple):
-    """A view with the rows and the plan it stands on."""
-
-    holdout: PrivateData
-    view: View
-    plan: Plan
 
 
 class Opening(NamedTuple):
@@ -57,8 +49,8 @@ class Opening(NamedTuple):
     name: str | None
     root: Asking
 
-    def open(self) -> Opened:
-        """View that was opened before, or a new one."""
+    def open(self) -> tuple[PrivateData, View, Plan]:
+        """View that was opened before, or a new one, with the rows and the plan it stands on."""
         root, rows, first = self.root, self.root._holdout, self.root._view
         if "parameter-free-ladder" in {self.policy, root.policy}:
             raise InputError(
@@ -92,7 +84,7 @@ class Opening(NamedTuple):
                 f"this metric, slice and policy keeps the tolerance it was opened with; {plan.tolerance:g} is in the "
                 f"ledger, and {self.tolerance!r} was asked for; nothing was asked; leave tolerance out"
             )
-        return Opened(data, view, plan)
+        return data, view, plan
 
     def _check_targets(self, root: Definition) -> None:
         """Refuse labels for ids, ids for labels, and classes for real targets: they would be all values there are."""

@@ -225,10 +225,10 @@ class Standing(Asking):
             name=name,
             root=root,
         )
-        opened = asked.open()
-        if opened.view.number == 0:
+        holdout, view, plan = asked.open()
+        if view.number == 0:
             return root
         guard = type(self).__new__(type(self))
         guard.digest, guard._transcript = self.digest, self._transcript
-        guard._stand(opened.holdout, opened.view, opened.plan, self._ledger, self._key, root)
+        guard._stand(holdout, view, plan, self._ledger, self._key, root)
         return guard
