@@ -10,7 +10,7 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.history import released_by
+from reusable_holdout.guard.configuration import released_by
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
