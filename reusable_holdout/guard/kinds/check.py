@@ -303,7 +303,7 @@ class Check(Stated):
 
 
 class OfTwo(Check):
-    """The same question about the difference of two models, new less old; certificate and prior are a difference's."""
+    """A question about the difference of two models, new less old; so are certificate and prior."""
 
     def measured(self, bound: BoundMetric, prepared: Prepared) -> Integers:
         """Half the difference of what is measured of each, on the grid; one question."""
