@@ -54,14 +54,6 @@ class Reveal(Check):
         """Cost of the dearest outcome."""
         return self.code.worst
 
-    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
-        """Interval around the cell."""
-        certificate = self.certificate
-        if outcome.told == FAILED:
-            return self.all_values
-        low, high = self._reached(int(outcome.told.split()[1]), terms)
-        return certificate.around(low, high, length=length, share=0.5)
-
     def _cell(self, place: int, terms: Terms) -> tuple[float, float]:
         cell = self.code.cells[place]
         if cell.side:
