@@ -1,4 +1,4 @@
-"""What is measured goes from process to process, and comes in batches: what those are, and must be."""
+"""What is measured goes from process to process, and comes in batches: what those are, and how they are asked."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import BudgetError, Halted, InputError, ModelError
+from reusable_holdout.guard.answered import Query
+from reusable_holdout.guard.asking import found_by
+from reusable_holdout.guard.boundary import sealed
+from reusable_holdout.guard.models import check_data
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.errors import Halted
     from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.asking import Asking
+    from reusable_holdout.guard.kinds import Floats, Integers
     from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.stated import Statement
     from reusable_holdout.queries.bound import BoundMetric
 
 __all__ = [
     "Asked",
-    "Found",
     "MeasuredModel",
+    "ask_all",
     "batch_priors",
     "checked_kind",
     "checked_models",
+    "concealed",
     "count_of",
-    "weighed",
+    "measured_of",
+    "needs_rows",
 ]
 
-Found: TypeAlias = "NDArray[np.int64] | Literal['needless'] | None"  # None: the model failed on the holdout
+Found: TypeAlias = "Integers | Literal['needless'] | None"  # None: the model failed on the holdout
 
 
 class MeasuredModel(NamedTuple):
@@ -62,6 +68,15 @@ class Asked(NamedTuple):
 
     answers: list[Answer | None]
     halted: Halted | None
+
+
+class _Measured(NamedTuple):
+    """One query of a batch, measured."""
+
+    model: MeasuredModel
+    found: Found
+    prior: float
+    name: str
 
 
 def count_of(several: Any, what: str) -> int:
@@ -105,9 +120,153 @@ def batch_priors(policy: Check, priors: Any, count: int, metric: str) -> list[fl
     return [math.nan] * count
 
 
-def weighed(
-    found: Sequence[Found], priors: NDArray[np.float64], policy: Check, bound: BoundMetric
-) -> NDArray[np.int64] | None:
+# ---- what is measured
+
+
+def needs_rows(guard: Asking, content: bytes, prior: float) -> bool:
+    """Whether a query about a model needs the rows: it is new, and there was no halt."""
+    return guard._transcript.needs_rows(guard._ways.policy, _digest(guard, content, prior))
+
+
+def _stated(guard: Asking, prior: float) -> Statement:
+    """What a query states: of a ladder, whose queries have no prior, nothing."""
+    policy = guard._ways.policy
+    return policy.asked(None if "ladder" in policy.name else prior, None, guard.metric.name)
+
+
+def _digest(guard: Asking, content: bytes, prior: float) -> bytes:
+    return guard._content.model_question(content, _stated(guard, prior).unit)
+
+
+def concealed(guard: Asking, model: Any, content: bytes, kind: str) -> bytes:
+    """Measure, and conceal what was found in as many bytes as anything else that could have been."""
+    bound, ways = guard._holdout.bound, guard._ways
+    by_rows = ways.choose.by_sample if kind == "choose" else ways.policy.measures_rows
+    most = 2 * bound.rows + 4 if bound.is_ratio else bound.rows + 1
+    found = _measured_on_rows(guard, model, kind)
+    return guard._content.conceal(found, most if by_rows else 1, kind.encode() + content)
+
+
+def _measured_on_rows(guard: Asking, model: Any, kind: str) -> Integers | None:
+    """As the policy does, or for a choice, whose winner is the best by the metric itself; None if it fails."""
+    guard._check_models([model])
+    prepared = guard._holdout.predicted(model)
+    if kind == "choose":
+        sampled = guard._sampled(guard._ways.choose, prepared)
+        if sampled is None:
+            return None
+        return np.array([sampled], dtype=np.int64) if isinstance(sampled, int) else sampled.packed()
+    one = None if prepared is None else prepared[None]
+    found = found_by(guard._ways.policy.measured, guard._holdout.bound, one)
+    return None if found is None else np.atleast_1d(found[0])
+
+
+@sealed
+def measured_of(
+    guard: Asking, models: Sequence[MeasuredModel], kind: str, X_train: Any
+) -> list[Integers | None]:
+    """What was measured of each; None of those that failed, or were fitted on rows of the holdout.
+
+    All are tried on made-up rows first: what is refused there, free, must tell nothing of the holdout's.
+    """
+    if X_train is not None:
+        check_data(X_train, "X_train")
+    guard._holdout.try_out([one.model for one in models if one.measured is None], X_train)
+    if models and guard._trained_on.holds(X_train):
+        return [None] * len(models)
+    return [
+        _measured_on_rows(guard, one.model, kind)
+        if one.measured is None
+        else guard._content.reveal(one.measured, kind.encode() + one.content)
+        for one in models
+    ]
+
+
+@sealed
+def _found(
+    guard: Asking, models: Sequence[MeasuredModel], priors: Sequence[float], X_train: Any
+) -> list[Found]:
+    """What is decided on: measured now, if it was not, unless a halt or an earlier answer makes it needless."""
+    needed = [
+        one.measured is not None or needs_rows(guard, one.content, prior)
+        for one, prior in zip(models, priors, strict=True)
+    ]
+    needing = [one for one, needs in zip(models, needed, strict=True) if needs]
+    found = iter(measured_of(guard, needing, "evaluate", X_train))
+    return [
+        next(found)
+        if needs
+        else None
+        if guard._transcript.has_failed(_digest(guard, one.content, prior))
+        else "needless"
+        for one, prior, needs in zip(models, priors, needed, strict=True)
+    ]
+
+
+# ---- what is asked
+
+
+def ask_all(
+    guard: Asking,
+    models: Sequence[MeasuredModel],
+    priors: Sequence[float],
+    names: Sequence[str],
+    X_train: Any,
+) -> Asked:
+    """Ask about models, in their order: together up to one that failed, which is asked about alone."""
+    found = _found(guard, models, priors, X_train)
+    batch = [_Measured(*one) for one in zip(models, found, priors, names, strict=True)]
+    answers: list[Answer | None] = []
+    try:
+        while len(answers) < len(batch):
+            start = len(answers)
+            stop = next((i for i in range(start, len(found)) if found[i] is None), len(found))
+            _ask_part(guard, batch[start : max(stop, start + 1)], answers)
+    except Halted as halted:
+        return Asked(answers, halted)
+    return Asked(answers, None)
+
+
+def _ask_part(guard: Asking, part: Sequence[_Measured], answers: list[Answer | None]) -> None:
+    """Ask about models that all predicted, or about one that failed; add what was answered."""
+    if part[0].found is not None and not guard._ways.policy.on_board:
+        try:
+            answers += _ask_together(guard, part)
+        except BudgetError:  # fewer queries are left: ask one by one, up to the halt
+            pass
+        except Halted as halted:
+            answers += halted.answers
+            raise
+        else:
+            return
+    for one in part:
+        try:
+            answers.append(_ask_one(guard, one))
+        except ModelError:
+            answers.append(None)
+
+
+@sealed
+def _ask_together(guard: Asking, part: Sequence[_Measured]) -> list[Answer]:
+    policy, names = guard._ways.policy, [one.name for one in part]
+    stated = None if "ladder" in policy.name else np.array([one.prior for one in part])
+    checked, _, units = policy.asked_many(stated, None, len(part), guard.metric.name)
+    each = zip(part, units, strict=True)
+    digests = [guard._content.model_question(one.model.content, unit) for one, unit in each]
+    measured = _weighed([one.found for one in part], checked, policy, guard._holdout.bound)
+    return guard._told_batch(lambda: guard._transcript.ask_many(policy, measured, checked, digests, names))
+
+
+@sealed
+def _ask_one(guard: Asking, one: _Measured) -> Answer:
+    policy, asked = guard._ways.policy, _stated(guard, one.prior)
+    every = _weighed([one.found], np.array([asked.prior]), policy, guard._holdout.bound)
+    measured = None if every is None else every[0]
+    query = Query(guard._content.model_question(one.model.content, asked.unit), one.name)
+    return guard._compared(policy, query, asked.prior, lambda: measured)
+
+
+def _weighed(found: Sequence[Found], priors: Floats, policy: Check, bound: BoundMetric) -> Integers | None:
     """What the policy decides on, for each query: a number, or a row of them; None if nothing was measured."""
     known = {place: one for place, one in enumerate(found) if isinstance(one, np.ndarray)}
     if not known:
