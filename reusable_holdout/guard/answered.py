@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard.kinds import HaltReason, Kind
-    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds.check import Batch, Check
     from reusable_holdout.ledger import Ledger, Tail, Transaction
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Interval
 
-__all__ = ["Answered", "Query", "agreed_rows", "first_occurrences", "row_of", "rows_of_batch"]
+__all__ = ["Answered", "Query", "first_occurrences", "row_of", "rows_of_batch"]
 
 _HALTED = {
     "queries": "all {queries} declared queries are asked",
@@ -243,16 +243,15 @@ def row_of(
 
 def rows_of_batch(
     kind: Check,
-    scores: NDArray[np.int64],
-    priors: NDArray[np.float64],
+    decided: Batch,
     questions: Sequence[bytes],
     names: Sequence[str],
     state: State,
     tolerances: NDArray[np.float64] | None,
     series: str,
 ) -> list[Row]:
-    """Decide a batch, up to a halt, and make its rows; those that agree are certified at once."""
-    stated, thresholds, outcomes = kind.decide_many(scores, priors, questions, state, tolerances)
+    """Rows of a batch that was decided, up to a halt; those that agree are certified at once."""
+    stated, thresholds, outcomes = decided
     length, first, count = kind.length(state), state.query + 1, len(outcomes)
     lows, highs = _agreed(kind, stated, thresholds, length)
     values, charged, nats, told = stated.tolist(), [0] * count, [0.0] * count, [AGREED] * count
@@ -298,20 +297,6 @@ def _agreed(
     pairs = zip(priors.tolist(), thresholds.tolist(), strict=True)
     ends = [kind.agreed(prior, threshold, length) for prior, threshold in pairs]
     return [float(low) for low, _ in ends], [float(high) for _, high in ends]
-
-
-def agreed_rows(
-    kind: Check, state: State, queries: Sequence[Query], priors: NDArray[np.float64]
-) -> list[Row]:
-    """Rows of a batch of which nothing is told but that it agrees."""
-    rows, after, length = [], state, kind.length(state)
-    for query, prior in zip(queries, priors.tolist(), strict=True):
-        terms = kind.terms(prior, state, None)
-        outcome = kind.outcome(AGREED, terms)
-        interval = kind.interval(outcome, terms, length)
-        rows.append(row_of(kind, after, query, terms, outcome, interval, batch=state.query + 1))
-        after = after._replace(query=rows[-1].query, asked=rows[-1].asked)
-    return rows
 
 
 def first_occurrences(questions: Sequence[bytes], known: dict[bytes, Row]) -> list[int]:

@@ -11,15 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.guard.answered import (
-    Answered,
-    Query,
-    agreed_rows,
-    first_occurrences,
-    row_of,
-    rows_of_batch,
-)
+from reusable_holdout.guard.answered import Answered, Query, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.kinds import failed
+from reusable_holdout.guard.kinds.check import Batch
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:
@@ -180,11 +174,13 @@ class Transcript(Answered):
             state = self.state_in(transaction, kind, series)
             new = first_occurrences(questions, known)
             reason = kind.halt_reason(state) if new else None
-            rows: list[Row] = []
+            rows, decided = [], None
             broken: Row | None = None
             if new and reason is None:
                 self.check_room(len(new), state)
-                kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
+                stated, limits = priors[new], None if tolerances is None else tolerances[new]
+                fresh = [questions[i] for i in new]
+                kind.check_room(stated, limits, state)
             if new and reason is None and failure is not None:
                 tolerance = None if tolerances is None else float(tolerances[0])
                 asked = Query(failure, names[0], series, tolerance)
@@ -197,15 +193,14 @@ class Transcript(Answered):
                         broken = row_of(kind, state, asked, terms, outcome, interval)
                         transaction.append([broken])
                     else:  # where a gate may not tell it, all are rejected
-                        each = [Query(questions[i], names[i], series) for i in new]
-                        rows = agreed_rows(kind, state, each, priors[new])
-                        transaction.append(rows)
+                        thresholds = kind.thresholds(stated, state, limits)
+                        decided = Batch(stated, thresholds, [None] * len(new))
             elif new and reason is None and scores is not None:
-                if len(new) < len(questions):
-                    scores, priors, names = scores[new], priors[new], [names[i] for i in new]
-                    tolerances = None if tolerances is None else tolerances[new]
-                fresh = [questions[i] for i in new]
-                rows = rows_of_batch(kind, scores, priors, fresh, names, state, tolerances, series)
+                measured = scores if len(new) == len(questions) else scores[new]
+                decided = kind.decide_many(measured, stated, fresh, state, limits)
+            if decided is not None:
+                labels = [names[i] for i in new]
+                rows = rows_of_batch(kind, decided, fresh, labels, state, limits, series)
                 reason = "charges" if len(rows) < len(new) else None
                 transaction.append(rows)
         if broken is not None:
