@@ -10,7 +10,6 @@ from reusable_holdout.guard.batches import MeasuredModel as MeasuredModel
 from reusable_holdout.guard.chunks.parquet import ParquetRows as ParquetRows
 from reusable_holdout.guard.configuration import Released as Released
 from reusable_holdout.guard.configuration import released as released
-from reusable_holdout.guard.copies import CopiedRowsWarning as CopiedRowsWarning
 from reusable_holdout.guard.endings import Rotation as Rotation
 from reusable_holdout.guard.frozen import FrozenAnswer as FrozenAnswer
 from reusable_holdout.guard.frozen import FrozenCertificate as FrozenCertificate
@@ -18,6 +17,7 @@ from reusable_holdout.guard.guard import ReusableHoldout as ReusableHoldout
 from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning as ParameterFreeLadderWarning
 from reusable_holdout.guard.models import predictions_of as predictions_of
 from reusable_holdout.guard.overview import Price as Price
+from reusable_holdout.guard.row_sets import CopiedRowsWarning as CopiedRowsWarning
 from reusable_holdout.guard.stores import begin_witness as begin_witness
 from reusable_holdout.guard.verification import Verification as Verification
 from reusable_holdout.guard.verification import verify as verify

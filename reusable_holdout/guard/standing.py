@@ -11,11 +11,11 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, KeptRows
-from reusable_holdout.guard.copies import warn_of_copies
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
-from reusable_holdout.guard.known_rows import KnownRows, Overlap, OwnedRows, TrainedOn
+from reusable_holdout.guard.known_rows import Overlap, OwnedRows, TrainedOn
 from reusable_holdout.guard.pricing import priced, warn_of_counted_class
+from reusable_holdout.guard.row_sets import warn_of_copies
 from reusable_holdout.guard.transcript import Transcript
 from reusable_holdout.mechanisms import KeyedNoise
 from reusable_holdout.plan import Plan
@@ -44,7 +44,8 @@ def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None,
     """Refuse a metric or ledger that the policy is not for, or a vacuous plan; warn of what is easy to miss."""
     POLICIES[plan.policy].check(holdout.bound, ledger)
     plan.check_says_something(vacuous=vacuous)
-    warn_of_copies(holdout)
+    if holdout.groups is None:  # which say what belongs together
+        warn_of_copies(holdout.X, holdout.y)
     warn_of_counted_class(holdout.bound, stacklevel=4)  # check_may_stand, __init__ or rotate, sealed, user
 
 
@@ -57,10 +58,10 @@ def looked_through(
     """
     if overlap not in get_args(Overlap):
         raise InputError(f'overlap must be "refuse" or "allow"; got {overlap!r}; {nothing}')
-    known = KnownRows(holdout, ids, nothing=nothing)
+    rows = OwnedRows(holdout, ids, overlap, nothing=nothing)
     if training is not None and overlap == "refuse":
-        overlapping.check_training(known, training, nothing=nothing)
-    return OwnedRows(known, overlap, ids is not None)
+        overlapping.check_training(rows, training, nothing=nothing)
+    return rows
 
 
 class Standing(Asking):
