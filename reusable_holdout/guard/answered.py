@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import HaltReason, Kind
+    from reusable_holdout.guard.kinds import Floats, Kind
     from reusable_holdout.guard.kinds.check import Batch, Check
     from reusable_holdout.ledger import Ledger, Tail, Transaction
     from reusable_holdout.plan import Plan
-    from reusable_holdout.validity import Interval
 
 __all__ = ["Answered", "Query", "first_occurrences", "row_of", "rows_of_batch"]
 
@@ -85,11 +83,7 @@ class Answered:
         return row is not None and failed(row)
 
     def needs_rows_of_batch(
-        self,
-        kind: Check,
-        questions: Sequence[bytes],
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
+        self, kind: Check, questions: Sequence[bytes], priors: Floats, tolerances: Floats | None
     ) -> bool:
         """Whether a batch needs the rows: not one without a new question, and none that has no room.
 
@@ -109,7 +103,7 @@ class Answered:
             kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
         return bool(new)
 
-    def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
+    def halt(self, reason: str, answers: Sequence[Answer]) -> Halted:
         """Build the exception that says what was spent on what, and what to do now."""
         history = self.history()
         unanswered = (
@@ -187,7 +181,7 @@ def _taken(row: Row) -> str:
     return f"{took} and {choice.candidates:,} {'query' if choice.candidates == 1 else 'queries'}"
 
 
-def _why(reason: HaltReason, history: pd.DataFrame, queries: int) -> str:
+def _why(reason: str, history: pd.DataFrame, queries: int) -> str:
     """Why it has halted, and what was paid for what."""
     paid = history.loc[history["charged"], "query"].tolist()
     numbers = ", ".join(map(str, paid[:_SHOWN])) + ", ..." * (len(paid) > _SHOWN)
@@ -210,13 +204,14 @@ def row_of(
     question: Query,
     terms: Terms,
     outcome: Outcome,
-    interval: Interval,
     *,
+    length: float | None = None,
     takes: int = 1,
     batch: int | None = None,
 ) -> Row:
-    """Row of one answer, in the state before it."""
+    """Row of one answer, in the state before it; its description length is that of a question asked alone."""
     query = state.query + 1
+    interval = kind.interval(outcome, terms, kind.length(state) if length is None else length)
     return Row(
         query=query,
         batch=query if batch is None else batch,
@@ -247,7 +242,7 @@ def rows_of_batch(
     questions: Sequence[bytes],
     names: Sequence[str],
     state: State,
-    tolerances: NDArray[np.float64] | None,
+    tolerances: Floats | None,
     series: str,
 ) -> list[Row]:
     """Rows of a batch that was decided, up to a halt; those that agree are certified at once."""
@@ -288,7 +283,7 @@ def rows_of_batch(
 
 
 def _agreed(
-    kind: Check, priors: NDArray[np.float64], thresholds: NDArray[np.float64], length: float
+    kind: Check, priors: Floats, thresholds: Floats, length: float
 ) -> tuple[list[float], list[float]]:
     """Both ends of the interval of each question, should it agree; a few are faster one by one."""
     if len(priors) > _FEW:

@@ -11,10 +11,9 @@ import numpy as np
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from reusable_holdout.errors import Halted
     from reusable_holdout.guard.answer import Answer
+    from reusable_holdout.guard.kinds import Floats, Integers
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.queries.bound import BoundMetric
 
@@ -29,7 +28,7 @@ __all__ = [
     "weighed",
 ]
 
-Found: TypeAlias = "NDArray[np.int64] | Literal['needless'] | None"  # None: the model failed on the holdout
+Found: TypeAlias = "Integers | Literal['needless'] | None"  # None: the model failed on the holdout
 
 
 class MeasuredModel(NamedTuple):
@@ -105,9 +104,7 @@ def batch_priors(policy: Check, priors: Any, count: int, metric: str) -> list[fl
     return [math.nan] * count
 
 
-def weighed(
-    found: Sequence[Found], priors: NDArray[np.float64], policy: Check, bound: BoundMetric
-) -> NDArray[np.int64] | None:
+def weighed(found: Sequence[Found], priors: Floats, policy: Check, bound: BoundMetric) -> Integers | None:
     """What the policy decides on, for each query: a number, or a row of them; None if nothing was measured."""
     known = {place: one for place, one in enumerate(found) if isinstance(one, np.ndarray)}
     if not known:

@@ -19,13 +19,10 @@ from reusable_holdout.guard.views import VIEW, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from reusable_holdout.guard import claiming
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.claiming import Boards
-    from reusable_holdout.guard.kinds import Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.final import Final
     from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
@@ -108,8 +105,7 @@ class Transcript(Answered):
             if row is None and reason is None:
                 refuse(state)
                 terms, outcome = decide(state)
-                interval = kind.interval(outcome, terms, kind.length(state))
-                row = row_of(kind, state, question, terms, outcome, interval, takes=takes)
+                row = row_of(kind, state, question, terms, outcome, takes=takes)
                 transaction.append([row])
         if row is None:
             raise self.halt(reason or "charges", [])
@@ -135,10 +131,10 @@ class Transcript(Answered):
                     length = kind.length(state, count)
                     outcome = kind.decide(score, question.digest, length=length, answers=count)
                     terms = kind.terms(outcome, count)
-                    interval = kind.interval(outcome, terms, length)
                     batch = state.query + 1
-                    rows.append(row_of(kind, after, question, terms, outcome, interval, takes=0, batch=batch))
-                    after = after._replace(query=rows[-1].query)
+                    row = row_of(kind, after, question, terms, outcome, length=length, takes=0, batch=batch)
+                    rows.append(row)
+                    after = after._replace(query=row.query)
                 transaction.append(rows)
         if reason is not None:
             raise self.halt(reason, [])
@@ -152,13 +148,13 @@ class Transcript(Answered):
     def ask_many(
         self,
         kind: Check,
-        scores: NDArray[np.int64] | None,
-        priors: NDArray[np.float64],
+        scores: Integers | None,
+        priors: Floats,
         questions: Sequence[bytes],
         names: Sequence[str],
         *,
         failure: bytes | None = None,
-        tolerances: NDArray[np.float64] | None = None,
+        tolerances: Floats | None = None,
         series: str = "",
     ) -> list[Answer]:
         """Answer one batch, durably; all of it shares the history before the batch.
@@ -189,8 +185,7 @@ class Transcript(Answered):
                     terms = kind.terms(float(priors[0]), state, tolerance)
                     outcome = kind.fail(terms, state)
                     if outcome.charged:
-                        interval = kind.interval(outcome, terms, kind.length(state))
-                        broken = row_of(kind, state, asked, terms, outcome, interval)
+                        broken = row_of(kind, state, asked, terms, outcome)
                         transaction.append([broken])
                     else:  # where a gate may not tell it, all are rejected
                         thresholds = kind.thresholds(stated, state, limits)
