@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import frozen
     from reusable_holdout.guard.configuration import Epoch
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.kinds import Floats, Integers, Kind
+    from reusable_holdout.guard.kinds import Floats, Kind
     from reusable_holdout.guard.kinds.ladder import Ladder
     from reusable_holdout.ledger import Row
 else:  # of what was deployed alone
@@ -190,7 +190,7 @@ def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
             return problems
         for kind, places in views.places(rows):
             problems += _halt_problems(kind, rows, states, places)
-            problems += _content_problems(kind, rows, states, np.array(places))
+            problems += _content_problems(kind, rows, states, places)
         problems += _series_problems(views, rows)
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
@@ -244,10 +244,12 @@ def _halt_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Seq
             yield f"query {row.query} is in a batch, which its way to ask does not have"
 
 
-def _content_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Integers) -> Iterator[str]:
+def _content_problems(
+    kind: Kind, rows: Sequence[Row], states: _States, places: Sequence[int]
+) -> Iterator[str]:
     """Whatever does not follow from the plan among questions of one kind."""
-    mine = [rows[place] for place in places.tolist()]
-    began = [states.batch[place] for place in places.tolist()]
+    mine = [rows[place] for place in places]
+    own, began = [states.own[place] for place in places], [states.batch[place] for place in places]
     for row, before in zip(mine, began, strict=True):
         lower, upper = kind.certificate.lower, kind.certificate.upper
         if not (lower <= row.value <= upper and lower <= row.prior <= upper):
@@ -261,9 +263,8 @@ def _content_problems(kind: Kind, rows: Sequence[Row], states: _States, places: 
         found = np.array([getattr(row, name) for row in mine])
         wrong = ~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected)))
         for i in np.flatnonzero(wrong).tolist():
-            yield f"query {places[i] + 1}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
+            yield f"query {mine[i].query}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
 
-    own = [states.own[place] for place in places.tolist()]
     finals = sum(row.kind == FINAL for row in rows)
     yield from different("threshold", _thresholds(kind, mine, own, finals), "threshold")
     outcomes, terms = [], kind.recalled(mine)
