@@ -18,15 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import HaltReason, Kind
-    from reusable_holdout.guard.kinds.check import Check
+    from reusable_holdout.guard.kinds import Floats, Kind
+    from reusable_holdout.guard.kinds.check import Batch, Check
     from reusable_holdout.ledger import Ledger, Tail, Transaction
     from reusable_holdout.plan import Plan
-    from reusable_holdout.validity import Interval
 
-__all__ = ["Answered", "Query", "agreed_rows", "first_occurrences", "row_of", "rows_of_batch"]
+__all__ = ["Answered", "Query", "first_occurrences", "row_of", "rows_of_batch"]
 
 _HALTED = {
     "queries": "all {queries} declared queries are asked",
@@ -85,11 +83,7 @@ class Answered:
         return row is not None and failed(row)
 
     def needs_rows_of_batch(
-        self,
-        kind: Check,
-        questions: Sequence[bytes],
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
+        self, kind: Check, questions: Sequence[bytes], priors: Floats, tolerances: Floats | None
     ) -> bool:
         """Whether a batch needs the rows: not one without a new question, and none that has no room.
 
@@ -109,7 +103,7 @@ class Answered:
             kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
         return bool(new)
 
-    def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
+    def halt(self, reason: str, answers: Sequence[Answer]) -> Halted:
         """Build the exception that says what was spent on what, and what to do now."""
         history = self.history()
         unanswered = (
@@ -187,7 +181,7 @@ def _taken(row: Row) -> str:
     return f"{took} and {choice.candidates:,} {'query' if choice.candidates == 1 else 'queries'}"
 
 
-def _why(reason: HaltReason, history: pd.DataFrame, queries: int) -> str:
+def _why(reason: str, history: pd.DataFrame, queries: int) -> str:
     """Why it has halted, and what was paid for what."""
     paid = history.loc[history["charged"], "query"].tolist()
     numbers = ", ".join(map(str, paid[:_SHOWN])) + ", ..." * (len(paid) > _SHOWN)
@@ -210,13 +204,14 @@ def row_of(
     question: Query,
     terms: Terms,
     outcome: Outcome,
-    interval: Interval,
     *,
+    length: float | None = None,
     takes: int = 1,
     batch: int | None = None,
 ) -> Row:
-    """Row of one answer, in the state before it."""
+    """Row of one answer, in the state before it; its description length is that of a question asked alone."""
     query = state.query + 1
+    interval = kind.interval(outcome, terms, kind.length(state) if length is None else length)
     return Row(
         query=query,
         batch=query if batch is None else batch,
@@ -243,16 +238,15 @@ def row_of(
 
 def rows_of_batch(
     kind: Check,
-    scores: NDArray[np.int64],
-    priors: NDArray[np.float64],
+    decided: Batch,
     questions: Sequence[bytes],
     names: Sequence[str],
     state: State,
-    tolerances: NDArray[np.float64] | None,
+    tolerances: Floats | None,
     series: str,
 ) -> list[Row]:
-    """Decide a batch, up to a halt, and make its rows; those that agree are certified at once."""
-    stated, thresholds, outcomes = kind.decide_many(scores, priors, questions, state, tolerances)
+    """Rows of a batch that was decided, up to a halt; those that agree are certified at once."""
+    stated, thresholds, outcomes = decided
     length, first, count = kind.length(state), state.query + 1, len(outcomes)
     lows, highs = _agreed(kind, stated, thresholds, length)
     values, charged, nats, told = stated.tolist(), [0] * count, [0.0] * count, [AGREED] * count
@@ -289,7 +283,7 @@ def rows_of_batch(
 
 
 def _agreed(
-    kind: Check, priors: NDArray[np.float64], thresholds: NDArray[np.float64], length: float
+    kind: Check, priors: Floats, thresholds: Floats, length: float
 ) -> tuple[list[float], list[float]]:
     """Both ends of the interval of each question, should it agree; a few are faster one by one."""
     if len(priors) > _FEW:
@@ -298,20 +292,6 @@ def _agreed(
     pairs = zip(priors.tolist(), thresholds.tolist(), strict=True)
     ends = [kind.agreed(prior, threshold, length) for prior, threshold in pairs]
     return [float(low) for low, _ in ends], [float(high) for _, high in ends]
-
-
-def agreed_rows(
-    kind: Check, state: State, queries: Sequence[Query], priors: NDArray[np.float64]
-) -> list[Row]:
-    """Rows of a batch of which nothing is told but that it agrees."""
-    rows, after, length = [], state, kind.length(state)
-    for query, prior in zip(queries, priors.tolist(), strict=True):
-        terms = kind.terms(prior, state, None)
-        outcome = kind.outcome(AGREED, terms)
-        interval = kind.interval(outcome, terms, length)
-        rows.append(row_of(kind, after, query, terms, outcome, interval, batch=state.query + 1))
-        after = after._replace(query=rows[-1].query, asked=rows[-1].asked)
-    return rows
 
 
 def first_occurrences(questions: Sequence[bytes], known: dict[bytes, Row]) -> list[int]:

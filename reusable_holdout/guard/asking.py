@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.claiming import Pairs
     from reusable_holdout.guard.digests import ContentKey
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.kinds import HaltReason, Kind, Outcome, State, Terms, samples
+    from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms, samples
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.claims import Claims
     from reusable_holdout.guard.kinds.samples import Measured, MeasuredBoth, Sample
@@ -101,18 +101,14 @@ class Asking:
         return None if self._trained_on.holds(X_train) else self._holdout.predicted_by(models)
 
     def _scored(
-        self,
-        kind: Check,
-        prepared: NDArray[Any] | None,
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
-    ) -> NDArray[np.int64] | None:
+        self, kind: Check, prepared: NDArray[Any] | None, priors: Floats, tolerances: Floats | None
+    ) -> Integers | None:
         """What a kind decides on, for each question; None if model or metric fails on the holdout."""
         return found_by(kind.scored, self._holdout.bound, prepared, priors, tolerances)
 
     def _measured(
         self, kind: Check, prepared: NDArray[Any] | None, prior: float, tolerance: float | None = None
-    ) -> NDArray[np.int64] | None:
+    ) -> Integers | None:
         """The same of one question; of a comparison both predictions are prepared, else one with an axis before it."""
         tolerances = None if tolerance is None else np.array([tolerance])
         found = self._scored(kind, prepared, np.array([prior]), tolerances)
@@ -167,7 +163,7 @@ class Asking:
         kind: Check,
         query: Query,
         prior: float,
-        measure: Callable[[], NDArray[np.int64] | None],
+        measure: Callable[[], Integers | None],
         *,
         anew: bool = False,
     ) -> Answer:
@@ -187,7 +183,7 @@ class Asking:
         return self._told(self._answer(kind, query, refuse, measure, decide))
 
     def _claim_each(
-        self, kind: Check, prepared: NDArray[Any], priors: NDArray[np.float64], queries: Sequence[Query]
+        self, kind: Check, prepared: NDArray[Any], priors: Floats, queries: Sequence[Query]
     ) -> list[Answer]:
         """Ask one after the other, for what is told of one decides what the next can cost."""
         answers: list[Answer] = []
@@ -196,7 +192,7 @@ class Asking:
                 measure = partial(self._measured, kind, one[None], prior)
                 answers.append(self._compared(kind, query, prior, measure))
             except Halted as halt:
-                raise self._transcript.halt(cast("HaltReason", halt.reason), answers) from None
+                raise self._transcript.halt(halt.reason, answers) from None
         return answers
 
     def _told(self, answer: Answer) -> Answer:

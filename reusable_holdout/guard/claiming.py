@@ -86,9 +86,8 @@ class Boards:
                 else:
                     outcome = kind.decide(score, terms, question.digest, state)
                 named = own if outcome.told == NOT_CERTIFIED else digests[0]
-                interval = kind.interval(outcome, terms, kind.length(state))
                 asked, takes = question._replace(digest=named), kind.takes(outcome.told)
-                row = row_of(kind, state, asked, terms, outcome, interval, takes=takes)
+                row = row_of(kind, state, asked, terms, outcome, takes=takes)
                 transaction.append([row])
                 left -= row.charged
         if row is None:

@@ -133,7 +133,7 @@ class Standing(Asking):
     @property
     def _name(self) -> str:
         """Which guard this is, in every process: without the key nothing can be learnt from it."""
-        return ContentKey(self._root._key[0]).guard(f"{self._root._place} {self._ledger.epoch} {self.view}")
+        return self._root._content.guard(f"{self._root._place} {self._ledger.epoch} {self.view}")
 
     @sealed
     def on(

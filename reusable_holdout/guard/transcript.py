@@ -11,27 +11,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.guard.answered import (
-    Answered,
-    Query,
-    agreed_rows,
-    first_occurrences,
-    row_of,
-    rows_of_batch,
-)
+from reusable_holdout.guard.answered import Answered, Query, first_occurrences, row_of, rows_of_batch
 from reusable_holdout.guard.kinds import failed
+from reusable_holdout.guard.kinds.check import Batch
 from reusable_holdout.guard.views import VIEW, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from reusable_holdout.guard import claiming
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.claiming import Boards
-    from reusable_holdout.guard.kinds import Kind, Outcome, State, Terms
+    from reusable_holdout.guard.kinds import Floats, Integers, Kind, Outcome, State, Terms
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.final import Final
     from reusable_holdout.guard.kinds.samples import MeasuredBoth, Sample
@@ -114,8 +105,7 @@ class Transcript(Answered):
             if row is None and reason is None:
                 refuse(state)
                 terms, outcome = decide(state)
-                interval = kind.interval(outcome, terms, kind.length(state))
-                row = row_of(kind, state, question, terms, outcome, interval, takes=takes)
+                row = row_of(kind, state, question, terms, outcome, takes=takes)
                 transaction.append([row])
         if row is None:
             raise self.halt(reason or "charges", [])
@@ -141,10 +131,10 @@ class Transcript(Answered):
                     length = kind.length(state, count)
                     outcome = kind.decide(score, question.digest, length=length, answers=count)
                     terms = kind.terms(outcome, count)
-                    interval = kind.interval(outcome, terms, length)
                     batch = state.query + 1
-                    rows.append(row_of(kind, after, question, terms, outcome, interval, takes=0, batch=batch))
-                    after = after._replace(query=rows[-1].query)
+                    row = row_of(kind, after, question, terms, outcome, length=length, takes=0, batch=batch)
+                    rows.append(row)
+                    after = after._replace(query=row.query)
                 transaction.append(rows)
         if reason is not None:
             raise self.halt(reason, [])
@@ -158,13 +148,13 @@ class Transcript(Answered):
     def ask_many(
         self,
         kind: Check,
-        scores: NDArray[np.int64] | None,
-        priors: NDArray[np.float64],
+        scores: Integers | None,
+        priors: Floats,
         questions: Sequence[bytes],
         names: Sequence[str],
         *,
         failure: bytes | None = None,
-        tolerances: NDArray[np.float64] | None = None,
+        tolerances: Floats | None = None,
         series: str = "",
     ) -> list[Answer]:
         """Answer one batch, durably; all of it shares the history before the batch.
@@ -180,11 +170,13 @@ class Transcript(Answered):
             state = self.state_in(transaction, kind, series)
             new = first_occurrences(questions, known)
             reason = kind.halt_reason(state) if new else None
-            rows: list[Row] = []
+            rows, decided = [], None
             broken: Row | None = None
             if new and reason is None:
                 self.check_room(len(new), state)
-                kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
+                stated, limits = priors[new], None if tolerances is None else tolerances[new]
+                fresh = [questions[i] for i in new]
+                kind.check_room(stated, limits, state)
             if new and reason is None and failure is not None:
                 tolerance = None if tolerances is None else float(tolerances[0])
                 asked = Query(failure, names[0], series, tolerance)
@@ -193,19 +185,17 @@ class Transcript(Answered):
                     terms = kind.terms(float(priors[0]), state, tolerance)
                     outcome = kind.fail(terms, state)
                     if outcome.charged:
-                        interval = kind.interval(outcome, terms, kind.length(state))
-                        broken = row_of(kind, state, asked, terms, outcome, interval)
+                        broken = row_of(kind, state, asked, terms, outcome)
                         transaction.append([broken])
                     else:  # where a gate may not tell it, all are rejected
-                        each = [Query(questions[i], names[i], series) for i in new]
-                        rows = agreed_rows(kind, state, each, priors[new])
-                        transaction.append(rows)
+                        thresholds = kind.thresholds(stated, state, limits)
+                        decided = Batch(stated, thresholds, [None] * len(new))
             elif new and reason is None and scores is not None:
-                if len(new) < len(questions):
-                    scores, priors, names = scores[new], priors[new], [names[i] for i in new]
-                    tolerances = None if tolerances is None else tolerances[new]
-                fresh = [questions[i] for i in new]
-                rows = rows_of_batch(kind, scores, priors, fresh, names, state, tolerances, series)
+                measured = scores if len(new) == len(questions) else scores[new]
+                decided = kind.decide_many(measured, stated, fresh, state, limits)
+            if decided is not None:
+                labels = [names[i] for i in new]
+                rows = rows_of_batch(kind, decided, fresh, labels, state, limits, series)
                 reason = "charges" if len(rows) < len(new) else None
                 transaction.append(rows)
         if broken is not None:

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from reusable_holdout.guard import frozen
     from reusable_holdout.guard.configuration import Epoch
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.guard.kinds import Floats, Kind
     from reusable_holdout.guard.kinds.ladder import Ladder
     from reusable_holdout.ledger import Row
 else:  # of what was deployed alone
@@ -192,7 +190,7 @@ def _recomputed(text: str, rows: Sequence[Row]) -> list[str]:
             return problems
         for kind, places in views.places(rows):
             problems += _halt_problems(kind, rows, states, places)
-            problems += _content_problems(kind, rows, states, np.array(places))
+            problems += _content_problems(kind, rows, states, places)
         problems += _series_problems(views, rows)
     except (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         return [f"the rows cannot have come from the plan in the configuration: {error}"]
@@ -247,11 +245,11 @@ def _halt_problems(kind: Kind, rows: Sequence[Row], states: _States, places: Seq
 
 
 def _content_problems(
-    kind: Kind, rows: Sequence[Row], states: _States, places: NDArray[np.int64]
+    kind: Kind, rows: Sequence[Row], states: _States, places: Sequence[int]
 ) -> Iterator[str]:
     """Whatever does not follow from the plan among questions of one kind."""
-    mine = [rows[place] for place in places.tolist()]
-    began = [states.batch[place] for place in places.tolist()]
+    mine = [rows[place] for place in places]
+    own, began = [states.own[place] for place in places], [states.batch[place] for place in places]
     for row, before in zip(mine, began, strict=True):
         lower, upper = kind.certificate.lower, kind.certificate.upper
         if not (lower <= row.value <= upper and lower <= row.prior <= upper):
@@ -261,13 +259,12 @@ def _content_problems(
         if row.tolerance:
             yield from _tolerance_problems(kind, row, before)
 
-    def different(what: str, expected: NDArray[np.float64], name: str) -> Iterator[str]:
+    def different(what: str, expected: Floats, name: str) -> Iterator[str]:
         found = np.array([getattr(row, name) for row in mine])
         wrong = ~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected)))
         for i in np.flatnonzero(wrong).tolist():
-            yield f"query {places[i] + 1}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
+            yield f"query {mine[i].query}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
 
-    own = [states.own[place] for place in places.tolist()]
     finals = sum(row.kind == FINAL for row in rows)
     yield from different("threshold", _thresholds(kind, mine, own, finals), "threshold")
     outcomes, terms = [], kind.recalled(mine)
@@ -300,7 +297,7 @@ def _tolerance_problems(kind: Kind, row: Row, began: State) -> Iterator[str]:
             yield f"query {row.query}: it names a tolerance that could not be kept"
 
 
-def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int) -> NDArray[np.float64]:
+def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals: int) -> Floats:
     """Threshold of each question, from the state it was asked in."""
     found = np.array([row.threshold for row in rows])
     if kind.ends:
@@ -325,7 +322,7 @@ def _intervals(
     outcomes: Sequence[Outcome],
     began: Sequence[State],
     finals: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Interval of each answer; those that agree at once."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
     answers = finals if kind.ends else 1

@@ -217,6 +217,29 @@ def test_a_metric_that_fails_where_a_gate_may_not_tell_it_is_a_no_for_all_of_a_b
     assert (guard.charges_left, guard.queries_asked) == (3, 2)
 
 
+def test_a_batch_that_fails_where_a_gate_may_not_tell_it_looks_like_one_that_is_rejected(make_guard, scoring):
+    """To the last digit of its intervals, and in one moment: what is not paid for is not told."""
+
+    def fails(y, p):
+        if y[0] != p[0]:
+            raise ValueError
+        return y == p
+
+    own = {"lower": 0, "upper": 1, "greater_is_better": True, "family": "binomial", "response": "labels"}
+    batch = [scoring(0.3, variant) for variant in range(20)]
+    priors = np.random.default_rng(5).uniform(0.5, 0.95, 20)
+    histories = []
+    for loss in (fails, np.equal):
+        guard = make_guard(policy="gate", metric=Metric(name="own", loss=loss, **own))
+        guard.evaluate_many(batch, priors)
+        histories.append(guard.history())
+    failed, rejected = histories
+    assert (rejected["told"] == "agreed").all()
+    assert failed["asked_at"].nunique() == rejected["asked_at"].nunique() == 1
+    columns = [name for name in failed if name != "asked_at"]
+    assert failed[columns].equals(rejected[columns])
+
+
 # ---- wrong use
 
 
