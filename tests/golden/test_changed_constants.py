@@ -157,8 +157,8 @@ _PLANNING = [
     ("plan.wish", "_MOST_SPARE", 10.0),
     ("plan.wish", "_SPARE_ACCURACY", 0.1),
     ("plan.wish", "_SLACK", -1e-2),
-    ("plan.honest_search", "_REACH", 5.0),
-    ("plan.honest_search", "_NODES_PER_BEND", 2.0),
+    ("plan.wish", "_REACH", 5.0),
+    ("plan.wish", "_NODES_PER_BEND", 2.0),
     ("plan.plan", "_ROUNDING", -1.0),
     ("plan.plan", "_CANDIDATES", 10),
     ("plan.solution", "_WIDEST", 0.01),
@@ -166,7 +166,7 @@ _PLANNING = [
     ("guard.pricing", "_EXACT", 0.7),
     ("queries.ranks", "_BANDS", 4.0),
     ("guard.row_sets", "_SPARE", 10.0),
-    ("guard.copies", "_NOTICED", 1.5),
+    ("guard.row_sets", "_NOTICED", 1.5),
 ]
 _FINDING = [
     ("validity.evidence", "_BISECTIONS", 60),
