@@ -53,15 +53,7 @@ class AbsentGuard:
 
 
 class FrozenGuard(AbsentGuard):
-    """A guard that was deployed: what it had answered, and where it lives.
-
-    Parameters
-    ----------
-    name : str
-        Which guard it is, for the process that has it open.
-    certificate : str
-        JSON of its frozen certificate.
-    """
+    """A guard that was deployed: what it had answered, as a frozen certificate's JSON, and its name where it lives."""
 
     def __init__(self, name: str, certificate: str) -> None:
         self.name = name
@@ -84,13 +76,7 @@ class FrozenGuard(AbsentGuard):
         )
 
     def certificate(self, *answers: Answer) -> FrozenCertificate:
-        """What was frozen, as :meth:`ReusableHoldout.certificate` gives it.
-
-        Raises
-        ------
-        InputError
-            If one of these answers was not frozen.
-        """
+        """What was frozen, as :meth:`ReusableHoldout.certificate` gives it; an InputError if an answer was not."""
         frozen = FrozenCertificate.from_json(self._text)
         if not answers:
             return frozen
@@ -98,13 +84,7 @@ class FrozenGuard(AbsentGuard):
 
     @property
     def metric(self) -> Metric:
-        """Metric, if it is one of the catalogue.
-
-        Raises
-        ------
-        ElsewhereError
-            If it is one of the owner's own, whose code stays where the guard lives.
-        """
+        """Metric, if it is one of the catalogue; if it is the owner's own, its code stays where the guard lives."""
         try:
             return metric_of(self.certificate().metric)
         except InputError:

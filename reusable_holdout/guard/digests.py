@@ -23,28 +23,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.chunks.rows import ChunkedRows
+    from reusable_holdout.guard.chunks import ChunkedRows
 
     NewDigest = Callable[[], "hashlib.blake2b"]
 
-__all__ = [
-    "ContentKey",
-    "Owned",
-    "canonical_type",
-    "copy_of",
-    "holdout_digest",
-    "is_chunked",
-    "named_columns",
-    "own",
-    "predictions_digest",
-]
-
+__all__ = ["ContentKey", "Owned", "copy_of", "framed", "holdout_digest", "is_chunked", "named_columns", "own"]
 
 _LEAF = 1 << 22  # bytes; up to so many are digested in one go
 _THREADS = 2  # more than two wait for the memory
 
 
-def predictions_digest(prepared: NDArray[Any]) -> bytes:
+def _predictions_digest(prepared: NDArray[Any]) -> bytes:
     """SHA-256 of predictions in canonical form: processors have instructions for it.
 
     Beyond 4 MiB it is that of the digests of leaves, which threads compute; leaves of zeros and ones are packed, eight
@@ -71,28 +60,15 @@ def _leaf_digest(leaf: NDArray[np.uint8]) -> bytes:
 
 
 def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
-    """Digest of features and labels: the same for chunks of any size, and for all in memory.
-
-    Parameters
-    ----------
-    new : callable
-        Makes a keyed hash.
-    X, y : array-like, ChunkedRows, CodedLabels or None
-
-    Raises
-    ------
-    InputError
-        If they hold something other than numbers, dates and text.
-    """
+    """Digest of features and labels by hashes that `new` makes; it is the same however rows are cut into chunks."""
     whole = new()
     for part in (X, y):
         columns: dict[str, _Column] = {}
         for name, array in named_columns(part):
             columns.setdefault(name, _Column(new)).add(array)
-        _add_framed(whole, f"{len(columns)} columns".encode())
+        whole.update(framed(f"{len(columns)} columns".encode()))
         for name, column in columns.items():
-            _add_framed(whole, name.encode())
-            _add_framed(whole, column.digest())
+            whole.update(framed(name.encode()) + framed(column.digest()))
     return whole.digest()
 
 
@@ -100,12 +76,7 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
 
 
 class Owned(NamedTuple):
-    """Data that nobody else holds: taken as they are.
-
-    Attributes
-    ----------
-    data : array-like or None
-    """
+    """Data that nobody else holds: taken as they are."""
 
     data: Any
 
@@ -116,13 +87,6 @@ def own(given: Any) -> Any:
     What cannot change stays where it is: rows in chunks, and arrays that are mapped read-only. Columns of polars never
     change: its copy shares them.
 
-    Raises
-    ------
-    InputError
-        If it cannot be copied.
-
-    Examples
-    --------
     >>> weights = np.ones(2)
     >>> mine = own(weights)
     >>> weights[0] = 0.0
@@ -171,8 +135,8 @@ def _is_mapped(given: Any) -> bool:
 
 def is_chunked(X: object) -> TypeGuard[ChunkedRows]:
     """Whether rows are read chunk by chunk; a process that has none need not know what those are."""
-    rows = sys.modules.get("reusable_holdout.guard.chunks.rows")
-    return rows is not None and isinstance(X, rows.ChunkedRows)
+    chunks = sys.modules.get("reusable_holdout.guard.chunks")
+    return chunks is not None and isinstance(X, chunks.ChunkedRows)
 
 
 def named_columns(part: Any) -> Iterator[tuple[str, Any]]:
@@ -221,7 +185,7 @@ class _Column:
         self._form = form
         self._rows += len(piece)
         if isinstance(piece, CodedLabels):
-            words = [_framed(repr(value).encode()) for value in piece.values]
+            words = [framed(repr(value).encode()) for value in piece.values]
             for rows in in_blocks(len(piece)):
                 self._digest.update(b"".join(map(words.__getitem__, piece.codes[rows].tolist())))
             return
@@ -231,7 +195,7 @@ class _Column:
 
     def digest(self) -> bytes:
         """Digest of all rows."""
-        _add_framed(self._digest, f"{self._form} of {self._rows} rows".encode())
+        self._digest.update(framed(f"{self._form} of {self._rows} rows".encode()))
         return self._digest.digest()
 
     def _add_block(self, block: NDArray[Any]) -> None:
@@ -241,25 +205,25 @@ class _Column:
         elif kind == "f":
             self._digest.update((block.astype(np.float64, order="C") + 0.0).data)  # one zero
         else:
-            self._digest.update(np.ascontiguousarray(block, canonical_type(block.dtype)).view(np.uint8).data)
+            self._digest.update(np.ascontiguousarray(block, _canonical_type(block.dtype)).view(np.uint8).data)
 
     def _words(self, block: NDArray[Any]) -> Iterable[bytes]:
         for value in block.ravel().tolist():
             if isinstance(value, np.ndarray):  # its repr leaves out most of it
                 inner = _Column(self._new)
                 inner.add(np.atleast_1d(value))
-                yield _framed(inner.digest())
+                yield framed(inner.digest())
             else:
-                yield _framed(repr(value).encode())
+                yield framed(repr(value).encode())
 
     def _form_of(self, piece: NDArray[Any] | CodedLabels) -> str:
         if isinstance(piece, CodedLabels):
             return "text ()"
-        kind = "text" if piece.dtype.kind in "OUST" else canonical_type(piece.dtype).str
+        kind = "text" if piece.dtype.kind in "OUST" else _canonical_type(piece.dtype).str
         return f"{kind} {piece.shape[1:]}"
 
 
-def canonical_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _canonical_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Type in which equal values have equal bytes."""
     if dtype.kind == "f":
         return np.dtype(np.float64)
@@ -270,25 +234,19 @@ def canonical_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def _framed(content: bytes) -> bytes:
+def framed(content: bytes) -> bytes:
+    """Content after its length, so that two contents, one after the other, are no third."""
     return len(content).to_bytes(8, "big") + content
 
 
-def _add_framed(digest: hashlib.blake2b, content: bytes) -> None:
-    digest.update(_framed(content))
+# ---- under the guard's key
 
 
 _DIGEST_BYTES = 32
 
 
 class ContentKey:
-    """Digests under a key derived from the noise key.
-
-    Parameters
-    ----------
-    key : bytes
-        The guard's noise key.
-    """
+    """Digests under a key derived from the noise key."""
 
     def __init__(self, key: bytes) -> None:
         self._key = hashlib.blake2b(b"content", key=key, digest_size=64).digest()
@@ -308,15 +266,11 @@ class ContentKey:
 
     def view(self, description: str) -> bytes:
         """Digest of what is asked about the rows: a metric, its weights and a policy."""
-        digest = self._new(b"view")
-        digest.update(description.encode())
-        return digest.digest()
+        return self._of(b"view", description.encode())
 
     def guard(self, place: str) -> str:
         """Digest of where a guard lives."""
-        digest = self._new(b"guard")
-        digest.update(place.encode())
-        return digest.hexdigest()
+        return self._of(b"guard", place.encode()).hex()
 
     def question(self, prepared: NDArray[Any], prior_unit: int, person: bytes = b"question") -> bytes:
         """Digest of a question asked with predictions: them in canonical form, and the prior on the grid.
@@ -324,17 +278,11 @@ class ContentKey:
         Only for predictions that the analyst has: whether two questions are the same is visible to her. Other ways to
         ask are other questions, told apart by `person`, which personalises the hash.
         """
-        digest = self._new(person)
-        digest.update(prior_unit.to_bytes(8, "big", signed=True))
-        digest.update(predictions_digest(prepared))
-        return digest.digest()
+        return self._of(person, prior_unit.to_bytes(8, "big", signed=True), _predictions_digest(prepared))
 
     def several(self, person: bytes, questions: Sequence[bytes]) -> bytes:
         """Digest of several questions together: a choice among them, or the failure of a whole batch."""
-        digest = self._new(b"several " + person)
-        for question in questions:
-            digest.update(question)
-        return digest.digest()
+        return self._of(b"several " + person, *questions)
 
     def model_question(self, content: bytes, prior_unit: int, person: bytes = b"") -> bytes:
         """Digest of a question asked with a model, or a list of two: its fingerprint, and the prior on the grid.
@@ -342,10 +290,7 @@ class ContentKey:
         Its predictions for the private rows must not be used: whether two models agree on them is a function of the
         holdout, and replays would tell.
         """
-        digest = self._new(b"model " + person)
-        digest.update(prior_unit.to_bytes(8, "big", signed=True))
-        digest.update(content)
-        return digest.digest()
+        return self._of(b"model " + person, prior_unit.to_bytes(8, "big", signed=True), content)
 
     def conceal(self, numbers: NDArray[np.int64] | None, size: int, about: bytes) -> bytes:
         """Private numbers, or that there are none, on their way from one process of this guard to another.
@@ -362,13 +307,7 @@ class ContentKey:
         return self._authenticated(masked, about) + masked
 
     def reveal(self, concealed: bytes, about: bytes) -> NDArray[np.int64] | None:
-        """Numbers that :meth:`conceal` was given.
-
-        Raises
-        ------
-        InputError
-            If it is something else.
-        """
+        """Numbers that :meth:`conceal` was given; an InputError if it is something else."""
         told, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
         if not hmac.compare_digest(told, self._authenticated(masked, about)):
             raise InputError(
@@ -380,9 +319,7 @@ class ContentKey:
         return None if padded[0] < 0 else padded[1 : 1 + padded[0]]
 
     def _authenticated(self, masked: bytes, about: bytes) -> bytes:
-        digest = self._new(b"measured")
-        digest.update(len(about).to_bytes(8, "big") + about + masked)
-        return digest.digest()
+        return self._of(b"measured", framed(about), masked)
 
     def _masked(self, plain: bytes, nonce: bytes) -> bytes:
         stream = hashlib.shake_256(self._key + b"concealed" + nonce).digest(len(plain))
@@ -390,8 +327,12 @@ class ContentKey:
 
     def claim(self, question: bytes, series: str, prior_unit: int) -> bytes:
         """Digest of one series' own claim about what a question is about."""
-        digest = self._new(b"claim")
-        digest.update(question + prior_unit.to_bytes(8, "big", signed=True) + series.encode())
+        return self._of(b"claim", question, prior_unit.to_bytes(8, "big", signed=True), series.encode())
+
+    def _of(self, person: bytes, *parts: bytes) -> bytes:
+        digest = self._new(person)
+        for part in parts:
+            digest.update(part)
         return digest.digest()
 
     def _new(self, person: bytes) -> hashlib.blake2b:

@@ -17,7 +17,7 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HandleError, InputError, ModelError
 from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
-from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.guard.row_sets import column_names, ordered_rows
 from reusable_holdout.plan import checked_exam, exam_count
 from reusable_holdout.queries.containers import (
@@ -42,37 +42,20 @@ else:
     (trial,) = modules_on_first_use(__package__, "trial")  # of models, not of predictions: it loads pandas
     dask_rows, predicting = modules_on_first_use(f"{__package__}.chunks", "dask_rows", "predicting")
 
-__all__ = ["BoundRows", "PrivateData", "bind_rows", "kept_rows", "rows_and_labels"]
+__all__ = ["BoundRows", "PrivateData", "rows_and_labels"]
 
 
 class PrivateData:
     """The holdout, bound to a metric; says nothing about itself and cannot be pickled.
 
-    It holds copies: what is done to the data afterwards changes no answer, and the ledger's digest names what is asked.
+    It holds copies, but of what is :class:`Owned`: what is done to the data afterwards changes no answer, and the
+    ledger's digest names what is asked. X are features, in chunks or not, or None; y labels, or of judged scores ids;
+    the others are as for :meth:`Metric.bind`.
 
-    Parameters
-    ----------
-    X : array-like of shape (rows, features), ChunkedRows or None; or Owned
-    y : array-like of shape (rows,); or Owned
-        Labels; of judged scores ids.
-    metric : Metric
-    classes, sample_weight, groups : array-like or None
-    largest_group : int or None
-        As for :meth:`Metric.bind`.
-    exam, opened
-        As for :func:`bind_rows`.
-
-    Attributes
-    ----------
-    rows : BoundRows
-        The metric on them.
-    bound : BoundMetric
-        The metric on those that questions read.
-
-    Raises
-    ------
-    InputError
-        If X and y have different numbers of rows, or do not fit the metric.
+    `exam` is the share of the rows kept for the final, their number, or which they are, shape (rows,); with groups
+    whole groups are kept, and counted. Where an analyst has it `opened`, that the metric is not defined on the labels
+    is told when it is asked, and priced. An InputError says that these do not fit one another, or no row is left to be
+    asked.
     """
 
     def __init__(
@@ -96,18 +79,9 @@ class PrivateData:
                 f"{type(X).__name__}; ask with evaluate_predictions; nothing was made"
             )
         indexes = _checked_order(X, y=y, sample_weight=sample_weight, groups=groups)
-        self.rows = bind_rows(
-            metric,
-            y,
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            largest_group=largest_group,
-            exam=exam,
-            opened=opened,
-        )
         self.X, self.y, self.classes, self.sample_weight, self.groups = X, y, classes, sample_weight, groups
         self.largest_group = largest_group
+        self.rows = self._bound(metric, exam, opened=opened)
         self.bound = self.rows.asked
         self.bound.know_order(indexes)
         self._trial: trial.Trial | None = None
@@ -115,62 +89,70 @@ class PrivateData:
             return
         if isinstance(X, type) or not hasattr(X, "shape"):
             _check_list(X)
-        shape = getattr(X, "shape", None)
-        count, labels = shape[0] if shape else len(X), self.bound.rows
+        count, labels = length_of(X), self.bound.rows
         if count != labels:
-            advice = "; transpose X" if shape is not None and shape[1:] == (labels,) else ""
+            advice = "; transpose X" if getattr(X, "shape", ())[1:] == (labels,) else ""
             raise InputError(
                 f"X and y must have as many rows; got {count:,} and {labels:,}{advice}; nothing was made"
             )
+
+    def _bound(self, metric: Metric, exam: float | NDArray[np.bool_] | None, *, opened: bool) -> BoundRows:
+        """Bind a metric to the labels, of which some are kept for the final."""
+        bind = partial(queries.bound_or_undefined, metric, self.y) if opened else partial(metric.bind, self.y)
+        weights, groups = self.sample_weight, self.groups
+        largest = self.largest_group
+        every = bind(classes=self.classes, sample_weight=weights, groups=groups, largest_group=largest)
+        if largest is not None and exam is not None:
+            raise InputError(
+                "an exam's interval is by a bound that is not known for means over the rows of groups; got exam= and "
+                "largest_group=; nothing was made; leave one of them out"
+            )
+        kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every)
+        if kept is None:
+            return BoundRows(every, every, None, None)
+        units = len(np.unique(every.groups.codes[kept])) if every.groups is not None else int(kept.sum())
+        full = np.ones(every.rows) if weights is None else np.asarray(weights, dtype=np.float64)
+        left, apart = np.where(kept, 0.0, full), np.where(kept, full, 0.0)
+        if not left.any():
+            raise InputError(
+                "rows with a weight must be left beside the exam; all of them are kept for the final; nothing was "
+                "made; take a larger slice"
+            )
+        asked = bind(classes=every.classes, sample_weight=left, groups=groups)
+        own: BoundMetric | None
+        try:
+            own = metric.bind(self.y, classes=every.classes, sample_weight=apart, groups=groups)
+        except (InputError, ModelError):  # no row of some class: a final says nothing of these rows alone
+            own = None
+        return BoundRows(asked, every, own, kept, units)
 
     @cached_property
     def row_set(self) -> RowSet:
         """Features of the holdout, row by row; there must be some."""
         return ordered_rows(self.X, column_names(self.X))
 
-    def copied(self) -> Any:
-        """Features for a model to work on: what it does to them must not change the holdout."""
-        return copy_of(self.X)
+    @property
+    def _needed(self) -> Needed:
+        return Needed(self.bound.metric.response, self.bound.classes, self.bound.form)
 
     def try_out(self, models: Sequence[Any], X_train: Any = None) -> None:
-        """Refuse models that fail on whatever rows, by what is public, before one of them reads the holdout's.
-
-        Raises
-        ------
-        InputError
-            As for :meth:`Trial.check`.
-        """
+        """Refuse models that fail on whatever rows, by what is public, before one of them reads the holdout's."""
         if self.X is None or is_chunked(self.X):
             return
-        if self._trial is None:
-            bound = self.bound
-            self._trial = trial.Trial(
-                self.X, response=bound.metric.response, classes=bound.classes, form=bound.form
-            )
+        self._trial = self._trial or trial.Trial(self.X, self._needed)
         for model in models:
             self._trial.check(model, X_train)
 
     def predicted(self, model: Any) -> NDArray[Any] | None:
-        """What a model predicts for the rows, in canonical form; None if it fails.
-
-        Raises
-        ------
-        InputError
-            As for :meth:`try_out`.
-        """
-        bound = self.bound
-        response, classes, form = bound.metric.response, bound.classes, bound.form
+        """What a model predicts for the rows, in canonical form; None if it fails."""
+        needed = self._needed
         if is_chunked(self.X):
-            return predicting.predicted_by_chunks(
-                model, self.X, response=response, classes=classes, form=form
-            )
+            return predicting.predicted_by_chunks(model, self.X, needed)
         self.try_out([model])
-        own = form.of_rows(
-            form.rows
-        )  # a model's are in the order of what it is given, whatever their index says
-        return attempt(
-            lambda: own.prepare(predictions_of(model, self.copied(), response=response, classes=classes))
-        )
+        # a model's are in the order of what it is given, whatever their index says; and what it does to the rows must
+        # not change the holdout
+        form = needed.form.of_rows(needed.form.rows)
+        return attempt(lambda: form.prepare(needed.predicted(model, copy_of(self.X))))
 
     def predicted_by(self, models: Sequence[Any]) -> NDArray[Any] | None:
         """What several models predict, shape (models, ...); None if one of them fails, after all have been tried."""
@@ -192,10 +174,9 @@ def _check_list(X: Any) -> None:
         raise no_array(X, what="X")
     try:
         np.asarray(X)
+        return
     except ValueError:
         pass
-    else:
-        return
     raise InputError("X must be rows of one length; got a list of rows of several lengths; nothing was made")
 
 
@@ -203,20 +184,10 @@ def _check_list(X: Any) -> None:
 
 
 def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
-    """Features, which may stay where they are, and labels, read once.
+    """Features, which may stay where they are, and labels, read once; y may be the name of a column of rows in chunks.
 
     Whatever lies in memory is returned as it is, but pyarrow's tables, which become pandas'; doing this twice changes
-    nothing.
-
-    Parameters
-    ----------
-    X : array-like, ParquetRows, Dask array or DataFrame, or None
-    y : array-like, ParquetRows of one column, Dask array or Series; or the name of a column of X
-
-    Raises
-    ------
-    InputError
-        If they are paths, or y names no column.
+    nothing. An InputError says that they are paths, or that y names no column.
     """
     for given, what in ((X, "X"), (y, "y")):
         _check_no_paths(given, what, name_allowed=what == "y")
@@ -267,18 +238,8 @@ def _checked_order(X: Any, **beside: Any) -> tuple[Any, ...]:
 class BoundRows(NamedTuple):
     """A metric bound to the rows.
 
-    Attributes
-    ----------
-    asked : BoundMetric
-        On the rows that questions read.
-    every : BoundMetric
-        On all rows; what a final is about.
-    exam : BoundMetric or None
-        On the rows that are kept for the final; None if none are, or the metric is not defined on them.
-    kept : numpy.ndarray of bool of shape (rows,) or None
-        Which rows these are.
-    exam_units : int
-        How many rows, or groups, these are.
+    Questions are about the rows of `asked`, a final about `every` row. `exam` is it on the rows that are `kept` for
+    the final, shape (rows,), which are so many rows or groups: None if none are, or it is not defined on them.
     """
 
     asked: BoundMetric
@@ -296,69 +257,10 @@ class BoundRows(NamedTuple):
     def exam_of_the_same(self, *, by_sample: bool) -> BoundMetric | None:
         """The exam's, if it is about what all rows are about: an average over classes is not, if one has no row there.
 
-        Parameters
-        ----------
-        by_sample : bool
-            Whether samples decide: they know which classes have rows.
+        Where samples decide, they know which classes have rows.
         """
         same = self.exam is None or by_sample or self.exam.by_rows or self.exam.present == self.every.present
         return self.exam if same else None
-
-
-def bind_rows(
-    metric: Metric,
-    y: Any,
-    *,
-    classes: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-    largest_group: int | None = None,
-    exam: float | NDArray[np.bool_] | None,
-    opened: bool = False,
-) -> BoundRows:
-    """Bind a metric to private labels, of which some are kept for the final.
-
-    Parameters
-    ----------
-    metric, y, classes, sample_weight, groups, largest_group
-        As for :meth:`Metric.bind`.
-    exam : float, int, numpy.ndarray of bool or None
-        Share of the rows, their number, or which they are. With groups whole groups are kept, and counted.
-    opened : bool
-        Whether an analyst asks for it: that it is not defined on the labels is told when it is asked, and priced.
-
-    Raises
-    ------
-    InputError
-        If data and metric do not fit, or no row is left to be asked.
-    """
-    bind = partial(queries.bound_or_undefined, metric, y) if opened else partial(metric.bind, y)
-    every = bind(classes=classes, sample_weight=sample_weight, groups=groups, largest_group=largest_group)
-    if largest_group is not None and exam is not None:
-        raise InputError(
-            "an exam's interval is by a bound that is not known for means over the rows of groups; got exam= and "
-            "largest_group=; nothing was made; leave one of them out"
-        )
-    kept = exam if isinstance(exam, np.ndarray) else _kept(exam, every)
-    if kept is None:
-        return BoundRows(every, every, None, None)
-    units = len(np.unique(every.groups.codes[kept])) if every.groups is not None else int(kept.sum())
-    weights = np.ones(every.rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    left, apart = np.where(kept, 0.0, weights), np.where(kept, weights, 0.0)
-    if not left.any():
-        raise InputError(
-            "rows with a weight must be left beside the exam; all of them are kept for the final; nothing was made; "
-            "take a larger slice"
-        )
-    asked = bind(classes=every.classes, sample_weight=left, groups=groups)
-    try:
-        own = metric.bind(y, classes=every.classes, sample_weight=apart, groups=groups)
-    except (
-        InputError,
-        ModelError,
-    ):  # no row of some class, say: then a final says nothing of these rows alone
-        return BoundRows(asked, every, None, kept, units)
-    return BoundRows(asked, every, own, kept, units)
 
 
 def _kept(exam: float | None, every: BoundMetric) -> NDArray[np.bool_] | None:
@@ -379,8 +281,6 @@ def kept_rows(rows: int, count: int) -> NDArray[np.bool_]:
     They are spread over the rows by a fixed shuffle of their numbers, the same everywhere and always. It need not be
     secret: nothing is told of these rows before the final, whoever knows which they are.
 
-    Examples
-    --------
     >>> int(kept_rows(10_000, 1_000).sum()), int(kept_rows(10_000, 1_000)[:5_000].sum())
     (1000, 484)
     """

@@ -15,34 +15,16 @@ from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.guard.boundary import attempt
 from reusable_holdout.guard.configuration import KeptRows
 from reusable_holdout.guard.inputs import rows_and_labels
-from reusable_holdout.guard.row_sets import (
-    ANALYSTS,
-    RowSet,
-    by_chance,
-    column_names,
-    names_in,
-    ordered_rows,
-    width_of,
-)
+from reusable_holdout.guard.row_sets import ANALYSTS, RowSet, by_chance, column_names, ordered_rows
 from reusable_holdout.queries.containers import compact, typed_array
 from reusable_holdout.queries.targets import rows_of
+from reusable_holdout.registry import Words, mixed
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.configuration import Configuration
     from reusable_holdout.guard.inputs import PrivateData
 
-__all__ = [
-    "KnownRows",
-    "Names",
-    "Overlap",
-    "OwnedRows",
-    "TrainedOn",
-    "are_ids",
-    "by_name",
-    "comparable_names",
-    "names_of",
-    "secret_of",
-]
+__all__ = ["OwnedRows", "TrainedOn", "are_ids", "by_name", "comparable_names", "names_of", "secret_of"]
 
 Overlap = Literal["refuse", "allow"]
 
@@ -50,13 +32,7 @@ _IDS, _FEATURES, _BY_NAME = "ids", "features", "features by name"
 
 
 class Names(NamedTuple):
-    """Names of rows.
-
-    Attributes
-    ----------
-    kind : {"numbers", "text"}
-    rows : RowSet
-    """
+    """Names of rows, of one kind: "numbers" or "text"."""
 
     kind: str
     rows: RowSet
@@ -67,35 +43,22 @@ class Names(NamedTuple):
         return f"{_IDS} of {self.kind}"
 
 
-class KnownRows:
-    """What one holdout's rows are known by.
+class OwnedRows:
+    """Rows that a guard is made of, by what they are known, and the owner's word on overlap: "refuse" or "allow".
 
-    Parameters
-    ----------
-    holdout : PrivateData
-    ids : array-like of shape (rows,), optional
-        Distinct names; of judged rows their own.
-    nothing : str
-        What an error says did not happen.
-
-    Raises
-    ------
-    InputError
-        If ids are no names, one for each row.
+    Ids are distinct names, one for each row, or an InputError says that `nothing` happened; judged rows have their own.
     """
 
-    def __init__(self, holdout: PrivateData, ids: Any = None, *, nothing: str = "nothing was made") -> None:
-        self.holdout = holdout
+    def __init__(self, holdout: PrivateData, ids: Any, overlap: str, *, nothing: str) -> None:
+        self.holdout, self.overlap, self._named = holdout, overlap, ids is not None
         judged = holdout.bound.metric.response == "judged"
         if judged and ids is not None:
             raise InputError(f"judged rows have ids already, y; got ids=, too; {nothing}; leave it out")
         given = holdout.y if judged else ids
         self.ids = None if given is None else names_of(given, what="ids=", nothing=nothing)
-        if self.ids is not None:
-            self._check(self.ids.rows, nothing)
-
-    def _check(self, names: RowSet, nothing: str) -> None:
-        rows = self.holdout.bound.rows
+        if self.ids is None:
+            return
+        names, rows = self.ids.rows, holdout.bound.rows
         if names.rows != rows:
             raise InputError(
                 f"ids= must name each of the {rows:,} rows; got {names.rows:,} names; {nothing}; pass one for each"
@@ -106,18 +69,14 @@ class KnownRows:
                 f"{nothing}; pass distinct names"
             )
 
-    def kept(self, key: bytes, epoch: int, features: RowSet | None, *, by_name: bool) -> KeptRows:
-        """What a ledger keeps of the rows.
+    def kept(self, key: bytes) -> KeptRows:
+        """What a new ledger is to keep of the rows, under the noise key."""
+        X = self.holdout.X
+        features = None if X is None else self.holdout.row_set
+        return self.kept_as(key, 1, features, by_name=column_names(X) is not None)
 
-        Parameters
-        ----------
-        key : bytes
-            The noise key.
-        epoch : int
-        features : RowSet or None
-        by_name : bool
-            Whether columns come in the order of their names.
-        """
+    def kept_as(self, key: bytes, epoch: int, features: RowSet | None, *, by_name: bool) -> KeptRows:
+        """What a ledger keeps of ids and features, whose columns come in the order of their names or as they are."""
         sets = {} if features is None else {_BY_NAME if by_name else _FEATURES: features}
         if self.ids is not None:
             sets[self.ids.part] = self.ids.rows
@@ -125,40 +84,13 @@ class KnownRows:
         digests = {part: hashlib.sha256(text).hexdigest() for part, text in texts.items()}
         return KeptRows(digests, b"".join(texts.values()))
 
-
-class OwnedRows(NamedTuple):
-    """Rows that a guard is made of, and what their owner says of them.
-
-    Attributes
-    ----------
-    known : KnownRows
-    overlap : {"refuse", "allow"}
-    named : bool
-        Whether ids were passed.
-    """
-
-    known: KnownRows
-    overlap: str
-    named: bool
-
-    def kept(self, key: bytes) -> KeptRows:
-        """What a new ledger is to keep of the rows."""
-        X = self.known.holdout.X
-        features = None if X is None else self.known.holdout.row_set
-        return self.known.kept(key, 1, features, by_name=column_names(X) is not None)
-
     def check_same(self, stored: Configuration, key: bytes) -> None:
-        """Refuse another word or other ids than a ledger was made with.
-
-        Raises
-        ------
-        LedgerMismatchError
-        """
+        """Refuse another word or other ids than a ledger was made with, by a LedgerMismatchError."""
         problem = ""
         if stored.overlap != self.overlap:
             problem = f"overlap must be {stored.overlap!r}, as when the ledger was made; got {self.overlap!r}"
-        elif self.named:
-            digests = self.known.kept(key, stored.epoch, None, by_name=False).digests
+        elif self._named:
+            digests = self.kept_as(key, stored.epoch, None, by_name=False).digests
             if not digests.items() <= stored.known_rows.items():
                 problem = (
                     "ids= must be those the ledger was made with; they are others, or it was made without"
@@ -185,16 +117,11 @@ def by_name(part: str) -> bool:
 
 
 def comparable_names(table: Any, X: Any) -> tuple[str, ...] | None:
-    """Names by which the columns of a table come in the order that those of a holdout do.
-
-    Raises
-    ------
-    InputError
-        If it has other columns.
-    """
+    """Names by which a table's columns come in the order that those of a holdout do; an InputError if it has others."""
     mine, theirs = column_names(X), column_names(table)
-    if width_of(table) != width_of(X):
-        raise InputError(f"got rows of shape {width_of(table)}, the holdout's are {width_of(X)}")
+    came, width = np.shape(table)[1:], np.shape(X)[1:]
+    if came != width:
+        raise InputError(f"got rows of shape {came}, the holdout's are {width}")
     if mine is None or theirs is None:
         return mine
     if set(mine) != set(theirs):
@@ -203,20 +130,14 @@ def comparable_names(table: Any, X: Any) -> tuple[str, ...] | None:
 
 
 def names_of(given: Any, *, what: str, nothing: str) -> Names:
-    """Names of rows.
-
-    Raises
-    ------
-    InputError
-        If they are missing, or of several kinds; none is quoted.
-    """
+    """Names of rows; an InputError if they are missing, or of several kinds, that quotes none."""
     column = rows_of(compact(given, what=what), what=what)
     array, kind = typed_array(column, what=what)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError(
             f"{what} must name every row; some are missing; {nothing}; name them, or leave them out"
         )
-    return Names(kind, names_in(array))
+    return Names(kind, RowSet(mixed(Words().of(array))))
 
 
 # ---- an analyst's
@@ -225,13 +146,7 @@ def names_of(given: Any, *, what: str, nothing: str) -> Names:
 class TrainedOn:
     """What is known of the rows that an analyst's models were trained on; one for all metrics of the holdout.
 
-    Features alone are compared: labels and ids would be read out.
-
-    Parameters
-    ----------
-    holdout : PrivateData
-    allowed : bool
-        Whether the owner insists: then nothing is looked for.
+    Features alone are compared: labels and ids would be read out. If the owner allows it all, nothing is looked for.
     """
 
     def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
@@ -252,7 +167,7 @@ class TrainedOn:
         if last is not None and last[0]() is X_train:
             return last[1]
         rows = attempt(lambda: _compared(X_train, self._holdout.X))
-        found = rows is not None and self._shares(rows)
+        found = rows is not None and _shared(self._holdout.row_set, rows) > 0
         try:
             self._last = weakref.ref(X_train), found
         except TypeError:  # a list
@@ -273,10 +188,6 @@ class TrainedOn:
         rows = attempt(lambda: _compared(_in_single(table), X))
         return own is not None and rows is not None and _is_most(own, rows)
 
-    def _shares(self, rows: RowSet) -> bool:
-        own = self._holdout.row_set
-        return rows.rows > 0 and own.common(rows) > by_chance(own.copies, rows.copies, ANALYSTS)
-
 
 def _compared(X_train: Any, X: Any) -> RowSet | None:
     """Rows of a table with the holdout's columns; None if it has others, which anyone may know."""
@@ -287,11 +198,15 @@ def _compared(X_train: Any, X: Any) -> RowSet | None:
         return None
 
 
+def _shared(own: RowSet, rows: RowSet) -> int:
+    """How many rows both have; none if chance explains them."""
+    common = own.common(rows)
+    return common if common and common > by_chance(own.copies, rows.copies, ANALYSTS) else 0
+
+
 def _is_most(own: RowSet, rows: RowSet) -> bool:
-    common = own.common(rows) if rows.rows else 0
-    if common == own.rows == rows.rows:
-        return True
-    return 2 * common > own.rows and common > by_chance(own.copies, rows.copies, ANALYSTS)
+    same = own.rows == rows.rows and own.common(rows) == own.rows
+    return same or 2 * _shared(own, rows) > own.rows
 
 
 def _is_single(table: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import Response
+    from reusable_holdout.queries.predictions import Predictions
 
-__all__ = [
-    "check_data",
-    "check_model",
-    "fitted",
-    "predictions_of",
-    "training_rows",
-]
+__all__ = ["Needed", "check_data", "check_model", "fitted", "length_of", "predictions_of", "training_rows"]
 
 _NO_DATA = (type, str, bytes, Mapping, Set)
+
+
+class Needed(NamedTuple):
+    """What a metric needs of a model, in the form of all rows; it holds nothing of the labels but their classes."""
+
+    response: Response
+    classes: NDArray[Any] | None
+    form: Predictions
+
+    def predicted(self, model: Any, X: Any) -> Any:
+        """What the model predicts for some rows, as :func:`predictions_of`."""
+        return predictions_of(model, X, response=self.response, classes=self.classes)
 
 
 def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> Any:
@@ -58,11 +65,6 @@ def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any]
     """Refuse a model that cannot fit, by what is public: its methods, its classes, the number of columns.
 
     Found here, it is free; found on the holdout's rows, it takes a charge.
-
-    Raises
-    ------
-    InputError
-        Saying what does not fit.
     """
     _check_object(model)
     methods = {"labels": ["predict"], "values": ["predict"], "probabilities": ["predict_proba"]}
@@ -138,13 +140,7 @@ def _places(model: Any, classes: NDArray[Any] | None) -> list[int] | None:
 
 
 def check_data(data: Any, what: str) -> None:
-    """Refuse what holds no rows.
-
-    Raises
-    ------
-    InputError
-        Saying what came.
-    """
+    """Refuse what holds no rows."""
     sized = hasattr(data, "shape") or hasattr(data, "__len__")
     if isinstance(data, _NO_DATA) or np.isscalar(data) or not sized or hasattr(data, "predict"):
         raise no_array(data, what=what)
@@ -153,11 +149,8 @@ def check_data(data: Any, what: str) -> None:
 def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     """Training data that can be fitted on, or neither of both; pyarrow's become pandas'.
 
-    Raises
-    ------
-    InputError
-        If they are no data, one of them is missing, they are not equally long, or have the same pandas index in
-        different orders.
+    An InputError says that they are no data, one of them is missing, they are not equally long, or have the same
+    pandas index in different orders.
     """
     if isinstance(X_train, Real | str) and y_train is None:
         raise InputError(
@@ -175,7 +168,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     for name, data in both.items():
         check_data(data, name)
     X_train, y_train = from_arrow(X_train), from_arrow(y_train)
-    rows, labels = _length(X_train), _length(y_train)
+    rows, labels = length_of(X_train), length_of(y_train)
     if isinstance(rows, int) and isinstance(labels, int) and rows != labels:
         raise InputError(
             f"X_train and y_train must have as many rows; got {rows:,} and {labels:,}; nothing was asked"
@@ -187,7 +180,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     return X_train, y_train
 
 
-def _length(data: Any) -> Any:
+def length_of(data: Any) -> Any:
     """Rows of some data; of some that is computed later, not known yet."""
     shape = getattr(data, "shape", None)  # a sparse matrix has no length
     return shape[0] if shape else len(data)
@@ -196,15 +189,10 @@ def _length(data: Any) -> Any:
 def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
     """Return the model, or if it is not fitted a clone of it fitted on the training data.
 
-    Raises
-    ------
-    InputError
-        If it is a class, or neither fitted nor fit to be.
+    An InputError says that it is a class, or neither fitted nor fit to be.
     """
     _check_object(model)
-    if not hasattr(
-        model, "__sklearn_tags__"
-    ):  # not an estimator: whatever has predict() is taken to be ready
+    if not hasattr(model, "__sklearn_tags__"):  # no estimator: whatever has predict() is taken to be ready
         return model
     from sklearn.base import clone  # noqa: PLC0415 - importing the library does not load scikit-learn
     from sklearn.exceptions import NotFittedError  # noqa: PLC0415
@@ -220,5 +208,5 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
             ) from None
         return clone(model).fit(X_train, y_train)
     except (TypeError, AttributeError):  # a part of one
-        return model
+        pass
     return model

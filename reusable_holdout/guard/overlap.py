@@ -15,19 +15,11 @@ from reusable_holdout.errors import InputError, OverlapError, TamperedLedgerErro
 from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.inputs import rows_and_labels
 from reusable_holdout.guard.known_rows import are_ids, by_name, comparable_names, names_of, secret_of
-from reusable_holdout.guard.row_sets import (
-    OWNERS,
-    Copies,
-    RowSet,
-    by_chance,
-    column_names,
-    ordered_rows,
-    width_of,
-)
+from reusable_holdout.guard.row_sets import OWNERS, Copies, RowSet, by_chance, column_names, ordered_rows
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.guard.known_rows import KnownRows, OwnedRows
+    from reusable_holdout.guard.known_rows import OwnedRows
     from reusable_holdout.ledger import Ledger
 
 __all__ = ["check_training", "kept_of_fresh"]
@@ -42,22 +34,23 @@ _RELEASED = (
 )
 
 
-def check_training(known: KnownRows, training: Any, *, nothing: str) -> None:
+def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
     """Refuse a holdout with rows that were trained on, beyond chance: by ids, or by a table with its columns.
 
-    Raises
-    ------
-    OverlapError
-        If some are, beyond chance.
-    InputError
-        If they cannot be compared.
+    An OverlapError says how many; an InputError, that the two cannot be compared.
     """
     if isinstance(training, str | Path):
         raise InputError(
             f"training= must be data, not where they lie; got a path; {nothing}; read the file first"
         )
     table = rows_and_labels(training, None)[0]
-    shape = tuple(table.shape) if hasattr(table, "shape") else _shape(table, nothing)
+    shape: tuple[int, ...] | None
+    try:
+        shape = np.shape(table)
+    except ValueError:
+        shape = None
+    if shape is None:
+        raise InputError(f"training= must be rows of one length; got rows of several lengths; {nothing}")
     if len(shape) == 1:
         if known.ids is None:
             raise InputError(
@@ -100,76 +93,65 @@ def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
 def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> KeptRows:
     """What a ledger is to keep of a new holdout, none of whose rows is of an epoch before, unless its owner insists.
 
-    Parameters
-    ----------
-    rows : OwnedRows
-        Of the new holdout.
-    ledger : Ledger
-    key : bytes
-        The noise key.
-    beside : array-like
-        Features of the last epoch: columns without names have theirs.
-
-    Raises
-    ------
-    OverlapError
-        If some are, beyond chance.
-    InputError
-        If the rows before had ids, and these have none.
-    TamperedLedgerError
-        If what the ledger keeps of an epoch's rows is not what was sealed.
+    Columns without names have those of `beside`, the features of the last epoch. An OverlapError says that some rows
+    are of an epoch before, beyond chance; an InputError, that the rows before had ids and these have none; a
+    TamperedLedgerError, that what the ledger keeps of an epoch's rows is not what was sealed.
     """
-    features, named = _features_as_before(rows.known.holdout, ledger, beside)
+    epochs = [Configuration.parse(text) for text in ledger.configurations()]
+    features, named = _features_as_before(rows.holdout, epochs, beside)
     if rows.overlap == "refuse":
-        _check_fresh(rows.known, features, ledger, key, named=named)
-    return rows.known.kept(key, ledger.epoch + 1, features, by_name=named)
+        for epoch in epochs:
+            kept = KeptRows(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
+            _check_fresh(rows, features, kept, key, epoch.epoch, named=named)
+    return rows.kept_as(key, ledger.epoch + 1, features, by_name=named)
 
 
-def _features_as_before(holdout: PrivateData, ledger: Ledger, beside: Any) -> tuple[RowSet | None, bool]:
+def _features_as_before(
+    holdout: PrivateData, epochs: list[Configuration], beside: Any
+) -> tuple[RowSet | None, bool]:
     """Features as those of the epochs before are kept, and whether that is by the names of columns."""
     if holdout.X is None:
         return None, False
     names = column_names(holdout.X)
-    before = (by_name(part) for one in _epochs(ledger) for part in one.known_rows if not are_ids(part))
+    before = (by_name(part) for one in epochs for part in one.known_rows if not are_ids(part))
     named = next(before, names is not None)
     if named == (names is not None):
         return holdout.row_set, named
     others = column_names(beside) if named else None
-    fitting = others is not None and (len(others),) == width_of(holdout.X)
+    fitting = others is not None and (len(others),) == np.shape(holdout.X)[1:]
     return ordered_rows(holdout.X, others if fitting else None), named
 
 
 def _check_fresh(
-    known: KnownRows, features: RowSet | None, ledger: Ledger, key: bytes, *, named: bool
+    known: OwnedRows,
+    features: RowSet | None,
+    parts: dict[str, bytes] | None,
+    key: bytes,
+    epoch: int,
+    *,
+    named: bool,
 ) -> None:
+    """Refuse rows that are among those of one epoch, of which the ledger keeps these parts."""
     nothing = "nothing was released"
-    for epoch in _epochs(ledger):
-        parts = KeptRows(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
-        if parts is None:
-            raise TamperedLedgerError(
-                [f"the rows of epoch {epoch.epoch} are not those that were sealed; {nothing}"]
+    if parts is None:
+        raise TamperedLedgerError([f"the rows of epoch {epoch} are not those that were sealed; {nothing}"])
+    words = _RELEASED.replace("{epoch}", str(epoch))
+    ids = next(filter(are_ids, parts), None)
+    if ids is not None:
+        if known.ids is None or known.ids.part != ids:
+            raise InputError(
+                f"the next rows must come with {ids}, as those of epoch {epoch} did; got "
+                f"{'none' if known.ids is None else known.ids.kind}; {nothing}; pass such ids="
             )
-        words = _RELEASED.replace("{epoch}", str(epoch.epoch))
-        secrets = {part: secret_of(key, epoch.epoch, part) for part in parts}
-        ids = next(filter(are_ids, parts), None)
-        if ids is not None:
-            if known.ids is None or known.ids.part != ids:
-                raise InputError(
-                    f"the next rows must come with {ids}, as those of epoch {epoch.epoch} did; got "
-                    f"{'none' if known.ids is None else known.ids.kind}; {nothing}; pass such ids="
-                )
-            rows = known.ids.rows
-            _check_none(rows.common_with(parts[ids], secrets[ids]), rows.rows, words, nothing)
-            continue
-        for part, text in parts.items():
-            if features is not None and by_name(part) == named:
-                old = RowSet.copies_in(text, secrets[part])
-                common = features.common_with(text, secrets[part])
-                _check_few(common, features.copies, old, words, nothing)
-
-
-def _epochs(ledger: Ledger) -> list[Configuration]:
-    return [Configuration.parse(text) for text in ledger.configurations()]
+        rows = known.ids.rows
+        common = rows.common_with(parts[ids], secret_of(key, epoch, ids))
+        _check_none(common, rows.rows, words, nothing)
+        return
+    for part, text in parts.items():
+        if features is not None and by_name(part) == named:
+            secret = secret_of(key, epoch, part)
+            old, common = RowSet.copies_in(text, secret), features.common_with(text, secret)
+            _check_few(common, features.copies, old, words, nothing)
 
 
 def _check_none(common: int, rows: int, words: str, nothing: str) -> None:
@@ -181,20 +163,11 @@ def _check_none(common: int, rows: int, words: str, nothing: str) -> None:
 def _check_few(common: int, fresh: Copies, known: Copies, words: str, nothing: str) -> None:
     most = by_chance(fresh, known, OWNERS)
     if common > most:
-        explained = (
-            f"by their features, and chance explains {most:,} at most, by how often rows repeat in the two tables"
-            if most
-            else "by their features, and no rows repeat within the two tables, so chance explains none"
-        )
+        why = "no rows repeat within the two tables, so chance explains none"
+        if most:
+            why = f"chance explains {most:,} at most, by how often rows repeat in the two tables"
+        explained = f"by their features, and {why}"
         told = words.format(
             common=f"{common:,}", rows=f"{fresh.rows:,}", explained=explained, nothing=nothing
         )
         raise OverlapError(told, common, most)
-
-
-def _shape(table: Any, nothing: str) -> tuple[int, ...]:
-    try:
-        return np.shape(table)
-    except ValueError:
-        pass
-    raise InputError(f"training= must be rows of one length; got rows of several lengths; {nothing}")

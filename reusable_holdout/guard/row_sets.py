@@ -1,16 +1,17 @@
-"""Sets of rows as numbers, one for each row, exact: which rows two tables have in common, and how many by chance."""
+"""Rows as numbers, one for each, exact: which rows two tables have in common, how many by chance; copies in one."""
 
 from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import HandleError
-from reusable_holdout.guard.digests import canonical_csr, is_chunked
+from reusable_holdout.errors import HandleError, HoldoutError
+from reusable_holdout.guard.digests import canonical_csr, is_chunked, named_columns
 from reusable_holdout.queries.containers import in_blocks
 from reusable_holdout.registry import Words, mixed, siphash
 
@@ -22,33 +23,33 @@ if TYPE_CHECKING:
 __all__ = [
     "ANALYSTS",
     "OWNERS",
+    "CopiedRowsWarning",
     "Copies",
     "RowSet",
-    "Rule",
     "by_chance",
     "column_names",
-    "hashes_of",
-    "names_in",
+    "columns_of",
     "ordered_rows",
-    "row_hashes",
-    "rows_of_table",
-    "width_of",
+    "warn_of_copies",
 ]
 
-
 _SPARE = 20.0  # bits, for columns do know of one another
+_PLACE = 0xD1B54A32D192ED03
+_SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
+_HEAD = 8  # bytes of a text of numbers before those of the rows
+
+# values of a column that tells rows apart, of the rows that are no copies
+_LEAST_DISTINCT, _DISTINCT = 30, 0.9
+_COLUMNS = 2  # one alone may be coarse, and the label follow from it
+_NOTICED = 1.02  # rows to one independent draw: then an interval is too narrow by a hundredth
+_LOOKED_AT = 1_000_000  # rows
 
 
 class Copies(NamedTuple):
     """What of a table says how often its rows agree by chance.
 
-    Attributes
-    ----------
-    rows : int
-    repeated : int
-        Rows that are equal to another one of the table.
-    bits : float
-        By how many bits two rows differ: two in as many were equal, if columns knew nothing of one another.
+    `repeated` rows are equal to another one of the table. Two rows differ by so many `bits`: two in as many were
+    equal, if columns knew nothing of one another.
     """
 
     rows: int
@@ -59,13 +60,8 @@ class Copies(NamedTuple):
 class Rule(NamedTuple):
     """When rows in common are no chance.
 
-    Attributes
-    ----------
-    error : float
-        Probability of more than chance explains, at most.
-    tells : bool
-        Whether rows that repeat in neither table, and have bits to spare, are taken to be no two the same: then chance
-        explains none.
+    `error` is the probability of more than chance explains, at most. Where it `tells`, rows that repeat in neither
+    table, and have bits to spare, are taken to be no two the same: then chance explains none.
     """
 
     error: float
@@ -79,16 +75,8 @@ ANALYSTS = Rule(error=1e-6, tells=False)
 
 
 def by_chance(fresh: Copies, known: Copies, rule: Rule) -> int:
-    """Most rows that a table has in common with another one by chance.
+    """Most rows that a table has in common with another one, independent of it, by chance.
 
-    Parameters
-    ----------
-    fresh, known : Copies
-        Independent of each other.
-    rule : Rule
-
-    Examples
-    --------
     >>> adult = Copies(rows=6_512, repeated=6), Copies(rows=26_049, repeated=36)
     >>> by_chance(*adult, OWNERS)
     20
@@ -124,28 +112,11 @@ def _quantile(repeated: int, ratio: float, error: float) -> int:
     return high
 
 
-_PLACE = 0xD1B54A32D192ED03
-_SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
-_HEAD = 8  # bytes of a text of numbers before those of the rows
-
-
 class RowSet:
     """Rows whatever their order, each as often as it comes; says nothing about itself and cannot be pickled.
 
-    Parameters
-    ----------
-    hashes : numpy.ndarray of uint64 of shape (rows,)
-        Equal for equal rows, and to 64 bits for no others.
-    bits : float
-        Of :class:`Copies`.
+    Made of a uint64 for each row, equal for equal rows and to 64 bits for no others, and the bits of :class:`Copies`.
 
-    Attributes
-    ----------
-    rows : int
-    copies : Copies
-
-    Examples
-    --------
     >>> one, other = (rows_of_table(np.array(table)) for table in ([[1, 2], [3, 4], [3, 4]], [[3.0, 4.0], [5.0, 6.0]]))
     >>> one.copies.repeated, one.common(other)
     (2, 1)
@@ -202,16 +173,8 @@ class RowSet:
 
 
 def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
-    """Rows of a table: by the values of its columns, whatever they are kept in.
-
-    Parameters
-    ----------
-    X : array-like of shape (rows, ...), frame, sparse matrix or ChunkedRows
-    order : sequence of int, optional
-        Places of the columns to take, in this order.
-    """
-    hashes, bits = row_hashes(X, order)
-    return RowSet(hashes, bits)
+    """Rows of a table by the values of its columns, whatever they are kept in; `order` are the places to take."""
+    return RowSet(*row_hashes(X, order))
 
 
 def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.uint64], float]:
@@ -219,28 +182,20 @@ def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.u
     words, bits = Words(), 0.0
     found = [np.zeros(0, dtype=np.uint64)]
     for chunk in X.chunks() if is_chunked(X) else [X]:
-        if _length(chunk):
-            rows = canonical_csr(chunk) if hasattr(chunk, "tocsr") else chunk
-            bits = bits or _bits(rows, words, order)
-            found.append(mixed(_sums(rows, words, order)))
+        count = np.shape(chunk)[0]
+        if count and hasattr(chunk, "tocsr"):
+            rows = canonical_csr(chunk)
+            bits = bits or _bits(rows, count, words, order)
+            found.append(_of_sparse(rows if order is None else rows[:, order].tocsr(), words))
+        elif count:
+            bits = bits or _bits(chunk, count, words, order)
+            found.append(_hashes_of(_parts(chunk, order), count, words))
     return np.concatenate(found), bits
 
 
 def ordered_rows(X: Any, names: tuple[str, ...] | None) -> RowSet:
-    """Rows of a table whose columns are brought into the order of their names.
-
-    Parameters
-    ----------
-    X : array-like
-    names : tuple of str or None
-        Of its columns; None to take them as they come.
-    """
+    """Rows of a table whose columns are brought into the order of their names, if they have some."""
     return rows_of_table(X, None if names is None else sorted(range(len(names)), key=names.__getitem__))
-
-
-def names_in(column: NDArray[Any]) -> RowSet:
-    """Names of rows, each a number or text."""
-    return RowSet(mixed(Words().of(column)))
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -252,50 +207,35 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return tuple(listed)
 
 
-def width_of(X: Any) -> tuple[int, ...]:
-    """Shape of one row."""
-    return tuple(X.shape[1:]) if hasattr(X, "shape") else np.shape(X)[1:]
+def _hashes_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
+    """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits.
 
-
-def _sums(X: Any, words: Words, order: Sequence[int] | None) -> NDArray[np.uint64]:
-    """Sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are the same."""
-    if hasattr(X, "tocsr"):
-        return _sparse_sums(X if order is None else X[:, order].tocsr(), words)
-    return _sums_of(_columns(X, order), _length(X), words)
-
-
-def hashes_of(parts: Iterable[NDArray[Any]], rows: int) -> NDArray[np.uint64]:
-    """A number for each of so many rows, whose columns come as arrays: equal for equal rows, to 64 bits."""
-    return mixed(_sums_of(parts, rows, Words()))
-
-
-def _sums_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
+    It is of the sum over the columns of numbers of value and place: zeros count for nothing, so that sparse rows are
+    the same.
+    """
     sums = np.zeros(rows, dtype=np.uint64)
     place = 0
     for part in parts:
         table = part.reshape(len(part), -1)
         for block in in_blocks(len(table), width=max(1, table.shape[1])):
-            found = words.of(table[block])
-            sums[block] += _placed(found, np.arange(place, place + table.shape[1])).sum(
-                axis=1, dtype=np.uint64
-            )
+            numbers = _placed(words.of(table[block]), np.arange(place, place + table.shape[1]))
+            sums[block] += numbers.sum(axis=1, dtype=np.uint64)
         place += table.shape[1]
-    return sums
+    return mixed(sums)
 
 
-def _bits(X: Any, words: Words, order: Sequence[int] | None) -> float:
+def _bits(X: Any, rows: int, words: Words, order: Sequence[int] | None) -> float:
     """Bits by which two rows differ, from all pairs of a sample; no more than are enough."""
-    count = min(_SAMPLE, _length(X))
-    places = np.random.default_rng(0).choice(_length(X), count, replace=False)
+    count = min(_SAMPLE, rows)
+    places = np.random.default_rng(0).choice(rows, count, replace=False)
     if hasattr(X, "tocsr"):
         X = X[places]
         if X.shape[1] > _MOST_COLUMNS:  # as if all that is not zero were the same
             filled = np.bincount(X.indices, minlength=X.shape[1])
             return float(_bits_of(np.stack([filled, count - filled]), count).sum())
         X, places = X.toarray(), np.arange(count)
-    columns = (column for part in _columns(X, order) for column in part.reshape(len(part), -1).T)
     bits = 0.0
-    for column in islice(columns, _MOST_COLUMNS):
+    for column in islice(_one_by_one(_parts(X, order)), _MOST_COLUMNS):
         _, times = np.unique(words.of(column[places]), return_counts=True)
         bits += float(_bits_of(times, count))
         if bits > _ENOUGH:
@@ -309,15 +249,10 @@ def _bits_of(times: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     return np.asarray(np.log2(max(pairs, 1.0) / np.maximum(equal, 1.0)))
 
 
-def _length(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _sparse_sums(matrix: Any, words: Words) -> NDArray[np.uint64]:
+def _of_sparse(matrix: Any, words: Words) -> NDArray[np.uint64]:
     numbers = _placed(words.of(matrix.data), matrix.indices)
     ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(numbers, dtype=np.uint64)])
-    sums: NDArray[np.uint64] = ends[matrix.indptr[1:]] - ends[matrix.indptr[:-1]]
-    return sums
+    return mixed(ends[matrix.indptr[1:]] - ends[matrix.indptr[:-1]])
 
 
 def _placed(words: NDArray[np.uint64], places: NDArray[Any]) -> NDArray[np.uint64]:
@@ -326,7 +261,17 @@ def _placed(words: NDArray[np.uint64], places: NDArray[Any]) -> NDArray[np.uint6
     return numbers
 
 
-def _columns(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
+def columns_of(X: Any) -> Iterator[NDArray[Any]]:
+    """Columns of an array or a frame, each of shape (rows,); two may have one name."""
+    return _one_by_one(_parts(X, None))
+
+
+def _one_by_one(parts: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    return (column for part in parts for column in part.reshape(len(part), -1).T)
+
+
+def _parts(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
+    """Columns of a frame one by one, those of an array together."""
     if not hasattr(X, "columns"):
         array = np.asarray(X)
         yield array if order is None else array[:, order]
@@ -334,3 +279,87 @@ def _columns(X: Any, order: Sequence[int] | None) -> Iterator[NDArray[Any]]:
     for place in range(len(X.columns)) if order is None else order:
         column = X.iloc[:, place] if hasattr(X, "iloc") else X.to_series(place)
         yield np.asarray(column.to_numpy())
+
+
+# ---- copies in one holdout
+
+# Copies of a row are no independent draws. Where they come from (a table joined twice, oversampling, one user's rows)
+# cannot be known here, nor whether chance made them: so the owner is warned, when a guard is made, and nobody else is
+# told, and nothing depends on it.
+
+
+class CopiedRowsWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
+    """Rows of a holdout are exact copies of others.
+
+    An error of this library as well, for where warnings are errors its words must reach the user.
+    """
+
+
+class CopiedRows(NamedTuple):
+    """Exact copies among so many rows: those equal to one before, and as many independent rows as all are worth."""
+
+    rows: int
+    copies: int
+    worth: int
+
+
+def warn_of_copies(X: Any, y: Any) -> None:
+    """Warn the owner of copies that chance does not explain.
+
+    Labels alone repeat; rows that come in chunks, or sparse, are not looked at.
+    """
+    if X is None or is_chunked(X) or hasattr(X, "tocsr"):
+        return
+    found = copies_among(X, y)
+    if found is not None:
+        warnings.warn(
+            CopiedRowsWarning(
+                f"{found.copies:,} of {found.rows:,} rows are exact copies of others, features and label; copies are "
+                f"no independent draws: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
+                "pass groups= with one name for a row and its copies, or leave these out; if chance made them, as it "
+                "does of coarse numbers, nothing is wrong"
+            ),
+            stacklevel=5,  # warn_of_copies, check_may_stand, __init__ or rotate, sealed, user
+        )
+
+
+def copies_among(X: Any, y: Any) -> CopiedRows | None:
+    """Copies that chance does not explain and that matter; None if there are none.
+
+    Rows are the same if the values of their features and labels are, to 64 bits. Of more than a million a part is
+    looked at that has all or none of equal rows.
+
+    Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2``
+    independent ones; copies matter if that is below 98% of the rows. Chance does not explain them if nine in ten of
+    the rows that are no copies differ in a single floating-point column (in 30 values at least), and fewer share a
+    value there than are copies in all columns: chance makes whole rows equal less often than one of their values. So
+    tables of categories, or of numbers as coarse as those of the iris, are left alone.
+    """
+    features, targets = (  # labels that are coded by their codes
+        [np.asarray(getattr(part, "codes", part)) for _, part in named_columns(given)] for given in (X, y)
+    )
+    telling = [*features, *filter(_is_float, targets)]
+    if sum(part[:1].size for part in telling) < _COLUMNS:
+        return None
+    parts, rows = features + targets, len(targets[0])
+    hashes = _hashes_of(parts, rows, Words())
+    looked_at = np.arange(rows)
+    if rows > _LOOKED_AT:  # equal rows together
+        looked_at = np.flatnonzero(hashes < np.uint64(2**64 // rows * _LOOKED_AT))
+    _, first, counts = np.unique(hashes[looked_at], return_index=True, return_counts=True)
+    kept, draws = len(looked_at), float(np.square(counts, dtype=np.float64).sum())
+    copies = kept - len(first)
+    if draws <= _NOTICED * kept or not _beyond_chance(copies, parts, looked_at[first]):
+        return None
+    return CopiedRows(rows, round(copies * rows / kept), round(rows * kept / draws))
+
+
+def _beyond_chance(copies: int, parts: list[NDArray[Any]], distinct: NDArray[np.int64]) -> bool:
+    """Whether a column tells nearly all of the distinct rows apart, and fewer of them share a value than are copies."""
+    columns = _one_by_one(filter(_is_float, parts))
+    enough = max(_LEAST_DISTINCT, _DISTINCT * len(distinct), len(distinct) - copies + 1)
+    return any(len(np.unique(column[distinct])) >= enough for column in columns)
+
+
+def _is_float(array: NDArray[Any]) -> bool:
+    return array.dtype.kind == "f"

@@ -25,6 +25,7 @@ from reusable_holdout.errors import (
 )
 from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.guard.digests import canonical_csr, holdout_digest, is_chunked
+from reusable_holdout.guard.row_sets import columns_of
 from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.mechanisms import key_from_seed, new_key
 
@@ -40,49 +41,29 @@ if TYPE_CHECKING:
 else:  # of a ledger that is to have one
     (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
 
-__all__ = ["begin_witness", "budgeted", "find_key", "new_or_kept", "sketch_of", "sql_ledger", "watched"]
+__all__ = ["begin_witness", "budgeted", "find_key", "new_or_kept", "sql_ledger", "watched"]
 
 _KEY_BYTES = 32
 
 
 def find_key(ledger: Ledger, *, key: bytes | Path | None, seed: int | None) -> tuple[bytes, Path | None]:
-    """Key of a guard, and its file if it has one.
+    """Key of a guard, and its file if it has one; by default the file beside the ledger where the configuration lies.
 
-    A new ledger gets a new key; a ledger that is in use must come with its own.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Where the configuration lies.
-    key : bytes, Path or None
-        The key, or its file; by default the file beside the ledger.
-    seed : int or None
-        Makes the key instead.
-
-    Raises
-    ------
-    LedgerKeyError
-        If the key of a ledger in use is missing.
-    InputError
-        If the key has the wrong length, or both are given.
+    A new ledger gets a new key, or that which a seed makes; a ledger in use must come with its own, or a
+    LedgerKeyError says so. An InputError says that both are given, or the key has the wrong length.
     """
     _check(key, seed)
     if isinstance(key, bytes):
-        if len(key) != _KEY_BYTES:
-            raise InputError(
-                f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made"
-            )
         return key, None
-    if key is not None and not isinstance(key, str | Path):
-        raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
-    path = _beside(ledger) if key is None else Path(key)
-    if path is None:
-        if seed is not None:
-            return key_from_seed(seed), None
-        if ledger.url is not None:
-            raise LedgerKeyError("the key of a ledger on a server must be given; pass key=Path(...)")
-        return new_key(), None
     chosen = None if seed is None else key_from_seed(seed)
+    if key is not None:
+        path = Path(key)
+    elif ledger.path is not None:
+        path = ledger.path.with_name(ledger.path.name + ".key")
+    elif chosen is None and ledger.url is not None:
+        raise LedgerKeyError("the key of a ledger on a server must be given; pass key=Path(...)")
+    else:
+        return chosen or new_key(), None
     if path.exists():
         found = read_key_file(path)
         if chosen is not None and chosen != found:
@@ -100,29 +81,18 @@ def _check(key: object, seed: object) -> None:
         raise InputError("give a key or a seed, not both")
     if isinstance(seed, bool):
         raise InputError("a seed must be an integer; got a boolean")
-
-
-def _beside(ledger: Ledger) -> Path | None:
-    return None if ledger.path is None else ledger.path.with_name(ledger.path.name + ".key")
+    if isinstance(key, bytes) and len(key) != _KEY_BYTES:
+        raise InputError(f"a key must have {_KEY_BYTES} bytes; got {len(key)}; leave it out to have one made")
+    if key is not None and not isinstance(key, bytes | str | Path):
+        raise InputError(f"a key must be bytes or a Path; got {type(key).__name__}")
 
 
 def watched(ledger: Ledger, witness: str | Path | Literal[False] | None, key: bytes) -> str:
     """Let a ledger's witness see it, and say where that is; empty if it has none.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    witness : str, Path, False or None
-        None for the one that stands in the ledger; for a new ledger it is said then what goes without one.
-    key : bytes
-        The guard's.
-
-    Raises
-    ------
-    InputError
-        If there can be none, or one is refused that the ledger has.
-    RolledBackError
-        If the ledger does not go on from what it has seen.
+    Without a word on it, the witness is the one that stands in the ledger; for a new ledger it is said then what goes
+    without one. An InputError says that there can be none, or one is refused that the ledger has; a RolledBackError,
+    that the ledger does not go on from what it has seen.
     """
     if ledger.url is None:
         if witness:
@@ -233,12 +203,7 @@ def budgeted(
 ) -> Iterator[bool]:
     """Give rows a budget in a ledger that is new, or goes on to them; whether they have another one.
 
-    It is taken back if no guard comes of it.
-
-    Raises
-    ------
-    SecondBudgetError
-        If they have one, and nobody insists.
+    It is taken back if no guard comes of it. A SecondBudgetError says that they have one, and nobody insists.
     """
     resumed = ledger.configuration() is not None and not next_epoch
     registry = None if resumed or ledger.url is None else _registry()
@@ -247,7 +212,7 @@ def budgeted(
         if registry is None or (before and not next_epoch):  # another process has made it meanwhile
             yield False
             return
-        sketch = sketch_of(registry.sketcher(), holdout)
+        sketch = _sketch_of(registry.sketcher(), holdout)
         found = registry.claim(sketch, ledger.place, insist=another_budget)
         kept = [budget for budget in found if not budget.forgotten]
         if kept and not another_budget:
@@ -281,45 +246,33 @@ def _registry() -> Registry | None:
 
 
 def _words(budget: Budget, here: str, *, next_epoch: bool) -> str:
-    which = (
-        "these rows have"
-        if budget.share > 0.99
-        else f"about {max(budget.share, 0.01):.0%} of these rows have"
-    )
+    part = "" if budget.share > 0.99 else f"about {max(budget.share, 0.01):.0%} of "
     where = budget.ledger
     if where == here:
         where += ", in an epoch before" if next_epoch else ", which holds no guard any more"
     return (
-        f"rows must have one budget, for a second one voids the promises of both; {which} one in {where} (of "
-        f"{budget.made}); nothing was made; resume that ledger with ReusableHoldout.open, ask about other metrics and "
-        "slices with guard.on, guard fresh rows, or pass another_budget=True to insist: every answer will say so"
+        f"rows must have one budget, for a second one voids the promises of both; {part}these rows have one in {where} "
+        f"(of {budget.made}); nothing was made; resume that ledger with ReusableHoldout.open, ask about other metrics "
+        "and slices with guard.on, guard fresh rows, or pass another_budget=True to insist: every answer will say so"
     )
 
 
-def sketch_of(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
+def _sketch_of(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
     """Sketch of the features, of the names of judged rows, or of labels alone."""
-    if holdout.X is not None:
-        for columns in _pieces(holdout.X):
-            sketcher.add(columns)
-        return sketcher.sketch()
-    if holdout.bound.metric.response == "judged":
+    X = holdout.X
+    if X is None and holdout.bound.metric.response != "judged":
+        return sketcher.of_whole(holdout.rows.every.rows, holdout_digest(hashlib.blake2b, None, holdout.y))
+    if X is None:
         sketcher.add([np.asarray(holdout.y, dtype=object).ravel()])
-        return sketcher.sketch()
-    return sketcher.of_whole(holdout.rows.every.rows, holdout_digest(hashlib.blake2b, None, holdout.y))
-
-
-def _pieces(X: Any) -> Iterator[list[NDArray[Any]]]:
-    """Columns of each chunk of rows."""
-    if is_chunked(X):
-        for chunk in X.chunks():
-            yield from _pieces(chunk)
-    elif hasattr(X, "tocsr"):
-        matrix = canonical_csr(X)
-        parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
-        words = [indices.tobytes() + data.tobytes() for indices, data in zip(*parts, strict=True)]
-        yield [np.array(words, dtype=object)]
-    elif hasattr(X, "columns"):
-        yield [np.asarray(X[name].to_numpy()) for name in X.columns]
     else:
-        array = np.asarray(X)
-        yield list(array.reshape(len(array), -1).T)
+        for chunk in X.chunks() if is_chunked(X) else [X]:
+            sketcher.add(_of_sparse(chunk) if hasattr(chunk, "tocsr") else columns_of(chunk))
+    return sketcher.sketch()
+
+
+def _of_sparse(X: Any) -> list[NDArray[Any]]:
+    """A single column for sparse rows: where they are not zero, and what they are there."""
+    matrix = canonical_csr(X)
+    parts = (np.split(part, matrix.indptr[1:-1]) for part in (matrix.indices, matrix.data))
+    words = [indices.tobytes() + data.tobytes() for indices, data in zip(*parts, strict=True)]
+    return [np.array(words, dtype=object)]

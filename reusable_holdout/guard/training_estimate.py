@@ -21,13 +21,7 @@ PriorMethod = Literal["cross-validation", "in-sample"]
 
 
 def check_prior_method(method: object) -> None:
-    """Refuse what is neither a number nor a way to come to one.
-
-    Raises
-    ------
-    InputError
-        Saying what came.
-    """
+    """Refuse what is neither a number nor a way to come to one."""
     if method not in get_args(PriorMethod):
         raise InputError(
             f'the prior must be a number, "cross-validation" or "in-sample"; got {method!r}; '
@@ -45,26 +39,13 @@ def training_estimate(
     cv: Any,
     classes: NDArray[Any] | None,
 ) -> float:
-    """Score of a model that training data alone can tell.
+    """Score of a model that training data alone can tell; these must not contain holdout rows.
 
-    Parameters
-    ----------
-    metric : Metric
-    model : estimator
-        Cloned and refitted on folds, or used as it is for "in-sample".
-    X_train, y_train : array-like
-        Training data; it must not contain holdout rows.
-    method : {"cross-validation", "in-sample"}
-        The in-sample score of a flexible model is far above its holdout score, so every question would be charged.
-    cv : int or cross-validation splitter
-        Folds; a number means shuffled folds with a fixed seed, so that the same model gets the same estimate.
-    classes : numpy.ndarray or None
-        The guard's classes, over which folds are stratified; None for values and for several labels of a row.
-
-    Raises
-    ------
-    InputError
-        If the method is unknown or the data do not fit the metric.
+    The model is cloned and refitted on folds, or used as it is for "in-sample": such a score of a flexible model is
+    far above its holdout score, so every question would be charged. A number of folds means shuffled ones with a fixed
+    seed, so that the same model gets the same estimate; they are stratified over the guard's classes, which are None
+    for values and for several labels of a row. An InputError says that the method is unknown or the data do not fit
+    the metric.
     """
     check_prior_method(method)
     if method == "in-sample":

@@ -20,25 +20,23 @@ import pandas as pd
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import quiet
-from reusable_holdout.guard.models import predictions_of
+from reusable_holdout.guard.models import length_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries import Response
-    from reusable_holdout.queries.predictions import Predictions
+    from reusable_holdout.guard.models import Needed
 
-__all__ = ["Trial", "made_like"]
+__all__ = ["Trial"]
 
 _LONGEST = 500  # words of a model's that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
-_DEFAULTS = (np.dtype(np.int64), np.dtype(np.float64))  # which it is, a reader may have seen in the values
+_WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # which it is, a reader may have seen in the values
 _DAY = np.datetime64("2000-01-01")
 _READERS: dict[int, weakref.ref[Any]] = {}
 """Models that have been given a holdout's rows in this process: what they say now may quote them."""
-
 
 _ADDRESS = re.compile("0x[0-9a-f]+")  # where a model lies in memory
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -46,16 +44,10 @@ _STRANGERS = "predicted labels must be among the classes"  # as queries.predicti
 
 
 class _Failure(NamedTuple):
-    """How a model fails on some rows.
+    """How a model fails on some rows: the exception's type and words, which are shown.
 
-    Attributes
-    ----------
-    kind, words : str
-        The exception's type and words, which are shown.
-    rule : str
-        Of the words those that are the same for failures that are alike, but for numbers that count the rows.
-    counts : frozenset of str
-        Numbers that count the rows, or their entries, and their neighbours.
+    `rule` are those of the words that are the same for failures that are alike, but for numbers that count the rows;
+    `counts` are the numbers that count the rows, or their entries, and their neighbours.
     """
 
     kind: str
@@ -65,46 +57,25 @@ class _Failure(NamedTuple):
 
 
 class Trial:
-    """Tries models on rows like a holdout's.
+    """Tries models on rows like a holdout's, by what is public of its features.
 
     The holdout's values have no part in it. A model that refuses some values and not others fails in several ways, or
     not at all, and is not refused: it goes on to the holdout's rows, and if it fails there, that takes a charge. But
     labels that are no classes refuse it wherever they occur, unless it names its classes: a regressor, a clustering or
     labels that are off by one meet the classes on some rows by chance, and would not on all of the holdout's. One that
     was given a holdout's rows before is not tried again, for what it kept of them could speak.
-
-    Parameters
-    ----------
-    X : array-like
-        The holdout's features.
-    response, classes
-        As for :func:`predictions_of`.
-    form : Predictions
-        For all rows.
     """
 
-    def __init__(
-        self, X: Any, *, response: Response, classes: NDArray[Any] | None, form: Predictions
-    ) -> None:
-        self._X, self._response, self._classes, self._form = X, response, classes, form
+    def __init__(self, X: Any, needed: Needed) -> None:
+        self._X, self._needed = X, needed
         self._passed: set[Any] = set()
 
     def check(self, model: Any, X_train: Any) -> None:
         """Refuse a model that fails alike on all of several made-up rows, and on training rows if they came.
 
-        Or that predicts what is no class for some of them, if it does not predict classes for training rows.
-        Of estimators of one make the first that passes passes for all: a trial costs as much as a small answer.
-
-        Parameters
-        ----------
-        model : estimator
-        X_train : array-like or None
-            Training rows, which are tried if they are like the holdout's.
-
-        Raises
-        ------
-        InputError
-            With the model's own words: it has seen no row of the holdout's.
+        Or that predicts what is no class for some of them, if it does not predict classes for training rows, which are
+        tried if they are like the holdout's. Of estimators of one make the first that passes passes for all: a trial
+        costs as much as a small answer. The InputError has the model's own words: it has seen no row of the holdout's.
         """
         if _has_read(model):
             return
@@ -119,15 +90,15 @@ class Trial:
                     "was charged; mend it, pass X_train and y_train if it works on those, or ask about its predictions"
                 )
             self._passed |= {make} - {None}
-        _remember(model)
+        number, forget = id(model), _READERS.pop  # at the end of a process a model may outlive this module
+        _READERS[number] = weakref.ref(model, lambda _: forget(number, None))
 
     def _refused(self, model: Any, X_train: Any) -> _Failure | None:
         """What a model is refused for: a class that there is not, or one way to fail on all rows."""
         if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train)) is None:
             return None
-        may_meet_strangers = self._response == "labels" and not hasattr(
-            model, "classes_"
-        )  # these are the guard's
+        names_classes = hasattr(model, "classes_")  # which are the guard's
+        may_meet_strangers = self._needed.response == "labels" and not names_classes
         found: list[_Failure | None] = []
         for rows in made_like(self._X):
             found.append(None if rows is None else self._failure(model, rows))
@@ -139,13 +110,14 @@ class Trial:
 
     def _failure(self, model: Any, rows: Any) -> _Failure | None:
         """How a model fails on rows, if it does."""
-        count = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-        told = False
+        count, form, told = length_of(rows), self._needed.form, False
         try:
             with quiet():
-                predictions = predictions_of(model, rows, response=self._response, classes=self._classes)
+                predictions = self._needed.predicted(model, rows)
                 told = True
-                self._form.of_rows(self._length(predictions, count)).prepare(predictions)
+                sized = getattr(predictions, "shape", None) or isinstance(predictions, list | tuple)
+                keeps_all = sized and length_of(predictions) == form.rows  # those of the holdout, perhaps
+                form.of_rows(form.rows if keeps_all else count).prepare(predictions)
         except KeyboardInterrupt:  # the user's, not the model's
             raise
         except BaseException as error:
@@ -155,12 +127,6 @@ class Trial:
             counts = frozenset(str(size + step) for size in (count, entries) for step in (-1, 0, 1))
             return _Failure(kind, words, rule, counts)
         return None
-
-    def _length(self, predictions: Any, count: int) -> int:
-        """How many predictions there must be for so many rows: as many, or all, of one that keeps the holdout's."""
-        shape = getattr(predictions, "shape", None)
-        length = shape[0] if shape else len(predictions) if isinstance(predictions, list | tuple) else count
-        return length if length == self._form.rows else count
 
 
 def _names_strangers(failure: _Failure) -> bool:
@@ -172,8 +138,6 @@ def _are_alike(failures: list[_Failure]) -> bool:
 
     Other numbers are compared: where a model refuses values, they tell one refusal from another.
 
-    Examples
-    --------
     >>> short = [_Failure("ValueError", "", f"got {n} of 3 rows", frozenset({str(n)})) for n in (2, 64)]
     >>> other = [_Failure("ValueError", "", f"unknown: {value}", frozenset({"2"})) for value in (0.0, 1.0)]
     >>> _are_alike(short), _are_alike(other)
@@ -182,19 +146,18 @@ def _are_alike(failures: list[_Failure]) -> bool:
     if len({(one.kind, _NUMBER.sub("#", one.rule)) for one in failures}) != 1:
         return False
     places = zip(*(_NUMBER.findall(one.rule) for one in failures), strict=True)
-    return all(
-        len(set(numbers)) == 1
-        or all(number in one.counts for number, one in zip(numbers, failures, strict=True))
-        for numbers in places
-    )
+    for numbers in places:
+        counts = (number in one.counts for number, one in zip(numbers, failures, strict=True))
+        if len(set(numbers)) > 1 and not all(counts):
+            return False
+    return True
 
 
 def _make(model: Any) -> Any:
     """What estimators have in common that refuse the same rows: their types, parts, functions and columns."""
     try:
-        parts = tuple(
-            (name, value if callable(value) else type(value)) for name, value in model.get_params().items()
-        )
+        given = model.get_params().items()
+        parts = tuple((name, value if callable(value) else type(value)) for name, value in given)
         names = getattr(model, "feature_names_in_", None)
         make = (type(model), parts, None if names is None else tuple(names))
         hash(make)
@@ -219,26 +182,13 @@ def _has_read(model: Any) -> bool:
     return known is not None and known() is model
 
 
-def _remember(model: Any) -> None:
-    number, forget = id(model), _READERS.pop  # at the end of a process a model may outlive this module
-    _READERS[number] = weakref.ref(model, lambda _: forget(number, None))
-
-
 # ---- made-up rows
 
 
 class _Variant(NamedTuple):
-    """What made-up rows hold.
+    """What made-up rows hold: in columns of text one word, and in those of objects if they are to be worded.
 
-    Attributes
-    ----------
-    numbers : numpy.ndarray of float64, shape (rows,)
-    word : str
-        In columns of text.
-    default : numpy.dtype
-        Of columns of int64 or float64.
-    worded : bool
-        Whether columns of objects hold text.
+    `default` is the type of columns of int64 or float64.
     """
 
     numbers: NDArray[np.float64]
@@ -247,24 +197,17 @@ class _Variant(NamedTuple):
     worded: bool
 
 
-def _variants() -> Iterator[_Variant]:
-    """Several with little in common but what is public; first the longest, whose length is least likely a width."""
-    whole, real = _DEFAULTS
-    yield _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", real, True)
-    yield _Variant(np.zeros(3), "a", real, True)
-    yield _Variant(np.ones(2), "b", whole, False)
-    yield _Variant(np.arange(16.0), "", whole, True)
+_VARIANTS = (  # little in common but what is public; first the longest, whose length is least likely a width
+    _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", _REAL, True),
+    _Variant(np.zeros(3), "a", _REAL, True),
+    _Variant(np.ones(2), "b", _WHOLE, False),
+    _Variant(np.arange(16.0), "", _WHOLE, True),
+)
 
 
 def made_like(X: Any) -> Iterator[Any]:
-    """Several containers of made-up rows; None for one that cannot be made.
-
-    Parameters
-    ----------
-    X : array-like
-        The holdout's features, of which no value is read.
-    """
-    for variant in _variants():
+    """Several containers of made-up rows, for features of which no value is read; None for one that cannot be made."""
+    for variant in _VARIANTS:
         try:
             made = _like(X, variant)
         except Exception:  # of a type that these values do not fit
@@ -275,8 +218,7 @@ def made_like(X: Any) -> Iterator[Any]:
 def _first_of(X_train: Any) -> Any:
     from sklearn.utils import _safe_indexing  # noqa: PLC0415 - importing the library does not load scikit-learn
 
-    length = X_train.shape[0] if hasattr(X_train, "shape") else len(X_train)
-    return _safe_indexing(X_train, list(range(min(_FEW, length))))
+    return _safe_indexing(X_train, list(range(min(_FEW, length_of(X_train)))))
 
 
 def _is_alike(X: Any, other: Any) -> bool:
@@ -314,9 +256,8 @@ def _polars(X: Any, variant: _Variant) -> Any:
         if dtype in {pl.Int64, pl.Float64}:
             return pl.Series(variant.numbers.astype(variant.default))
         if dtype.is_numeric():
-            return pl.Series(_sized(variant.numbers, unsigned=dtype.is_unsigned_integer())).cast(
-                dtype, strict=False
-            )
+            numbers = _sized(variant.numbers, unsigned=dtype.is_unsigned_integer())
+            return pl.Series(numbers).cast(dtype, strict=False)
         raise TypeError("a type that is not made up")
 
     return pl.DataFrame({name: column(dtype) for name, dtype in X.schema.items()})
@@ -330,7 +271,7 @@ def _array(dtype: np.dtype[Any], width: tuple[int, ...], variant: _Variant) -> N
 
 def _values(dtype: np.dtype[Any], variant: _Variant) -> NDArray[Any]:
     numbers = variant.numbers
-    if dtype in _DEFAULTS:
+    if dtype in (_WHOLE, _REAL):
         return numbers.astype(variant.default)
     if dtype.kind == "O":
         return np.array([variant.word] * len(numbers) if variant.worded else numbers.tolist(), dtype=object)
@@ -362,10 +303,8 @@ def _column(dtype: Any, variant: _Variant) -> pd.Series[Any]:
     if pd.api.types.is_bool_dtype(dtype):
         return pd.Series(numbers > 0).astype(dtype)
     if pd.api.types.is_numeric_dtype(dtype):
-        whole = pd.api.types.is_integer_dtype(dtype)
-        sized = _sized(
-            np.round(numbers) if whole else numbers, unsigned=pd.api.types.is_unsigned_integer_dtype(dtype)
-        )
+        whole = np.round(numbers) if pd.api.types.is_integer_dtype(dtype) else numbers
+        sized = _sized(whole, unsigned=pd.api.types.is_unsigned_integer_dtype(dtype))
         return pd.Series(sized).astype(dtype)
     words: pd.Series[Any] = pd.Series([variant.word] * len(numbers), dtype=dtype)
     return words

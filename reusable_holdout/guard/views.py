@@ -25,26 +25,20 @@ if TYPE_CHECKING:
 
 __all__ = ["VIEW", "Counts", "Facts", "View", "Views"]
 
-
 VIEW = "view"
 """Kind of the rows that open a view."""
 
 _SIZES = ("largest_group", "groups", "weights")  # in a metric's description: what sizes of groups follow from
+_SAME = 1e-9  # nats, recomputed on another machine
 
 
 @dataclass(frozen=True)
 class Counts:
     """What was guessed of the class counts, and told of them, or of the sizes of groups.
 
-    Attributes
-    ----------
-    prevalence : list of float
-        Class shares that were guessed; empty where there are no classes, and of the sizes of groups.
-    place : int or None
-        Cell of the theory's: how many times the guessed rows they are worth; None where nothing rests on them,
-        and nothing was told.
-    theory : int
-        Edition of the theory whose cells these are.
+    `prevalence` are the class shares that were guessed: empty where there are no classes, and of the sizes of groups.
+    `place` is the cell that tells how many times the guessed rows they are worth, of the edition `theory`: None where
+    nothing rests on them, and nothing was told.
     """
 
     prevalence: list[float]
@@ -76,13 +70,7 @@ class Facts:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what :meth:`text` wrote.
-
-        Raises
-        ------
-        LedgerMismatchError
-            If it is something else.
-        """
+        """Read what :meth:`text` wrote; a LedgerMismatchError if it is something else."""
         try:
             parts = json.loads(text)
             counts = parts.pop("counts")
@@ -102,19 +90,9 @@ class Facts:
 class View(Facts):
     """Public facts of one view.
 
-    Attributes
-    ----------
-    number : int
-    metric : dict
-        :meth:`BoundMetric.describe`.
-    plan : dict or None
-        :meth:`Plan.record`; None where what was told of the class counts left none, and nothing is asked.
-    rules : dict or None
-        :meth:`Rules.record`, that follow from the plan.
-    counts : Counts or None
-        What it knows of the class counts.
-    told_by : int
-        Number of the view for which they were told, and paid for.
+    `metric` is :meth:`BoundMetric.describe`, `plan` :meth:`Plan.record`, and `rules` are the :meth:`Rules.record` that
+    follow from it; both are None where what was told of the class counts left no plan, and nothing is asked. `counts`
+    is what it knows of the class counts, `told_by` the number of the view for which they were told, and paid for.
     """
 
     number: int
@@ -124,30 +102,17 @@ class View(Facts):
     told_by: int
 
     what: ClassVar[str] = "a view in the ledger"
-    kind: ClassVar[str] = VIEW
 
     @property
     def record(self) -> dict[str, Any]:
-        """Plan of the view, as the ledger keeps it.
-
-        Raises
-        ------
-        LedgerMismatchError
-            If there is none.
-        """
+        """Plan of the view, as the ledger keeps it; a LedgerMismatchError if there is none."""
         if self.plan is None:
             raise self.unknown()
         return self.plan
 
     @property
     def kept(self) -> Rules:
-        """Rules of the view, as the ledger keeps them.
-
-        Raises
-        ------
-        LedgerMismatchError
-            If there are none, or this version does not know their edition of the theory.
-        """
+        """Rules of the view, as the ledger keeps them; a LedgerMismatchError if there are none, or unknown ones."""
         if self.rules is None:
             raise self.unknown()
         return Rules.from_record(self.rules)
@@ -156,10 +121,8 @@ class View(Facts):
     def consistent(self) -> bool:
         """Whether its rules are those of its metric and plan, as far as these say."""
         try:
-            kept = self.kept
-            return kept.scores.greater_is_better == self.metric["greater_is_better"] and kept.are_of(
-                self.record
-            )
+            same_sign = self.kept.scores.greater_is_better == self.metric["greater_is_better"]
+            return same_sign and self.kept.are_of(self.record)
         except (HoldoutError, LookupError, TypeError):  # anything may stand in a ledger that was changed
             return False
 
@@ -175,10 +138,8 @@ class View(Facts):
 
     def knows_of(self, metric: dict[str, Any]) -> bool:
         """Whether what it knows of the counts is what another metric rests on: one of the same groups, or itself."""
-        same_groups = _SIZES[0] in metric and all(
-            self.metric.get(name) == metric.get(name) for name in _SIZES
-        )
-        return same_groups or self.metric == metric
+        alike = all(self.metric.get(name) == metric.get(name) for name in _SIZES)
+        return (_SIZES[0] in metric and alike) or self.metric == metric
 
     @property
     def nats(self) -> float:
@@ -225,31 +186,15 @@ class View(Facts):
         )
 
 
-_SAME = 1e-9  # nats, recomputed on another machine
-
-
 class Views:
-    """Views of one epoch, as its rows open them.
-
-    Parameters
-    ----------
-    first : View
-        The guard's own metric.
-    """
+    """Views of one epoch, as its rows open them after the guard's own metric."""
 
     def __init__(self, first: View) -> None:
         self._views = [first]
         self._ways: list[Ways | None] = [first.ways()]
 
     def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
-        """Say what is wrong with the views, and which rows were asked in a way that no view has.
-
-        Parameters
-        ----------
-        rows : sequence of Row
-        states : sequence of State
-            Before each.
-        """
+        """Say what is wrong with the views, and which rows, by the states before them, were asked as no view is."""
         for row, state in zip(rows, states, strict=True):
             if row.kind == VIEW:
                 yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))
@@ -307,9 +252,6 @@ class Views:
             yield "it was opened after a final"
         reveal = own.reveal
         room = reveal.certificate.room(charges=state.charges, nats=state.nats) + _SAME
-        if (
-            view.tells
-            and own.policy.halt_reason(state) is None
-            and room < reveal.certificate.theory.counts.worst
-        ):
+        too_much = room < reveal.certificate.theory.counts.worst
+        if view.tells and own.policy.halt_reason(state) is None and too_much:
             yield f"what it told of the {view.tells_of} could have broken a promise of the plan"

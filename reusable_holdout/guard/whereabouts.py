@@ -54,9 +54,7 @@ class Whereabouts:
     stands_for_a_guard = True
 
     def __init__(
-        self,
-        guard: ReusableHoldout | AbsentGuard | Handle,
-        certificate: FrozenCertificate | None = None,
+        self, guard: ReusableHoldout | AbsentGuard | Handle, certificate: FrozenCertificate | None = None
     ) -> None:
         self._guard = guard
         self._certificate = certificate

@@ -169,20 +169,10 @@ def _rotated(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
 
 
 class Part(NamedTuple):
-    """The smallest of the hashes of some values, digested.
+    """The smallest of the hashes of whole "rows", or of the "values" of one column, digested and sorted.
 
-    Attributes
-    ----------
-    kind : {"rows", "values"}
-        What was hashed: whole rows, or the values of one column.
-    rate : float
-        Share of all hashes that are below the largest one kept; 1 if all are.
-    distinct : float
-        How many values there are, about.
-    repeated : float
-        Share of the rows whose value another one had before, about.
-    numbers : numpy.ndarray of uint64
-        Sorted.
+    `rate` is the share of all hashes that are below the largest one kept, 1 if all are; `distinct` how many values
+    there are, about; `repeated` the share of the rows whose value another one had before, about.
     """
 
     kind: str
@@ -247,22 +237,21 @@ class Sketcher:
 
     def __init__(self, key: bytes) -> None:
         self._words = Words(key)
-        self._salt = np.uint64(int.from_bytes(self._digest(b"salt"), "little"))
+        self._salt = np.uint64(int.from_bytes(self._words.digest(b"salt"), "little"))
         self._rows, self._sum = 0, 0
         self._whole, self._columns = _Least(), list[_Least]()
-        self._tell: list[bool] = []
 
     def add(self, columns: Iterable[NDArray[Any]]) -> None:
         """Go on with the rows of these columns, each of shape (rows,)."""
         whole: NDArray[np.uint64] | None = None
         for place, column in enumerate(columns):
-            values = self._hashed(column)
+            values = mixed(self._words.of(column) ^ self._salt)
             if place == len(self._columns):
                 self._columns.append(_Least())
-                self._tell.append(True)
-            self._tell[place] &= _may_tell(column)
-            if self._tell[place]:
-                self._columns[place].add(values)
+            least = self._columns[place]
+            least.tells = least.tells and _may_tell(column)
+            if least.tells:
+                least.add(values)
             whole = values if whole is None else np.add(whole, values, out=whole)
         if whole is None:
             return
@@ -273,38 +262,29 @@ class Sketcher:
 
     def sketch(self) -> Sketch:
         """Sketch of all rows so far."""
-        telling = [
-            least
-            for least, tells in zip(self._columns, self._tell, strict=True)
-            if tells and least.repeated <= _REPEATED
-        ]
+        telling = [least for least in self._columns if least.tells and least.repeated <= _REPEATED]
         telling.sort(
             key=lambda least: int(least.hashes[0])
         )  # the same ones, if columns are added or left out
         parts = [self._part("rows", self._whole), *(self._part("values", one) for one in telling[:_TELLING])]
-        total = self._digest(f"{self._rows} rows {self._sum}".encode()).hex()
+        total = self._words.digest(f"{self._rows} rows {self._sum}".encode()).hex()
         return Sketch(self._rows, total, tuple(parts))
 
     def of_whole(self, rows: int, content: bytes) -> Sketch:
         """Sketch of what is known as a whole only: labels alone, in order."""
-        return Sketch(rows, self._digest(b"whole" + content).hex(), ())
+        return Sketch(rows, self._words.digest(b"whole" + content).hex(), ())
 
     def _part(self, kind: str, least: _Least) -> Part:
-        numbers = [int.from_bytes(self._digest(one.tobytes()), "little") for one in least.hashes]
+        numbers = [int.from_bytes(self._words.digest(one.tobytes()), "little") for one in least.hashes]
         ordered = np.sort(np.array(numbers, dtype=np.uint64))
         return Part(kind, least.rate, least.distinct, least.repeated, ordered)
 
-    def _digest(self, content: bytes) -> bytes:
-        return self._words.digest(content)
-
-    def _hashed(self, column: NDArray[Any]) -> NDArray[np.uint64]:
-        return mixed(self._words.of(column) ^ self._salt)
-
 
 class _Least:
-    """The smallest of all hashes that came, each once, and how often each came."""
+    """The smallest of all hashes that came, each once, and how often each came; whether values may tell rows apart."""
 
     def __init__(self) -> None:
+        self.tells = True
         self.hashes = np.zeros(0, dtype=np.uint64)
         self._times = np.zeros(0, dtype=np.int64)
 
@@ -314,13 +294,11 @@ class _Least:
         else:
             few = values[values < np.uint64(min(_ROUGHLY * _KEPT / max(len(values), 1), 0.99) * _WHOLE)]
             if (
-                len(_counted(few, np.ones(len(few), dtype=np.int64))[0]) < _KEPT
+                len(_counted(few, np.ones_like(few, dtype=np.int64))[0]) < _KEPT
             ):  # many are the same, or all are few
                 few = values
-        hashes, times = _counted(
-            np.concatenate([self.hashes, few]),
-            np.concatenate([self._times, np.ones(len(few), dtype=np.int64)]),
-        )
+        times = np.concatenate([self._times, np.ones_like(few, dtype=np.int64)])
+        hashes, times = _counted(np.concatenate([self.hashes, few]), times)
         self.hashes, self._times = hashes[:_KEPT], times[:_KEPT]
 
     @property

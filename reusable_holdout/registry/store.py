@@ -98,7 +98,11 @@ class Registry:
         named = os.environ.get(VARIABLE, "")
         if named == _OFF:
             return None
-        return cls(Path(named) if named else _state_folder())
+        if named:
+            return cls(Path(named))
+        from platformdirs import user_state_path  # noqa: PLC0415 - guards in memory do not need it
+
+        return cls(user_state_path("reusable-holdout", appauthor=False))
 
     @staticmethod
     def is_named() -> bool:
@@ -155,9 +159,8 @@ class Registry:
     def release(self, sketch: Sketch, ledger: str) -> None:
         """Take back a claim that came to nothing."""
         with self._connected() as connection:
-            found = connection.execute(
-                "SELECT id FROM budgets WHERE total = ? AND ledger = ?", (sketch.total, ledger)
-            ).fetchall()
+            named = "SELECT id FROM budgets WHERE total = ? AND ledger = ?"
+            found = connection.execute(named, (sketch.total, ledger)).fetchall()
             connection.executemany("DELETE FROM parts WHERE budget = ?", found)
             connection.executemany("DELETE FROM budgets WHERE id = ?", found)
             connection.commit()
@@ -165,17 +168,15 @@ class Registry:
     def budgets(self) -> list[Budget]:
         """All that are known, in the order in which they were made."""
         with self._connected() as connection:
-            rows = connection.execute(
-                "SELECT ledger, made, row_count, forgotten FROM budgets ORDER BY id"
-            ).fetchall()
+            every = "SELECT ledger, made, row_count, forgotten FROM budgets ORDER BY id"
+            rows = connection.execute(every).fetchall()
         return [Budget(ledger, made, count, bool(forgotten)) for ledger, made, count, forgotten in rows]
 
     def forget(self, ledger: str) -> int:
         """Let rows of a ledger have another budget, whose answers will say so; how many budgets these were."""
         with self._connected() as connection:
-            found = connection.execute(
-                "UPDATE budgets SET forgotten = 1 WHERE ledger = ? AND NOT forgotten", (ledger,)
-            ).rowcount
+            update = "UPDATE budgets SET forgotten = 1 WHERE ledger = ? AND NOT forgotten"
+            found = connection.execute(update, (ledger,)).rowcount
             connection.commit()
         return found
 
@@ -232,9 +233,3 @@ def registry_of_its_own() -> Iterator[None]:
             os.environ.pop(VARIABLE)
             if before is not None:
                 os.environ[VARIABLE] = before
-
-
-def _state_folder() -> Path:
-    from platformdirs import user_state_path  # noqa: PLC0415 - guards in memory do not need it
-
-    return user_state_path("reusable-holdout", appauthor=False)

@@ -166,7 +166,7 @@ _PLANNING = [
     ("guard.pricing", "_EXACT", 0.7),
     ("queries.ranks", "_BANDS", 4.0),
     ("guard.row_sets", "_SPARE", 10.0),
-    ("guard.copies", "_NOTICED", 1.5),
+    ("guard.row_sets", "_NOTICED", 1.5),
 ]
 _FINDING = [
     ("validity.evidence", "_BISECTIONS", 60),

@@ -12,7 +12,7 @@ from sklearn import datasets
 
 from reusable_holdout import CopiedRowsWarning, HoldoutError, ParquetRows, ReusableHoldout
 from reusable_holdout.datasets import load_adult
-from reusable_holdout.guard.copies import CopiedRows, copies_among
+from reusable_holdout.guard.row_sets import CopiedRows, copies_among
 
 ROWS = 2_000
 PLAN = {"queries": 20, "charges": 1, "seed": 1}

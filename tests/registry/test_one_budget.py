@@ -140,6 +140,7 @@ OTHERS = {
     "rows in another order": (np.random.default_rng(2).permutation(ROWS), lambda x: x),
     "one more column": (slice(None), lambda x: np.c_[x, np.arange(len(x))]),
     "a data frame": (slice(None), lambda x: pd.DataFrame(x, columns=list("abcd"))),
+    "columns of one name": (slice(None), lambda x: pd.DataFrame(x, columns=list("aabc"))),
 }
 
 

@@ -1,1 +1,78 @@
 """Holdouts too large for memory: Parquet files and Dask collections, read and predicted chunk by chunk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+__all__ = ["ChunkedRows", "Part"]
+
+
+class Part(Protocol):
+    """Consecutive rows that one task works on; it travels to other processes and machines."""
+
+    def check(self) -> None:
+        """Refuse rows that are not where they were; quick, so that it cannot find everything."""
+
+    def chunks(self) -> Iterator[Any]:
+        """Read the rows, some at a time: frames or arrays that belong to the caller; an InputError if they changed."""
+
+
+class ChunkedRows(ABC):
+    """Features whose rows are read chunk by chunk; its repr shows their number only.
+
+    `names` are the columns', where they have some; `shape` is of rows and columns, or of an array without columns,
+    rows.
+    """
+
+    names: tuple[Any, ...] | None
+    shape: tuple[int, ...]
+
+    @abstractmethod
+    def parts(self) -> Sequence[Part]:
+        """All rows in order, in parts for parallel work."""
+
+    @abstractmethod
+    def select(self, names: Sequence[Any]) -> Self:
+        """Some of the columns."""
+
+    def chunks(self) -> Iterator[Any]:
+        """All rows in order, some at a time."""
+        for part in self.parts():
+            yield from part.chunks()
+
+    def row_pieces(self) -> Iterator[NDArray[Any]]:
+        """All rows in order, as arrays: for labels and predictions."""
+        for chunk in self.chunks():
+            if hasattr(chunk, "iloc"):
+                one = chunk.ndim == 2 and chunk.shape[1] == 1
+                yield np.asarray((chunk.iloc[:, 0] if one else chunk).to_numpy())
+            else:
+                yield np.asarray(chunk)
+
+    def split(self, name: Any) -> tuple[Self, Self]:
+        """All columns but one, and that one; an InputError if there is no such column, or no other."""
+        names = self.names or ()
+        if names.count(name) != 1 or len(names) == 1:
+            shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+            raise InputError(
+                f"y must name one of X's columns, beside others; got {name!r} and columns {shown or 'without names'}; "
+                "nothing was made"
+            )
+        return self.select([one for one in names if one != name]), self.select([name])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.shape[0]:,} rows>"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import ChunkedRows
 from reusable_holdout.queries.containers import dask_parts
 
 if TYPE_CHECKING:
@@ -19,19 +19,9 @@ __all__ = ["DaskRows"]
 
 
 class DaskRows(ChunkedRows):
-    """Rows of a Dask collection, one chunk or partition at a time.
+    """Rows of a Dask array of two or more axes, rows first, or DataFrame: one chunk or partition at a time.
 
     They are computed anew each time they are needed, by Dask's scheduler, unless the user has persisted them.
-
-    Parameters
-    ----------
-    collection : dask.array.Array or dask.dataframe.DataFrame
-        An array of two or more axes, rows first, or a frame.
-
-    Raises
-    ------
-    InputError
-        If it is another collection.
     """
 
     def __init__(self, collection: Any) -> None:

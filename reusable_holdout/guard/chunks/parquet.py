@@ -6,10 +6,11 @@ import glob
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError, of_extra
-from reusable_holdout.guard.chunks.rows import ChunkedRows
+from reusable_holdout.guard.chunks import ChunkedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyarrow import types
+else:  # optional
+    pa, pq, types = modules_on_first_use("pyarrow", "lib", "parquet", "types")
 
 __all__ = ["ParquetRows"]
 
@@ -92,15 +96,15 @@ class ParquetRows(ChunkedRows):
         chosen = object.__new__(type(self))
         chosen._files, chosen._chunk_rows = self._files, self._chunk_rows
         chosen.names, chosen.shape = tuple(names), (self.shape[0], len(names))
-        chosen._schema = _chosen(self._schema, names)
+        chosen._schema = pa.schema([self._schema.field(name) for name in names])
         return chosen
 
     def parts(self) -> list[ParquetPart]:
         """Row groups, small ones of a file together."""
         return [
-            ParquetPart(file.path, file.stamp, groups, rows, self._schema, self._chunk_rows)
+            ParquetPart(file.path, file.stamp, groups, self._schema, self._chunk_rows)
             for file in self._files
-            for groups, rows in _together(file.groups, self._chunk_rows)
+            for groups in _together(file.groups, self._chunk_rows)
         ]
 
 
@@ -111,22 +115,18 @@ class ParquetPart:
     path: Path
     stamp: tuple[int, int]
     groups: list[int]
-    rows: int
     schema: pa.Schema
     chunk_rows: int
 
     def check(self) -> None:
         """Refuse a file that is gone or was written again."""
         if _stamp(self.path) != self.stamp:
-            _refuse(
-                self.path, "must stay as it was when the guard was made; it is missing or changed; restore it"
+            raise InputError(
+                f"{self.path} must stay as it was when the guard was made; it is missing or changed; restore it"
             )
 
     def chunks(self) -> Iterator[Any]:
         """Read them as pandas frames."""
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
         self.check()
         try:
             with pq.ParquetFile(self.path) as file:
@@ -135,12 +135,10 @@ class ParquetPart:
                 ):
                     table = pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)
                     yield table.to_pandas(ignore_metadata=True)
+            return
         except (OSError, ValueError, pa.ArrowException):  # its words may quote a value that cannot be cast
-            broken = True
-        else:
-            broken = False
-        if broken:
-            _refuse(self.path, "must be a Parquet file that can be read; it is damaged; restore it")
+            pass
+        raise InputError(f"{self.path} must be a Parquet file that can be read; it is damaged; restore it")
 
 
 @dataclass(frozen=True)
@@ -158,25 +156,22 @@ class _File:
     def read(cls, path: Path) -> Self:
         """Read the footer, and no rows unless it does not say whether integers are missing."""
         with of_extra("large", "a Parquet file"):
-            import pyarrow as pa  # noqa: PLC0415 - optional
-            import pyarrow.parquet as pq  # noqa: PLC0415
+            import pyarrow.parquet  # noqa: F401, PLC0415
         stamp = _stamp(path)
         try:
             file = pq.ParquetFile(path)
         except (OSError, ValueError, pa.ArrowException):
             file = None
         if file is None:
-            _refuse(path, "must be a Parquet file that can be read; it is not; name another")
+            raise InputError(f"{path} must be a Parquet file that can be read; it is not; name another")
         with file:
-            groups = [
-                file.metadata.row_group(number).num_rows for number in range(file.metadata.num_row_groups)
-            ]
+            about = file.metadata
+            groups = [about.row_group(number).num_rows for number in range(about.num_row_groups)]
             schema = file.schema_arrow
             index = (schema.pandas_metadata or {}).get("index_columns", [])
             columns = [name for name in schema.names if name not in index]
-            nulls = {
-                name: _has_nulls(file, name) for name in schema.names if _is_whole(schema.field(name).type)
-            }
+            whole = [name for name in schema.names if _is_whole(schema.field(name).type)]
+            nulls = {name: _has_nulls(file, name) for name in whole}
         return cls(path, stamp, groups, columns, schema, nulls)
 
 
@@ -206,17 +201,13 @@ def _found(paths: object) -> list[Path]:
 
 def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
     """Types of the columns in every chunk: the same in all files, and such as can be taken."""
-    import pyarrow as pa  # noqa: PLC0415
-
     fields = []
     for name in names:
         kinds = set()
         for file in files:
-            if file.schema.names.count(name) != 1:
-                _refuse(
-                    file.path,
-                    f"must have one column {name!r}; it has {file.schema.names.count(name)}; mend it",
-                )
+            count = file.schema.names.count(name)
+            if count != 1:
+                raise InputError(f"{file.path} must have one column {name!r}; it has {count}; mend it")
             kinds.add(file.schema.field(name).type)
         kind = kinds.pop()
         if kinds:
@@ -225,7 +216,7 @@ def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
                 f"column {name!r} must have one type in all files; got {kind} and {other}; write the files alike"
             )
         missing = any(file.nulls.get(name) for file in files)
-        if not _is_taken(kind) or (missing and pa.types.is_boolean(kind)):
+        if not _is_taken(kind) or (missing and types.is_boolean(kind)):
             raise InputError(
                 f"column {name!r} must hold numbers, dates or text, or booleans of which none is missing; got {kind}; "
                 "write it as one of these, categories as text or numbers"
@@ -235,17 +226,12 @@ def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
 
 
 def _is_taken(kind: pa.DataType) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
-
-    types = pa.types
     text = types.is_string(kind) or types.is_large_string(kind)
     return bool(_is_whole(kind) or types.is_floating(kind) or types.is_timestamp(kind) or text)
 
 
 def _is_whole(kind: pa.DataType) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+    return bool(types.is_integer(kind) or types.is_boolean(kind))
 
 
 def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
@@ -257,31 +243,25 @@ def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
         if statistics is not None and statistics.has_null_count:
             if statistics.null_count:
                 return True
-        elif any(
-            batch.column(0).null_count for batch in file.iter_batches(row_groups=[group], columns=[name])
-        ):
-            return True
+        else:
+            batches = file.iter_batches(row_groups=[group], columns=[name])
+            if any(batch.column(0).null_count for batch in batches):
+                return True
     return False
 
 
-def _chosen(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    import pyarrow as pa  # noqa: PLC0415
-
-    return pa.schema([schema.field(name) for name in names])
-
-
-def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[tuple[list[int], int]]:
+def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[list[int]]:
     """Consecutive row groups, of about `chunk_rows` rows or one alone."""
     numbers: list[int] = []
     rows = 0
     for number, size in enumerate(groups):
         if numbers and rows + size > chunk_rows:
-            yield numbers, rows
+            yield numbers
             numbers, rows = [], 0
         numbers.append(number)
         rows += size
     if rows:
-        yield numbers, rows
+        yield numbers
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -291,10 +271,6 @@ def _stamp(path: Path) -> tuple[int, int]:
     except OSError:
         return (-1, -1)
     return status.st_size, status.st_mtime_ns
-
-
-def _refuse(path: Path, words: str) -> NoReturn:
-    raise InputError(f"{path} {words}")
 
 
 def _again(paths: list[str], names: Sequence[str], chunk_rows: int) -> ParquetRows:

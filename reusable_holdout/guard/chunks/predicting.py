@@ -6,83 +6,58 @@ import contextlib
 import os
 import pickle
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import joblib
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.boundary import attempt, quiet
 from reusable_holdout.guard.chunks.dask_rows import DaskRows
-from reusable_holdout.guard.models import predictions_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.chunks.rows import ChunkedRows, Part
-    from reusable_holdout.queries import Response
-    from reusable_holdout.queries.predictions import Predictions
+    from reusable_holdout.guard.chunks import ChunkedRows, Part
+    from reusable_holdout.guard.models import Needed
 
 __all__ = ["predicted_by_chunks"]
 
-_MMAP_MODE = (
-    "c"  # a model may write into its arrays, as it may at home; one mode, or joblib would start new workers
-)
+# a model may write into its arrays, as it may at home; one mode, or joblib would start new workers
+_MMAP_MODE = "c"
 _THIS = secrets.token_bytes()  # a process number alone may be another machine's, too
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What a worker is told: nothing of the labels but their classes."""
-
-    response: Response
-    classes: NDArray[Any] | None
-    form: Predictions
-    asker: tuple[bytes, int]
-
-
-def predicted_by_chunks(
-    model: Any, X: ChunkedRows, *, response: Response, classes: NDArray[Any] | None, form: Predictions
-) -> NDArray[Any] | None:
+def predicted_by_chunks(model: Any, X: ChunkedRows, needed: Needed) -> NDArray[Any] | None:
     """Predictions in canonical form; None if the model fails on any chunk, or ends a worker.
 
-    Memory: a chunk, and its predictions as floats, for each worker; and all predictions in canonical form.
-
-    Parameters
-    ----------
-    model : estimator
-    X : ChunkedRows
-    response : {"labels", "probabilities", "scores", "values"}
-    classes : numpy.ndarray or None
-    form : Predictions
-        For all rows.
-
-    Raises
-    ------
-    InputError
-        Before the model has seen a row, if it cannot travel to the workers, or these do not find the rows.
+    Memory: a chunk, and its predictions as floats, for each worker; and all predictions in canonical form. An
+    InputError says, before the model has seen a row, that it cannot travel to the workers, or these do not find the
+    rows.
     """
     _check_travels(model, X)
     _check_reachable(X)
-    return attempt(lambda: _gathered(model, X, _Question(response, classes, form, (_THIS, os.getpid()))))
+    return attempt(lambda: _gathered(model, X, needed))
 
 
-def _gathered(model: Any, X: ChunkedRows, question: _Question) -> NDArray[Any]:
+def _gathered(model: Any, X: ChunkedRows, needed: Needed) -> NDArray[Any]:
     """Predictions of all parts, in order; none may be lacking."""
-    import joblib  # noqa: PLC0415 - not needed to ask with predictions
-
+    asker = _THIS, os.getpid()
     backend, _ = joblib.parallel.get_active_backend()
     returned = "generator" if backend.supports_return_generator else "list"
     parallel = joblib.Parallel(return_as=returned, mmap_mode=_MMAP_MODE)
-    results = parallel(joblib.delayed(_predict_part)(model, part, question) for part in X.parts())
-    return question.form.joined(prepared for part in results for prepared in part or ())
+    results = parallel(joblib.delayed(_predict_part)(model, part, needed, asker) for part in X.parts())
+    return needed.form.joined(prepared for part in results for prepared in part or ())
 
 
-def _predict_part(model: Any, part: Part, question: _Question) -> list[NDArray[Any]] | None:
+def _predict_part(
+    model: Any, part: Part, needed: Needed, asker: tuple[bytes, int]
+) -> list[NDArray[Any]] | None:
     """Predict in a worker; nothing that the model says or raises leaves it.
 
     Rows that cannot be read any more count as its failure, too: who knows what it did.
     """
     try:
-        return [_prepared(model, chunk, question) for chunk in part.chunks()]
+        return [_prepared(model, chunk, needed, asker) for chunk in part.chunks()]
     except KeyboardInterrupt:  # the user's
         interrupted = True
     except BaseException:  # even an exit or a forged halt would be a message
@@ -92,38 +67,27 @@ def _predict_part(model: Any, part: Part, question: _Question) -> list[NDArray[A
     return None
 
 
-def _prepared(model: Any, chunk: Any, question: _Question) -> NDArray[Any]:
+def _prepared(model: Any, chunk: Any, needed: Needed, asker: tuple[bytes, int]) -> NDArray[Any]:
     # At home all is quiet already, and its lock is held. Elsewhere a chunk is read before the lock is taken: Dask reads
     # it on other threads of this worker, which must not all be waiting for the lock.
-    here = question.asker == (_THIS, os.getpid())
-    with contextlib.nullcontext() if here else quiet():
-        raw = predictions_of(model, chunk, response=question.response, classes=question.classes)
-        return question.form.of_rows(len(chunk)).prepare(raw)
+    with contextlib.nullcontext() if asker == (_THIS, os.getpid()) else quiet():
+        return needed.form.of_rows(len(chunk)).prepare(needed.predicted(model, chunk))
 
 
 def _check_reachable(X: ChunkedRows) -> None:
     """Refuse to begin where the workers do not find the rows."""
-    import joblib  # noqa: PLC0415
-
     parallel = joblib.Parallel(mmap_mode=_MMAP_MODE)
     parts = X.parts()[: joblib.effective_n_jobs(parallel.n_jobs)]
     try:
-        parallel(joblib.delayed(_check)(part) for part in parts)
+        parallel(joblib.delayed(part.check)() for part in parts)
+        return
     except InputError as error:
         failure = error
-    else:
-        return
     raise InputError(f"{failure}; nothing was asked and nothing was charged") from None
-
-
-def _check(part: Part) -> None:
-    part.check()
 
 
 def _check_travels(model: Any, X: ChunkedRows) -> None:
     """Refuse what cannot be sent to the workers while that is free of charge."""
-    import joblib  # noqa: PLC0415
-
     backend, _ = joblib.parallel.get_active_backend()
     name = type(backend).__name__.removesuffix("Backend")
     on_dask = name.startswith("Dask")

@@ -24,8 +24,7 @@ from reusable_holdout.guard.fingerprint.code import OfCode, is_found
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["LARGEST", "MOST", "digest_of_files", "file_named", "fingerprint"]
-
+__all__ = ["LARGEST", "MOST", "fingerprint"]
 
 LARGEST = 1 << 30
 """Bytes of all files behind one name; a model that names more is a new question each time."""
@@ -34,9 +33,13 @@ MOST = 10_000
 
 _LONGEST = 4_096  # of a path, in characters
 _BLOCK = 1 << 20
+_OF_THE_MACHINE = {"n_jobs", "n_threads"}  # how many cores there were is no part of a model
+_COUNTERS = slice(7, 11)  # of scikit-learn's search trees: how much they have searched
+_PLAIN = (int, float, complex, bool, bytes, type(None), type(...), type(NotImplemented))
+_ARRAYS = (np.ndarray, np.memmap)  # the bytes of others are not all there is to them
 
 
-def file_named(text: str) -> Path | None:
+def _file_named(text: str) -> Path | None:
     """File or folder that a text names, if there is one; text that is long, or dots and slashes alone, names none."""
     if not text or len(text) > _LONGEST or "\n" in text or "\0" in text or not text.strip("./\\"):
         return None
@@ -51,13 +54,10 @@ def file_named(text: str) -> Path | None:
     return Path(text)
 
 
-def digest_of_files(path: Path) -> bytes:
+def _digest_of_files(path: Path) -> bytes:
     """Digest of a file's content, or of a folder's: names and contents of all files below it.
 
-    Raises
-    ------
-    OSError
-        If they cannot be read, are no plain files, are more than :data:`MOST` or larger than :data:`LARGEST` together.
+    An OSError says that they cannot be read, are no plain files, or are more or larger than is read.
     """
     whole, left = hashlib.sha256(), LARGEST
     for name, file in _below(path):
@@ -94,30 +94,13 @@ def _each_below(path: Path) -> Iterator[Path]:
         yield from (Path(top, name) for name in files)
 
 
-_OF_THE_MACHINE = {"n_jobs", "n_threads"}  # how many cores there were is no part of a model
-_COUNTERS = slice(7, 11)  # of scikit-learn's search trees: how much they have searched
-_PLAIN = (int, float, complex, bool, bytes, type(None), type(...), type(NotImplemented))
-_ARRAYS = (np.ndarray, np.memmap)  # the bytes of others are not all there is to them
-
-
 def fingerprint(model: Any) -> bytes:
-    """Digest of a model's content: its parameters and fitted numbers, its code and its files.
+    """Digest of a model's content, 32 bytes: its parameters and fitted numbers, its code and its files.
 
     Equal for a model and its pickled copy, and for models of deterministic fits to the same data in any process;
-    different for models that differ in a parameter, in a fitted number, or in what their code does.
+    different for models that differ in a parameter, in a fitted number, or in what their code does. One that cannot be
+    read whole gets another digest each time: it is a new question then.
 
-    Parameters
-    ----------
-    model : object
-        Fitted. One that cannot be read whole gets another digest each time: it is a new question then.
-
-    Returns
-    -------
-    bytes
-        Of length 32.
-
-    Notes
-    -----
     *Installed code*, in site-packages or the standard library, counts by its name and version: the package's
     ``__version__`` and that of the distribution of its name. After an upgrade every model is another, for what an
     upgrade changes nobody knows. What of the user's own was put into an installed class counts, too.
@@ -139,8 +122,6 @@ def fingerprint(model: Any) -> bytes:
     variables, what comes over a network, what an object's own pickling leaves out, `n_jobs` and `n_threads`, settings
     of packages, what was put into installed modules, and the versions of packages that installed code calls in turn.
 
-    Examples
-    --------
     >>> import pickle
     >>> from sklearn.linear_model import LogisticRegression
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
@@ -154,7 +135,7 @@ def fingerprint(model: Any) -> bytes:
         content.add(model)
     except Exception:  # whatever pickling or reading raises
         return secrets.token_bytes(32)
-    return content.digest()
+    return content.digest.digest()
 
 
 class _Content(OfCode):
@@ -162,22 +143,8 @@ class _Content(OfCode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._digest = hashlib.sha256()
-        self._above: dict[
-            int, int
-        ] = {}  # depth of each value that this one lies in, for one may lie in itself
+        self._above: dict[int, int] = {}  # depth of each value this one lies in, for one may lie in itself
         self._files: dict[str, bytes | None] = {}
-
-    def digest(self) -> bytes:
-        """Digest of all so far."""
-        return self._digest.digest()
-
-    def say(self, text: str) -> None:
-        self.add_bytes(text.encode(errors="surrogatepass"))
-
-    def add_bytes(self, content: bytes) -> None:
-        self._digest.update(len(content).to_bytes(8, "big"))
-        self._digest.update(content)
 
     def add(self, value: Any) -> None:
         if isinstance(value, np.generic):
@@ -222,8 +189,8 @@ class _Content(OfCode):
     def _add_file(self, text: str) -> None:
         """What a text names, if it names a file."""
         if text not in self._files:
-            named = file_named(text)
-            self._files[text] = None if named is None else digest_of_files(named)
+            named = _file_named(text)
+            self._files[text] = None if named is None else _digest_of_files(named)
         content = self._files[text]
         if content is not None:
             self.add_bytes(content)
@@ -246,23 +213,19 @@ class _Content(OfCode):
                     self._add_file(item)
 
     def _dictionary(self, items: dict[Any, Any]) -> None:
-        kept = [
-            (key, item)
-            for key, item in items.items()
-            if not (isinstance(key, str) and key in _OF_THE_MACHINE)
-        ]
+        kept = [one for one in items.items() if not (isinstance(one[0], str) and one[0] in _OF_THE_MACHINE)]
         self.say(f"dict of {len(kept)}")
         for key, item in kept:
             self.add(key)
             self.add(item)
 
     def _set(self, items: set[Any] | frozenset[Any]) -> None:
-        whole, each = self._digest, []
+        whole, each = self.digest, []
         for item in items:
-            self._digest = hashlib.sha256()
+            self.digest = hashlib.sha256()
             self.add(item)
-            each.append(self._digest.digest())
-        self._digest = whole
+            each.append(self.digest.digest())
+        self.digest = whole
         self.say(f"{type(items).__name__} of {len(items)}")
         self.add_bytes(b"".join(sorted(each)))
 
@@ -278,9 +241,8 @@ class _Content(OfCode):
 
     def _object(self, value: Any) -> None:
         """Whatever pickle would keep of it, and what it is."""
-        if (
-            getattr(type(value), "stands_for_a_guard", False) is True
-        ):  # what that has answered since is no part of it
+        # what a guard answered since is no part of it
+        if getattr(type(value), "stands_for_a_guard", False) is True:
             self.say(f"guard {value.name}")
             return
         registered = copyreg.dispatch_table.get(type(value))
@@ -303,7 +265,7 @@ class _Content(OfCode):
             self.add(item)
         self.say("end of object")
         if isinstance(value, PurePath) and Path(value).exists():
-            self.add_bytes(digest_of_files(Path(value)))
+            self.add_bytes(_digest_of_files(Path(value)))
 
     def _by_name(self, value: Any, name: str) -> None:
         """Something that is pickled by its name; if that is not installed, what it wraps or holds."""

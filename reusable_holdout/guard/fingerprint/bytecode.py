@@ -24,15 +24,9 @@ _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 class Bytecode(NamedTuple):
     """One code object, with those inside it.
 
-    Attributes
-    ----------
-    digest : bytes
-    reads : tuple of tuple of str
-        Global names that it reads, each with the attributes that follow it at once: ``numpy.linalg.norm``.
-    imports : tuple of (str, int, tuple of str)
-        Modules that it imports itself: name, level and what it takes of them; nothing means all.
-    texts : tuple of str
-        Text constants.
+    `reads` are the global names that it reads, each with the attributes that follow it at once: ``numpy.linalg.norm``.
+    `imports` are modules that it imports itself: name, level and what it takes of them, where nothing means all.
+    `texts` are its text constants.
     """
 
     digest: bytes

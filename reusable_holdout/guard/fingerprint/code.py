@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import hashlib
 import importlib.util
 import operator
 import os
@@ -20,12 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from reusable_holdout.deferred import modules_on_first_use
 
 if TYPE_CHECKING:
+    from importlib import metadata
+
     from reusable_holdout.guard.fingerprint import bytecode
     from reusable_holdout.guard.fingerprint.bytecode import Bytecode
-else:  # of the user's own code alone
-    (bytecode,) = modules_on_first_use(__package__, "bytecode")
+else:
+    (bytecode,) = modules_on_first_use(__package__, "bytecode")  # of the user's own code alone
+    (metadata,) = modules_on_first_use("importlib", "metadata")  # slow to import, and for models alone
 
-__all__ = ["OfCode", "edition", "is_found"]
+__all__ = ["OfCode", "is_found"]
 
 _NOT_DONE = {  # what a class says about itself, and what each process makes anew
     *("__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"),
@@ -35,6 +39,7 @@ _NOT_DONE = {  # what a class says about itself, and what each process makes ane
 }
 _MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_WRAPS = ("fget", "fset", "fdel", "func", "__func__", "__wrapped__")
 _COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 
@@ -42,6 +47,7 @@ class OfCode(ABC):
     """Goes through what code is made of; each class, function and module once, a second time by its number."""
 
     def __init__(self) -> None:
+        self.digest = hashlib.sha256()
         self._numbered: dict[int, tuple[int, Any]] = {}
         self._editions: dict[str, str | None] = {}
 
@@ -49,13 +55,14 @@ class OfCode(ABC):
     def add(self, value: Any) -> None:
         """Go on with a value of any kind."""
 
-    @abstractmethod
     def say(self, text: str) -> None:
         """Go on with some words of ours."""
+        self.add_bytes(text.encode(errors="surrogatepass"))
 
-    @abstractmethod
     def add_bytes(self, content: bytes) -> None:
         """Go on with some bytes."""
+        self.digest.update(len(content).to_bytes(8, "big"))
+        self.digest.update(content)
 
     def _is_known(self, value: Any) -> bool:
         if id(value) in self._numbered:
@@ -76,7 +83,9 @@ class OfCode(ABC):
         """Say what an installed thing is called; False if it is none, or is not found by its name."""
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         installed = self._edition(module)
-        if installed is None or not (is_found(value, module, name) or _is_of_the_interpreter(value, module)):
+        # a type of the interpreter's may have no name to find it by, such as that of functions
+        builtin = isinstance(value, type) and module == "builtins" and not value.__flags__ & _MADE_AT_RUN_TIME
+        if installed is None or not (builtin or is_found(value, module, name)):
             return False
         self.say(f"named {module} {name} of {installed}")
         return True
@@ -112,9 +121,7 @@ class OfCode(ABC):
             self.say(f"global {'.'.join(chain) if first in names else first}")
             if first == "__file__" and first in names:  # what lies beside it is to be read
                 self.add(Path(names[first]).parent)
-            elif first == "__name__":
-                continue
-            elif first in names:
+            elif first in names and first != "__name__":
                 self._along(names[first], chain[1:])
             elif not hasattr(builtins, first):
                 self.say("missing")
@@ -125,11 +132,11 @@ class OfCode(ABC):
             module = sys.modules.get(full)
             if self._edition(full) is not None:
                 self.say(str(self._edition(full)))
-            elif module is None:
-                self._not_yet_imported(full)
-            else:
+            elif module is not None:
                 for one in taken or ("",):
                     self._along(module, (one,) if one and one != "*" else ())
+            elif full.partition(".")[0] not in sys.stdlib_module_names:  # whatever it will bring is not known
+                raise ImportError(f"{full} is not imported yet")
 
     def _along(self, value: Any, attributes: tuple[str, ...]) -> None:
         """What is read of a module of the user's own: an attribute, or all of it."""
@@ -138,17 +145,6 @@ class OfCode(ABC):
                 break
             value = getattr(value, attribute)  # a part that is not imported yet is not known
         self.add(value)
-
-    def _not_yet_imported(self, name: str) -> None:
-        """Refuse what the user's own module will bring; an installed one has a version when it is there.
-
-        Raises
-        ------
-        ImportError
-            If it is to be imported by the model itself: whatever that is, nothing of it is known.
-        """
-        if name.partition(".")[0] not in sys.stdlib_module_names:
-            raise ImportError(f"{name} is not imported yet")
 
     # ---- modules
 
@@ -178,18 +174,16 @@ class OfCode(ABC):
         self.add(type(made))
         self.add(made.__bases__)
         for name, value in sorted(vars(made).items()):
-            if name not in _NOT_DONE:
-                self.say(f"attribute {name}")
-                self._attribute(made, value)
+            if name in _NOT_DONE:
+                continue
+            self.say(f"attribute {name}")
+            if isinstance(value, _SLOTS):
+                self.say("slot")
+            elif isinstance(value, _COMPILED) and value.__objclass__ is made:
+                raise TypeError("compiled code of the user's own cannot be read")
+            else:
+                self.add(value)
         self.say("end of class")
-
-    def _attribute(self, made: type, value: Any) -> None:
-        if isinstance(value, _SLOTS):
-            self.say("slot")
-        elif isinstance(value, _COMPILED) and value.__objclass__ is made:
-            raise TypeError("compiled code of the user's own cannot be read")
-        else:
-            self.add(value)
 
     def _what_was_put_into(self, made: type) -> None:
         """What of the user's own took the place of an installed class's methods: functions, wrapped ones, or else."""
@@ -208,16 +202,13 @@ class OfCode(ABC):
 
     def _is_put_there(self, value: Any) -> bool:
         if isinstance(value, types.FunctionType):
-            return (
-                self._edition(value.__globals__.get("__name__")) is None
-                and home_of(value.__globals__, value.__code__.co_filename) is None
-            )
+            own = self._edition(value.__globals__.get("__name__")) is None
+            return own and home_of(value.__globals__, value.__code__.co_filename) is None
         if isinstance(value, type) or self._edition(type(value).__module__) is not None:
             return False
         home = sys.modules.get(type(value).__module__)  # compilers make types of modules that have no file
-        return home is not None and (
-            home.__name__ == "__main__" or getattr(home, "__file__", None) is not None
-        )
+        has_file = getattr(home, "__file__", None) is not None
+        return home is not None and (has_file or home.__name__ == "__main__")
 
     # ---- what stands around functions
 
@@ -276,15 +267,8 @@ _UNTOUCHED: weakref.WeakKeyDictionary[type, _Untouched] = weakref.WeakKeyDiction
 
 def _unwrapped(value: Any) -> list[Any]:
     """What a class has under a name, and functions that lie in it."""
-    inside = (
-        getattr(value, name, None) for name in ("fget", "fset", "fdel", "func", "__func__", "__wrapped__")
-    )
+    inside = (getattr(value, name, None) for name in _WRAPS)
     return [value, *(one for one in inside if isinstance(one, types.FunctionType))]
-
-
-def _is_of_the_interpreter(value: Any, module: Any) -> bool:
-    """Whether it is a type of the interpreter's that has no name to find it by, such as that of functions."""
-    return isinstance(value, type) and module == "builtins" and not value.__flags__ & _MADE_AT_RUN_TIME
 
 
 # ---- whose code it is
@@ -357,26 +341,20 @@ def _version(top: str, told: object) -> str | None:
     if installed is not None:
         versions.append(installed)
     elif not versions:
-        import importlib.metadata  # noqa: PLC0415
-
-        versions += [importlib.metadata.version(one) for one in _distributions().get(top, ())]
+        versions += [metadata.version(one) for one in _distributions().get(top, ())]
     return f"{top} {' '.join(versions)}" if versions else None
 
 
 @functools.cache
 def _installed(top: str) -> str | None:
     """Version of the distribution of this name; what is installed over it later is not what is loaded."""
-    import importlib.metadata  # noqa: PLC0415 - slow to import, and not needed to ask with predictions
-
     try:
-        return importlib.metadata.version(top)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(top)
+    except metadata.PackageNotFoundError:
         return None
 
 
 @functools.cache
 def _distributions() -> dict[str, list[str]]:
     """Distributions of each package: slow, and needed only of those that do not tell their version."""
-    import importlib.metadata  # noqa: PLC0415
-
-    return {top: sorted(set(each)) for top, each in importlib.metadata.packages_distributions().items()}
+    return {top: sorted(set(each)) for top, each in metadata.packages_distributions().items()}
