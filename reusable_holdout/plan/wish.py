@@ -128,7 +128,8 @@ class Wish:
 
     def standard_error(self, rows: int) -> float:
         """Public standard deviation of the holdout's value."""
-        asked, variance = self.asked(rows), self.variation / 4.0  # Efron and Stein, of bounded differences
+        asked = self.asked(rows)
+        variance = self.variation / 4.0  # Efron and Stein: a quarter of the sum of squared differences
         if self.family != "bounded-difference":
             variance = min(self.row_spread**2, variance)
         return math.sqrt(max(variance, 1.0 / asked) / asked)
