@@ -34,14 +34,7 @@ if not TYPE_CHECKING:
 
 
 def modules_on_first_use(package: str, *names: str) -> list[ModuleType]:
-    """Stand-ins for modules of a package, each imported when something of it is used.
-
-    Parameters
-    ----------
-    package : str
-        Its name, such as ``__package__``.
-    *names : str
-    """
+    """Stand-ins for modules of a package, such as ``__package__``, each imported when something of it is used."""
     return [_Deferred(f"{package}.{name}") for name in names]
 
 
@@ -51,19 +44,9 @@ def names_on_first_use(
     """``__getattr__`` and ``__dir__`` of a package that imports some of its public names when they are first used.
 
     They are its ``__all__``, unless it lists more below. Type checkers, which run nothing, are told the names in a
-    branch of their own, or, where there are no others, in an ``__init__.pyi``.
-
-    Parameters
-    ----------
-    package : str
-        Its ``__name__``.
-    homes : mapping of str to sequence of str
-        Which names are defined in which module, such as ``{".plan": ["Plan"]}``. None may have the name of a submodule,
-        which would hide it.
-
-    References
-    ----------
-    .. [1] PEP 562, "Module __getattr__ and __dir__".
+    branch of their own, or, where there are no others, in an ``__init__.pyi``. `homes` says which names are defined in
+    which module, such as ``{".plan": ["Plan"]}``; none may have the name of a submodule, which would hide it. See
+    PEP 562, "Module __getattr__ and __dir__".
     """
     names = vars(import_module(package))
     places = {name: home for home, defined in homes.items() for name in defined}

@@ -234,22 +234,8 @@ class Refused(BaseException):
 
 @contextmanager
 def of_extra(extra: str, what: str) -> Iterator[None]:
-    """Import in its block what an extra brings.
+    """Import in its block what an extra of this library's metadata brings; what needs it begins a sentence.
 
-    Parameters
-    ----------
-    extra : str
-        Its name in this library's metadata.
-    what : str
-        What needs it, as the beginning of a sentence.
-
-    Raises
-    ------
-    MissingExtraError
-        Where the block raises an ImportError.
-
-    Examples
-    --------
     >>> with of_extra("plot", "a picture"):
     ...     import no_such_library
     Traceback (most recent call last):

@@ -14,8 +14,6 @@ __all__ = ["facts_table"]
 def facts_table(caption: str, facts: Iterable[tuple[str, str]]) -> str:
     """Table of named facts.
 
-    Examples
-    --------
     >>> print(facts_table("guard", [("metric", "<accuracy>")]))
     <table><caption>guard</caption><tbody>
     <tr><th scope="row" style="text-align:left">metric</th><td style="text-align:left">&lt;accuracy&gt;</td></tr>

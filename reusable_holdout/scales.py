@@ -34,17 +34,10 @@ class Bar(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What the width of a drawing stands for.
+    """What the width of a drawing stands for."""
 
-    Attributes
-    ----------
-    low, high : float
-        Values at its left and right end.
-    ticks : list of Tick
-    """
-
-    low: float
-    high: float
+    low: float  # value at its left end
+    high: float  # at its right end
     ticks: list[Tick]
 
     def at(self, value: float) -> float:
@@ -60,8 +53,6 @@ class Scale(NamedTuple):
 def decimals_of(span: float) -> int:
     """Decimals that scores of a metric are shown with: four for a range of 1, fewer for larger ones.
 
-    Examples
-    --------
     >>> decimals_of(1.0), decimals_of(50.0), decimals_of(250_000.0)
     (4, 3, 0)
     """
@@ -69,18 +60,8 @@ def decimals_of(span: float) -> int:
 
 
 def scale_of(values: Iterable[float], *, lower: float, upper: float, most_ticks: int = 5) -> Scale:
-    """Scale that shows all values, with round ticks.
+    """Scale that shows all values, ends of intervals, with round ticks, within the metric's range.
 
-    Parameters
-    ----------
-    values : iterable of float
-        Ends of all intervals.
-    lower, upper : float
-        Range of the metric: the scale does not leave it.
-    most_ticks : int
-
-    Examples
-    --------
     >>> scale = scale_of([0.71, 0.93], lower=0.0, upper=1.0)
     >>> [tick.label for tick in scale.ticks], scale.at(0.71)
     (['0.75', '0.80', '0.85', '0.90'], 3.704)

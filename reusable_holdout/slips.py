@@ -112,8 +112,6 @@ def _call(name: str, placed: Sequence[str], named: Sequence[str]) -> str:
 def closest(word: str, words: Iterable[str]) -> str | None:
     """Word that was probably meant; None if none is near.
 
-    Examples
-    --------
     >>> closest("tolerence", ["rows", "tolerance"]), closest("acc", ["jaccard", "accuracy"])
     ('tolerance', 'accuracy')
     """
@@ -130,8 +128,6 @@ def closest(word: str, words: Iterable[str]) -> str | None:
 def percentage(number: float, *, most: float) -> str:
     """Hint for a number beyond a limit of about 1 that would be within it, were it a percentage; else nothing.
 
-    Examples
-    --------
     >>> percentage(90.0, most=1.0)
     '; a percentage? write 0.9'
     """

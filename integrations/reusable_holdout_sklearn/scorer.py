@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
 from reusable_holdout.guard import ForWorkers, check_is_guard, predictions_of
-from reusable_holdout.guard.boundary import let_pools_carry_halts
+from reusable_holdout.guard.pools import let_pools_carry_halts
 from reusable_holdout.slips import checked_call
 from reusable_holdout_sklearn.asking import called, check_guard
 from reusable_holdout_sklearn.columns import OnColumns, columns_of

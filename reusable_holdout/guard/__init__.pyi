@@ -8,12 +8,12 @@ from reusable_holdout.guard.asking import has_most_rows as has_most_rows
 from reusable_holdout.guard.batches import Asked as Asked
 from reusable_holdout.guard.batches import MeasuredModel as MeasuredModel
 from reusable_holdout.guard.chunks.parquet import ParquetRows as ParquetRows
+from reusable_holdout.guard.configuration import Released as Released
+from reusable_holdout.guard.configuration import released as released
 from reusable_holdout.guard.endings import Rotation as Rotation
 from reusable_holdout.guard.frozen import FrozenAnswer as FrozenAnswer
 from reusable_holdout.guard.frozen import FrozenCertificate as FrozenCertificate
 from reusable_holdout.guard.guard import ReusableHoldout as ReusableHoldout
-from reusable_holdout.guard.history import Released as Released
-from reusable_holdout.guard.history import released as released
 from reusable_holdout.guard.kinds.ladder import ParameterFreeLadderWarning as ParameterFreeLadderWarning
 from reusable_holdout.guard.models import predictions_of as predictions_of
 from reusable_holdout.guard.overview import Price as Price

@@ -10,8 +10,8 @@ import numpy as np
 
 from reusable_holdout.errors import BudgetError, Halted, ModelError
 from reusable_holdout.guard.answer import Answer
-from reusable_holdout.guard.history import history_frame
-from reusable_holdout.guard.kinds import AGREED, Outcome, State, Terms, failed
+from reusable_holdout.guard.configuration import released_by
+from reusable_holdout.guard.kinds import AGREED, Allowance, Outcome, State, Terms, failed
 from reusable_holdout.ledger import Row
 
 if TYPE_CHECKING:
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reusable_holdout.guard.kinds import Allowance, HaltReason, Kind
+    from reusable_holdout.guard.kinds import HaltReason, Kind
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.ledger import Ledger, Tail, Transaction
+    from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Interval
 
 __all__ = ["Answered", "Query", "agreed_rows", "first_occurrences", "row_of", "rows_of_batch"]
@@ -36,47 +37,20 @@ _FEW = 16  # questions of a batch
 
 
 class Query(NamedTuple):
-    """What names a question in the ledger.
-
-    Attributes
-    ----------
-    digest : bytes
-    name, series : str
-    tolerance : float, optional
-        Its own, if it named one.
-    """
+    """What names a question in the ledger."""
 
     digest: bytes
     name: str = ""
     series: str = ""
-    tolerance: float | None = None
+    tolerance: float | None = None  # its own, if it named one
 
 
 class Answered:
-    """The released answers of one guard, in its ledger.
+    """The released answers of one guard, in its ledger; all of them say whether the rows have another budget."""
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Keeps what was released.
-    allowance : Allowance
-        Charges of the plan.
-    queries : int
-        The plan's.
-    metric : str
-        Name of the guard's own.
-    another_budget : bool
-        Whether the rows have another one, too: every answer says so.
-    """
-
-    def __init__(
-        self, ledger: Ledger, *, allowance: Allowance, queries: int, metric: str, another_budget: bool = False
-    ) -> None:
-        self._ledger = ledger
-        self.another_budget = another_budget
-        self._metric = metric
-        self._allowance = allowance
-        self._queries = queries
+    def __init__(self, ledger: Ledger, plan: Plan, *, another_budget: bool) -> None:
+        self._ledger, self._queries, self._another_budget = ledger, plan.queries, another_budget
+        self._allowance = Allowance.of(plan.record())
 
     @property
     def state(self) -> State:
@@ -119,12 +93,8 @@ class Answered:
     ) -> bool:
         """Whether a batch needs the rows: not one without a new question, and none that has no room.
 
-        The ledger is read for more than its first question only where that decides.
-
-        Raises
-        ------
-        BudgetError, InputError
-            If more is new than queries are left, or a tolerance cannot be kept; nothing was answered.
+        The ledger is read for more than its first question only where that decides. Raises BudgetError or InputError if
+        more is new than queries are left, or a tolerance cannot be kept.
         """
         state = self.state
         if kind.halt_reason(state) is not None:
@@ -138,8 +108,6 @@ class Answered:
             self.check_room(len(new), state)
             kind.check_room(priors[new], None if tolerances is None else tolerances[new], state)
         return bool(new)
-
-    # ---- what all share
 
     def halt(self, reason: HaltReason, answers: Sequence[Answer]) -> Halted:
         """Build the exception that says what was spent on what, and what to do now."""
@@ -163,7 +131,7 @@ class Answered:
 
     def history(self) -> pd.DataFrame:
         """Everything released, in order."""
-        return history_frame(self._ledger.rows(), self._allowance, self._metric)
+        return released_by(self._ledger, self._ledger.epoch).history
 
     def state_in(self, transaction: Transaction, kind: Kind, series: str = "") -> State:
         """State before a question of a kind, as a transaction finds it."""
@@ -171,21 +139,13 @@ class Answered:
         return _at(transaction.tail)._replace(value=value)
 
     def check_room(self, asked: int, state: State) -> None:
-        """Refuse more new questions than are left.
-
-        Raises
-        ------
-        BudgetError
-        """
+        """Refuse more new questions than are left, by a BudgetError."""
         left = self._queries - state.asked
         if asked > left:
             raise BudgetError(
                 f"{asked} new questions asked, {left} left of {self._queries}; "
                 "nothing was answered and nothing was charged; ask fewer"
             )
-
-    def _answer(self, row: Row, charges: int, *, replayed: bool) -> Answer:
-        return self.answer_with(row, self.charges_left(charges), replayed=replayed)
 
     def answer_with(self, row: Row, left: int, *, replayed: bool) -> Answer:
         """Answer of a row, to whom so many charges are left."""
@@ -212,7 +172,7 @@ class Answered:
             row.kind,
             row.nats,
             row.told,
-            another_budget=self.another_budget,
+            another_budget=self._another_budget,
         )
 
 
@@ -356,12 +316,10 @@ def agreed_rows(
 
 def first_occurrences(questions: Sequence[bytes], known: dict[bytes, Row]) -> list[int]:
     """Places of the questions that are new, each once."""
-    seen: set[bytes] = set(known)
-    if not seen and len(set(questions)) == len(questions):
+    if not known and len(set(questions)) == len(questions):
         return list(range(len(questions)))
-    new = []
+    new: dict[bytes, int] = {}
     for place, question in enumerate(questions):
-        if question not in seen:
-            seen.add(question)
-            new.append(place)
-    return new
+        if question not in known:
+            new.setdefault(question, place)
+    return list(new.values())

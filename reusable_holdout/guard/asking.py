@@ -153,19 +153,10 @@ class Asking:
         *,
         takes: int = 1,
     ) -> Answer:
-        """Answer one question, durably.
+        """Answer one question, durably, which takes so many of the declared queries.
 
-        Parameters
-        ----------
-        refuse : callable
-            Raises, by public numbers, where the question has no room; called before the rows are read, and again in the
-            transaction that decides.
-        measure : callable
-            Reads the rows: not for what is refused or replayed, nor after a halt.
-        decide : callable
-            Says from what was measured, in a state, what is told.
-        takes : int
-            Declared queries that it takes.
+        `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
+        that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.
         """
         needed = self._transcript.needs_rows(kind, question.digest, refuse)
         found = measure() if needed else None
@@ -196,11 +187,7 @@ class Asking:
         return self._told(self._answer(kind, query, refuse, measure, decide))
 
     def _claim_each(
-        self,
-        kind: Check,
-        prepared: NDArray[Any],
-        priors: NDArray[np.float64],
-        queries: Sequence[Query],
+        self, kind: Check, prepared: NDArray[Any], priors: NDArray[np.float64], queries: Sequence[Query]
     ) -> list[Answer]:
         """Ask one after the other, for what is told of one decides what the next can cost."""
         answers: list[Answer] = []
@@ -213,9 +200,8 @@ class Asking:
         return answers
 
     def _told(self, answer: Answer) -> Answer:
-        """Tell the listeners of a new answer."""
-        if not answer.replayed and self._listeners:
-            self._tell([answer])
+        """Tell the listeners of an answer, if it is new."""
+        self._tell([answer])
         return answer
 
     def _told_batch(self, ask: Callable[[], list[Answer]]) -> list[Answer]:
@@ -223,9 +209,9 @@ class Asking:
         try:
             answers = ask()
         except Halted as halt:
-            self._tell([answer for answer in halt.answers if not answer.replayed])
+            self._tell(halt.answers)
             raise
-        self._tell([answer for answer in answers if not answer.replayed])
+        self._tell(answers)
         return answers
 
     @sealed
@@ -281,11 +267,10 @@ class Asking:
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def _tell(self, answers: Sequence[Answer]) -> None:
-        if not answers:
-            return
-        for listener in list(self._listeners):
+        new = [answer for answer in answers if not answer.replayed]
+        for listener in list(self._listeners) if new else []:
             try:
-                listener(answers)
+                listener(new)
             except Exception as error:
                 warnings.warn(
                     f"a listener of the guard raised {type(error).__name__}: {error}; the answer is in history()",

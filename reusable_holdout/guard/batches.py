@@ -29,9 +29,7 @@ __all__ = [
     "weighed",
 ]
 
-Found: TypeAlias = (
-    "NDArray[np.int64] | Literal['needless'] | None"  # None of a model that failed on the holdout
-)
+Found: TypeAlias = "NDArray[np.int64] | Literal['needless'] | None"  # None: the model failed on the holdout
 
 
 class MeasuredModel(NamedTuple):
@@ -67,26 +65,14 @@ class Asked(NamedTuple):
 
 
 def count_of(several: Any, what: str) -> int:
-    """How many there are, of a list, a tuple or an array.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """How many there are, of a list, a tuple or an array; an InputError of something else."""
     if isinstance(several, str | bytes) or (not isinstance(several, Sequence) and np.ndim(several) != 1):
         raise InputError(f"{what} must be a list; got {type(several).__name__}; nothing was asked")
     return len(several)
 
 
 def checked_models(models: Any) -> list[MeasuredModel]:
-    """Models of a batch.
-
-    Raises
-    ------
-    InputError
-        If one of them is not what :meth:`Measuring.measure` gives.
-    """
+    """Models of a batch; an InputError if one of them is not what :meth:`Measuring.measure` gives."""
     count_of(models, "models")
     for one in models:
         sound = isinstance(one, MeasuredModel) and type(one.content) is bytes
@@ -99,27 +85,16 @@ def checked_models(models: Any) -> list[MeasuredModel]:
 
 
 def checked_kind(kind: object) -> Literal["evaluate", "choose"]:
-    """What will be asked about a model.
-
-    Raises
-    ------
-    InputError
-        If nothing of that name can be.
-    """
-    if kind == "evaluate":
-        return "evaluate"
-    if kind == "choose":
-        return "choose"
+    """What will be asked about a model; an InputError if nothing of that name can be."""
+    if kind == "evaluate" or kind == "choose":  # noqa: PLR1714 - which narrows the type
+        return kind
     raise InputError(f'kind must be "evaluate" or "choose"; got {kind!r}; nothing was measured')
 
 
 def batch_priors(policy: Check, priors: Any, count: int, metric: str) -> list[float]:
     """Priors of a batch; of a ladder, whose queries state none, as many that are no numbers.
 
-    Raises
-    ------
-    InputError
-        If they are not as many as models, or one is out of bounds.
+    An InputError if they are not as many as models, or one is out of bounds.
     """
     if "ladder" not in policy.name:
         return [float(one) for one in policy.asked_many(priors, None, count, metric)[0]]

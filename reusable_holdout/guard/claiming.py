@@ -19,12 +19,9 @@ from reusable_holdout.validity import lead_nats, paired_length
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.answered import Answered, Query
-    from reusable_holdout.guard.kinds import Kind
+    from reusable_holdout.guard.kinds import Integers, Kind
     from reusable_holdout.ledger import Ledger, Row, Transaction
     from reusable_holdout.validity import Certificate
 
@@ -32,31 +29,13 @@ __all__ = ["Boards", "Pairs", "Reached"]
 
 
 class Reached(NamedTuple):
-    """Where an answered claim says that the holdout's own value lies.
+    """Where an answered claim says that the holdout's own value lies."""
 
-    Attributes
-    ----------
-    query : int
-        Number of the answer.
-    asked : int
-        Which of the declared queries it was, from 1.
-    low, high : float
-        In the metric's unit.
-    nats : float
-        Of all that was told before it.
-    """
-
-    query: int
-    asked: int
-    low: float
+    query: int  # number of the answer
+    asked: int  # which of the declared queries it was, from 1
+    low: float  # in the metric's unit, as the other end
     high: float
-    nats: float
-
-
-@dataclass(slots=True)
-class _Seen:
-    board: Board
-    last: int = 0
+    nats: float  # of all that was told before it
 
 
 @dataclass(slots=True)
@@ -66,19 +45,11 @@ class _Told:
 
 
 class Boards:
-    """The boards of one ledger, one for each metric whose policy is claims.
-
-    Parameters
-    ----------
-    answered : Answered
-        What was told of the rows.
-    ledger : Ledger
-        Where it is kept.
-    """
+    """The boards of one ledger, one for each metric whose policy is claims."""
 
     def __init__(self, answered: Answered, ledger: Ledger) -> None:
         self._answered, self._ledger = answered, ledger
-        self._boards: dict[int, _Seen] = {}
+        self._boards: dict[int, Board] = {}
         self._told: dict[int, _Told] = {}
 
     def claim(
@@ -87,30 +58,17 @@ class Boards:
         question: Query,
         own: bytes,
         prior: float,
-        measure: Callable[[], NDArray[np.int64] | None],
+        measure: Callable[[], Integers | None],
         *,
         anew: bool = False,
     ) -> Answer:
         """Answer one claim, durably: look it up, decide, certify and commit it in one transaction.
 
-        Parameters
-        ----------
-        question : Query
-            About the predictions, whoever claims what of them.
-        own : bytes
-            Digest of this series' own claim about them.
-        measure : callable
-            Score on the grid; None if the analyst's code failed on the holdout. Not called for what was answered or
-            will not be certified, nor after a halt.
-        anew : bool
-            Whether to ask though the question was answered to somebody.
-
-        Raises
-        ------
-        Halted
-            If all declared queries are asked and the claim is new, or a final was given.
-        ModelError
-            If it failed, now or when it was first asked.
+        The question is about the predictions, whoever claims what of them; `own` names this series' own claim about
+        them; `anew` asks though the question was answered to somebody. `measure` gives the score on the grid, or None
+        if the analyst's code failed on the holdout, and is not called for what was answered or will not be certified,
+        nor after a halt. Raises Halted for a new claim once all queries are asked or a final was given, and ModelError
+        if it failed, now or when it was first asked.
         """
         digests = [own] if anew else [question.digest, own]
         score = measure() if self._needs_rows(kind, digests, question.series) else None
@@ -123,11 +81,10 @@ class Boards:
             left = board.charges_left(question.series)
             if row is None and reason is None:
                 terms = kind.claimed(prior, question.series, board)
-                outcome = (
-                    kind.fail(terms, state)
-                    if score is None
-                    else kind.decide(score, terms, question.digest, state)
-                )
+                if score is None:
+                    outcome = kind.fail(terms, state)
+                else:
+                    outcome = kind.decide(score, terms, question.digest, state)
                 named = own if outcome.told == NOT_CERTIFIED else digests[0]
                 interval = kind.interval(outcome, terms, kind.length(state))
                 asked, takes = question._replace(digest=named), kind.takes(outcome.told)
@@ -178,15 +135,15 @@ class Boards:
     def _board(self, transaction: Transaction, kind: Kind) -> Board:
         """Board after all that is committed: of what other processes were told, too."""
         view, end = kind.certificate.view, transaction.tail.query
-        seen = self._boards.get(view)
-        if seen is None or seen.last > end:  # the ledger was replaced by one that has less
-            seen = self._boards[view] = _Seen(Board(kind.certificate))
-        if seen.last < end:
-            for row in transaction.rows(seen.last):
+        board = self._boards.get(view)
+        if board is None or board.last > end:  # the ledger was replaced by one that has less
+            board = self._boards[view] = Board(kind.certificate)
+        if board.last < end:
+            for row in transaction.rows(board.last):
                 if (row.view, row.kind) == (view, Claims.name):
-                    seen.board.follow(row)
-            seen.last = end
-        return seen.board
+                    board.follow(row)
+            board.last = end
+        return board
 
 
 def _first(known: dict[bytes, Row], digests: Sequence[bytes]) -> Row | None:
@@ -199,24 +156,13 @@ def _first(known: dict[bytes, Row], digests: Sequence[bytes]) -> Row | None:
 class Pairs:
     """Pairs of answered claims about one metric, a mean over rows.
 
-    With probability at least ``1 - beta`` no pair of a board is ever certified the wrong way, whatever was sent, and
-    whichever pairs are looked at: all of them hold together.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the guard's plan.
-    beta : float
-        Failure probability of all pairs together, beside that of the guard's intervals.
-    read : callable
-        What was told of answers, by their numbers.
+    With probability at least ``1 - beta``, beside that of the guard's intervals, no pair of a board is ever certified
+    the wrong way, whatever was sent, and whichever pairs are looked at: all of them hold together. What was told of
+    answers is read by their numbers.
     """
 
     def __init__(
-        self,
-        certificate: Certificate,
-        beta: float,
-        read: Callable[[Sequence[int]], list[Reached | None]],
+        self, certificate: Certificate, beta: float, read: Callable[[Sequence[int]], list[Reached | None]]
     ) -> None:
         if not 0.0 < beta < 1.0:
             raise InputError(f"beta must be a probability above 0 and below 1; got {beta!r}; name another")
@@ -237,14 +183,7 @@ class Pairs:
         return lead > 0 and self._suffices(first, second, lead, math.ceil(lead))
 
     def leads(self, first: Reached, second: Reached, differing: int) -> bool:
-        """Whether the first is better for certain.
-
-        Parameters
-        ----------
-        first, second : Reached
-        differing : int
-            Rows of which they predict different things.
-        """
+        """Whether the first is better for certain, if they predict different things of so many rows."""
         lead = self._lead(first, second)
         return lead > 0 and self._suffices(first, second, lead, differing)
 

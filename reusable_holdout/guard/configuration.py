@@ -1,99 +1,86 @@
-"""What a ledger says about the guard it belongs to, so that it can be resumed and verified but not changed."""
+"""What a ledger says to anyone, epoch by epoch: whose it is, and what was released.
+
+It is resumed and verified by that, and cannot be changed.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from reusable_holdout.errors import InputError, LedgerMismatchError, RotatedError
+import numpy as np
+
+from reusable_holdout.deferred import modules_on_first_use
+from reusable_holdout.errors import HoldoutError, InputError, LedgerError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
+from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.kinds.table import Rules
 from reusable_holdout.guard.views import VIEW, Counts, Facts, View
-from reusable_holdout.ledger import key_commitment
+from reusable_holdout.ledger import Row, genesis, key_commitment
 from reusable_holdout.plan import same_wish
 from reusable_holdout.queries import described_metric
+from reusable_holdout.slips import checked_call
 from reusable_holdout.validity import edition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
+    import pandas as pd
+
+    from reusable_holdout import witness as witnesses
     from reusable_holdout.guard.inputs import PrivateData
-    from reusable_holdout.ledger import Ledger, Row
+    from reusable_holdout.ledger import Ledger
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import Metric
+    from reusable_holdout.witness import Head
+else:  # of a ledger that has one
+    (witnesses,) = modules_on_first_use("reusable_holdout", "witness")
 
-__all__ = ["Configuration", "KeptRows", "metric_of", "past_epochs"]
+__all__ = [
+    "Configuration",
+    "Epoch",
+    "KeptRows",
+    "Released",
+    "history_frame",
+    "metric_of",
+    "read_epochs",
+    "released",
+    "released_by",
+]
 
 _MISMATCH = "nothing was asked and nothing was charged"
 _RESUMED_WITH = {"classes": "classes", "counts": "prevalence", "exam": "exam"}
+_COLUMNS = [
+    *("query", "view", "metric", "name", "series", "prior", "value", "charged", "low", "high", "threshold"),
+    *("kind", "told", "nats", "asked", "paired", "charges_left", "asked_at"),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(Facts):
-    """Public facts of one guard.
-
-    Attributes
-    ----------
-    plan : dict
-        :meth:`Plan.record`; it names mechanism and policy.
-    rules : dict
-        :meth:`Rules.record`: what its answers are certified by, whatever a later version would derive.
-    metric : dict
-        :meth:`BoundMetric.describe`.
-    holdout : str
-        Keyed digest of the data.
-    key : str
-        Commitment to the noise key.
-    classes : list or None
-        All classes that may occur, in order: what labels are coded by.
-    counts : Counts or None
-        What was told of the class counts when the guard was made.
-    epoch : int
-        Number of this holdout in its ledger, from 1.
-    previous : str
-        Last seal of the epoch before, hex; empty for the first. It makes one chain of all epochs.
-    exam : int
-        Rows, or groups, that are kept for the final.
-    another_budget : bool
-        Whether the rows had another budget when this one was made.
-    witness : str
-        Place of the ledger's witness; empty if it has none.
-    overlap : {"refuse", "allow"}
-        Whether its owner insists on rows that may have been trained on, or released.
-    known_rows : dict
-        SHA-256 of each part of what the ledger keeps, to know the rows again; empty if it keeps nothing.
-    """
+    """Public facts of one guard; its `counts` were told when the guard was made."""
 
     what: ClassVar[str] = "the ledger's configuration"
 
-    plan: dict[str, Any]
-    rules: dict[str, Any]
-    metric: dict[str, Any]
-    holdout: str
-    key: str
-    classes: list[Any] | None
-    epoch: int = 1
-    previous: str = ""
-    exam: int = 0
-    another_budget: bool = False
-    witness: str = ""
-    overlap: str = "refuse"
-    known_rows: dict[str, str] = field(default_factory=dict)
+    plan: dict[str, Any]  # Plan.record(); it names mechanism and policy
+    rules: dict[str, Any]  # Rules.record(): what certifies answers, whatever a later version would derive
+    metric: dict[str, Any]  # BoundMetric.describe()
+    holdout: str  # keyed digest of the data
+    key: str  # commitment to the noise key
+    classes: list[Any] | None  # all that may occur, in order: what labels are coded by
+    epoch: int = 1  # number of this holdout in its ledger
+    previous: str = ""  # last seal of the epoch before, hex: it makes one chain of all epochs
+    exam: int = 0  # rows, or groups, that are kept for the final
+    another_budget: bool = False  # whether the rows had one when this one was made
+    witness: str = ""  # place of the ledger's, if it has one
+    overlap: str = "refuse"  # or "allow": its owner insists on rows that may be trained on, or released
+    known_rows: dict[str, str] = field(default_factory=dict)  # digests of `KeptRows`
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        holdout: PrivateData,
-        key: bytes,
-        counts: Counts | None = None,
-        *,
-        another_budget: bool = False,
-        overlap: str = "refuse",
-        known_rows: dict[str, str] | None = None,
-        witness: str = "",
-    ) -> Self:
+    def of(cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None) -> Self:
         """Facts of a guard that is made."""
         every = holdout.rows.every
         return cls(
@@ -105,21 +92,11 @@ class Configuration(Facts):
             classes=None if every.classes is None else every.classes.tolist(),
             counts=counts,
             exam=holdout.rows.exam_units,
-            another_budget=another_budget,
-            witness=witness,
-            overlap=overlap,
-            known_rows=known_rows or {},
         )
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what :meth:`text` wrote.
-
-        Raises
-        ------
-        LedgerMismatchError
-            If it is something else, or of another edition of the theory.
-        """
+        """Read what :meth:`text` wrote; a LedgerMismatchError if it is something else, or of another theory."""
         found = super().parse(text)
         try:
             edition(found.rules["scores"]["theory"])
@@ -139,21 +116,9 @@ class Configuration(Facts):
         return [self.view, *(View.parse(row.told) for row in rows if row.kind == VIEW)]
 
     def check_same(self, stored: Self, *, past: Sequence[Self] = ()) -> None:
-        """Refuse to go on with a ledger that belongs to something else.
+        """Refuse to go on with a ledger whose configuration, at the epoch it stands at, belongs to something else.
 
-        Parameters
-        ----------
-        stored : Configuration
-            Of the epoch the ledger stands at.
-        past : sequence of Configuration
-            Of the epochs before.
-
-        Raises
-        ------
-        RotatedError
-            If this is the holdout of an epoch that is over.
-        LedgerMismatchError
-            Naming what differs.
+        Raises RotatedError if this is the holdout of a past epoch; else LedgerMismatchError, naming what differs.
         """
         if self.key != stored.key:
             raise LedgerMismatchError(
@@ -185,18 +150,10 @@ class Configuration(Facts):
 
 
 class KeptRows(NamedTuple):
-    """What a ledger keeps of an epoch's rows.
+    """What a ledger keeps of an epoch's rows, to know them again."""
 
-    Attributes
-    ----------
-    digests : dict of str to str
-        SHA-256 of each part, in their order.
-    text : bytes
-        The parts, one after the other, equally long: :meth:`RowSet.text`.
-    """
-
-    digests: dict[str, str]
-    text: bytes
+    digests: dict[str, str]  # SHA-256 of each part, in their order, hex; empty if nothing is kept
+    text: bytes  # the parts, one after the other, equally long: RowSet.text()
 
     def parts(self) -> dict[str, bytes] | None:
         """Each part by its name; None if they are not those that were sealed."""
@@ -222,29 +179,129 @@ def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 
 def metric_of(description: dict[str, Any]) -> Metric:
-    """Metric of the catalogue from what a ledger says of it.
-
-    Raises
-    ------
-    InputError
-        If it is one of the user's own, whose code is not in the ledger.
-    """
+    """Metric of the catalogue from what a ledger says of it; an InputError if it is a user's own, whose code is not."""
+    of_rows = {"weights", "groups", "largest_group"}
     try:
-        return described_metric(
-            {
-                name: part
-                for name, part in description.items()
-                if name not in {"weights", "groups", "largest_group"}
-            }
-        )
+        return described_metric({name: part for name, part in description.items() if name not in of_rows})
     except InputError:
         raise InputError(
             f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"
         ) from None
 
 
-def past_epochs(ledger: Ledger) -> list[Configuration]:
-    """Configurations of the epochs before the one a ledger stands at."""
-    if ledger.epoch == 1:
-        return []
-    return [Configuration.parse(text) for text in ledger.configurations()[: ledger.epoch - 1]]
+# ---- what was released
+
+
+class Released(NamedTuple):
+    """History of a ledger, with what is needed to draw it.
+
+    Attributes
+    ----------
+    history : pandas.DataFrame
+        As :meth:`ReusableHoldout.history`.
+    charges : int
+        The whole budget.
+    metric : str
+        Name of the metric.
+    """
+
+    history: pd.DataFrame
+    charges: int
+    metric: str
+
+
+@checked_call
+def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
+    """Read a ledger without the holdout and its key.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        SQLite file or URL.
+    epoch : int, optional
+        Of its holdouts, from 1; the last by default.
+
+    Raises
+    ------
+    LedgerError
+        If there is no such ledger, or it holds no guard.
+    InputError
+        If there is no such epoch.
+    """
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
+        if store.configuration() is None:
+            raise LedgerError(f"{store!r} holds no guard yet")
+        return released_by(store, store.epoch if epoch is None else epoch)
+
+
+def released_by(ledger: Ledger, epoch: int) -> Released:
+    """Read one epoch of a ledger; an InputError if there is no such."""
+    configurations = ledger.configurations()
+    if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
+        raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")
+    configuration = Configuration.parse(configurations[epoch - 1])
+    metric = configuration.metric["name"]
+    history = history_frame(ledger.rows(epoch=epoch), Allowance.of(configuration.plan), metric)
+    return Released(history, configuration.plan["charges"], metric)
+
+
+def history_frame(rows: Sequence[Row], allowance: Allowance, metric: str) -> pd.DataFrame:
+    """Frame of released answers, in order, with the name of the guard's own metric; others were opened with theirs."""
+    import pandas as pd  # noqa: PLC0415 - slow to import, and asking does not need it
+
+    frame = pd.DataFrame(rows, columns=list(Row._fields))
+    names = [metric, *(row.name for row in rows if row.kind == VIEW)]
+    frame["metric"] = [names[int(row.value) if row.kind == VIEW else row.view] for row in rows]
+    frame["charged"] = frame["charged"].astype(bool)
+    frame["paired"] = frame["kind"].str.endswith("compare").astype(bool)
+    frame["charges_left"] = np.array(allowance.left_after(rows), dtype=np.int64)
+    frame["asked_at"] = pd.to_datetime(frame["asked_at"], unit="s", utc=True)
+    return frame[_COLUMNS]
+
+
+class Epoch(NamedTuple):
+    """One epoch, as it lies in the ledger: anything may, if the ledger was changed."""
+
+    text: str  # its configuration
+    rows: list[Row]
+    seals: list[tuple[int, bytes]]  # query number of each commit's last row, with the commit's seal
+    known_rows: bytes
+
+    def chain(self) -> list[str]:
+        """Seals in order, from that of the configuration; hex."""
+        seals = [sealed for _, sealed in self.seals if isinstance(sealed, bytes)]
+        return [sealed.hex() for sealed in (genesis(self.text), *seals)]
+
+
+def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Epoch], Head | None]:
+    """Epochs of a ledger, and what its witness, by default its own, had seen before they were read.
+
+    Raises LedgerError if there is no such ledger, or it holds no guard.
+    """
+    from reusable_holdout.ledger import SqlLedger  # noqa: PLC0415 - loads SQLAlchemy
+
+    with contextlib.closing(SqlLedger(ledger, must_exist=True)) as store:
+        epochs, last = [], store.configuration()
+        if last is None:
+            raise LedgerError("the ledger holds no guard: there is nothing to verify")
+        seen = _seen(last, witness)
+        for number, text in enumerate(store.configurations(), start=1):
+            rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
+            known = [one for one in store.seals(epoch=number) if rows and one[0] <= rows[-1].query]
+            epochs.append(
+                Epoch(text, rows, known, store.known_rows(number))
+            )  # others were committed meanwhile
+    return epochs, seen
+
+
+def _seen(text: str, witness: str | Path | None) -> Head | None:
+    """Highest head that a witness has seen; None if there is none, or not one that was not named can be reached."""
+    try:
+        place = Configuration.parse(text).witness if witness is None else witness
+        return witnesses.witness_at(place).read() if place else None
+    except HoldoutError:
+        if witness is not None:
+            raise
+        return None

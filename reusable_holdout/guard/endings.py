@@ -84,19 +84,12 @@ class Finals(Asking):
 
     @sealed
     def _final_models(self, models: list[Any], names: list[str], also: Sequence[Any]) -> list[Answer]:
-        labels, guards = checked_names(names, len(names)), [self, *self._others_of_rows(also)]
-        return self._finished(
-            [
-                (
-                    guard,
-                    partial(guard._holdout.predicted, model),
-                    Query(guard._model_question(model, 0, b"final"), label),
-                )
-                for model, label in zip(models, labels, strict=True)
-                for guard in guards
-            ],
-            models,
-        )
+        guards, asked = [self, *self._others_of_rows(also)], []
+        for model, label in zip(models, checked_names(names, len(names)), strict=True):
+            for guard in guards:
+                question = Query(guard._model_question(model, 0, b"final"), label)
+                asked.append((guard, partial(guard._holdout.predicted, model), question))
+        return self._finished(asked, models)
 
     def _others_of_rows(self, also: Sequence[Any]) -> list[Asking]:
         if not isinstance(also, list | tuple) or not all(
@@ -148,15 +141,12 @@ class Finals(Asking):
             (guard, list(each) if several else [each])
             for guard, (_, each) in zip(self._others_of_rows([one for one, _ in pairs]), pairs, strict=True)
         ]
-        prepared = [(guard, guard._holdout.bound.prepare_many(each)) for guard, each in own]
-        answers = self._finished(
-            [
-                (guard, partial(np.asarray, one), Query(guard._content.question(one, 0, b"final"), label))
-                for place in range(len(given))
-                for guard, ready in prepared
-                for one in [ready[place]]
-            ]
-        )
+        prepared, asked = [(guard, guard._holdout.bound.prepare_many(each)) for guard, each in own], []
+        for place in range(len(given)):
+            for guard, ready in prepared:
+                question = Query(guard._content.question(ready[place], 0, b"final"), label)
+                asked.append((guard, partial(np.asarray, ready[place]), question))
+        answers = self._finished(asked)
         return answers if several or also else answers[0]
 
     def _finished(
@@ -165,21 +155,21 @@ class Finals(Asking):
         models: Sequence[Any] = (),
     ) -> list[Answer]:
         """Tell the scores of predictions, which are made when they are taken: not after another final."""
-        questions = [question for _, _, question in asked]
+        guards, questions = [guard for guard, _, _ in asked], [question for _, _, question in asked]
         if len({question.digest for question in questions}) < len(asked):
             raise InputError(
                 "a final is of different models; two are the same; nothing was told; name each once"
             )
         ended = self._ways.final.halt_reason(self._transcript.state) is not None
-        for guard in {} if ended else dict.fromkeys(guard for guard, _, _ in asked):
+        for guard in {} if ended else dict.fromkeys(guards):
             guard._holdout.try_out(models)
         scores = [None if ended else guard._sampled_at_last(predicted()) for guard, predicted, _ in asked]
-        answers = self._transcript.final([guard._ways.final for guard, _, _ in asked], scores, questions)
+        answers = self._transcript.final([guard._ways.final for guard in guards], scores, questions)
         given = [answer for answer in answers if answer is not None]
-        guards = [guard for guard, _, _ in asked]
         for guard in dict.fromkeys(guards):
-            own = [answer for one, answer in zip(guards, answers, strict=True) if one is guard and answer]
-            guard._tell([answer for answer in own if not answer.replayed])
+            guard._tell(
+                [answer for one, answer in zip(guards, answers, strict=True) if one is guard and answer]
+            )
         _warn_of_exams(given)
         if len(given) < len(answers):
             raise ModelError(
@@ -196,7 +186,7 @@ def _warn_of_exams(answers: Sequence[Answer]) -> None:
         return
     with contextlib.suppress(
         RuntimeWarning
-    ):  # where warnings are errors: the answer, which says so too, comes first
+    ):  # where it is an error: the answer, which says so too, comes first
         warnings.warn(
             f"the exam's rows contradict the others about {', '.join(map(repr, apart))}: their intervals do not meet, "
             "and the answer is all that lies between their ends; of independent rows that is less likely than any miss "
@@ -363,11 +353,8 @@ class Rotating(Standing, Overview):
         rows = looked_through(holdout, ids, training, overlap, nothing="nothing was released")
         kept = overlapping.kept_of_fresh(rows, self._ledger, self._key[0], self._holdout.X)
         with budgeted(holdout, self._ledger, another_budget=another_budget, next_epoch=True) as another:
-            configuration = Configuration.of(
-                plan,
-                holdout,
-                self._key[0],
-                counts,
+            configuration = replace(
+                Configuration.of(plan, holdout, self._key[0], counts),
                 another_budget=another,
                 overlap=overlap,
                 witness=Configuration.parse(self._ledger.configuration() or "").witness,

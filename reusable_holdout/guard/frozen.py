@@ -18,7 +18,7 @@ from reusable_holdout.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reusable_holdout.guard.history import Epoch
+    from reusable_holdout.guard.configuration import Epoch
     from reusable_holdout.ledger import Ledger, Row
 
 __all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]
@@ -192,24 +192,9 @@ class FrozenCertificate:
 
 
 def freeze(ledger: Ledger, epoch: int, view: int, queries: Sequence[int] | None) -> FrozenCertificate:
-    """Freeze answers about one view of an epoch.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    epoch, view : int
-    queries : sequence of int or None
-        Numbers of the answers; None for all about this view.
-
-    Raises
-    ------
-    InputError
-        If one of these was not answered, or not about this view.
-    """
+    """Freeze answers, by default all, about one view of an epoch; an InputError if one was not given about it."""
     rows = ledger.rows(epoch=epoch)
-    seals = ledger.seals(
-        epoch=epoch
-    )  # read after the rows, so that none of these comes after the last of them
+    seals = ledger.seals(epoch=epoch)  # after the rows, so that none of these comes after the last of them
     text = ledger.configurations()[epoch - 1]
     configuration = Configuration.parse(text)
     told = [row for row in rows if row.view == view and _is_answer(row)]
@@ -232,14 +217,7 @@ def _machine(ledger: Ledger) -> str:
 
 
 def frozen_problems(certificate: FrozenCertificate, epochs: Sequence[Epoch]) -> Iterator[str]:
-    """Say what of a frozen certificate does not stand in a ledger.
-
-    Parameters
-    ----------
-    certificate : FrozenCertificate
-    epochs : sequence of Epoch
-        All that the ledger has.
-    """
+    """Say what of a frozen certificate does not stand in a ledger, of which these are all epochs."""
     if not 1 <= certificate.epoch <= len(epochs) or not _is_of(certificate, epochs[certificate.epoch - 1]):
         yield (
             "the certificate is of another guard: its epoch, holdout, metric, classes, confidence or theory is not in "

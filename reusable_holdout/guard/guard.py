@@ -225,32 +225,27 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             largest_group=largest_group,
             exam=exam,
         )
-        by_ratio = decided_as_ratio(
-            data.bound,
-            policy=policy,
-            mechanism=mechanism,
-            threshold=threshold,
-            noise_scale=noise_scale,
-            final_noise=final_noise,
-        )
-        counts = priced(data.bound, prevalence, by_ratio=by_ratio)
+        rule: dict[str, Any] = {
+            "policy": policy,
+            "mechanism": mechanism,
+            "threshold": threshold,
+            "noise_scale": noise_scale,
+            "final_noise": final_noise,
+        }
+        counts = priced(data.bound, prevalence, by_ratio=decided_as_ratio(data.bound, **rule))
         with saying_what_counts(data.rows, counts=counts, estimate=estimate, spread=spread) as numbers:
             plan = Plan(
                 **numbers,
+                **rule,
                 queries=queries,
                 tolerance=tolerance,
                 charges=charges,
-                threshold=threshold,
-                noise_scale=noise_scale,
                 confidence=confidence,
                 estimate=estimate,
                 prior_error=prior_error,
                 reveals=reveals,
                 choices=choices,
-                final_noise=final_noise,
                 delta=delta,
-                mechanism=mechanism,
-                policy=policy,
                 comparison_tolerance=comparison_tolerance,
                 shared=SharedBudget(told_before=0.0 if counts is None else counts.nats),
             )
@@ -307,18 +302,15 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
                 f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)"
             )
         configuration = Configuration.parse(stored)
-        chosen = metric_of(configuration.metric) if metric is None else resolve_metric(metric)
-        known = configuration.classes if classes is None else classes
-        exam = configuration.exam or None
         data = PrivateData(
             X,
             y,
-            chosen,
-            classes=known,
+            metric_of(configuration.metric) if metric is None else resolve_metric(metric),
+            classes=configuration.classes if classes is None else classes,
             sample_weight=sample_weight,
             groups=groups,
             largest_group=None if groups is None else configuration.metric.get("largest_group"),
-            exam=exam,
+            exam=configuration.exam or None,
         )
         plan, told = Plan.kept(configuration.plan), configuration.counts
         counts = priced(data.bound, told=told, by_ratio=plan.family == "ratio", theory=plan.shared.theory)
@@ -372,12 +364,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
             holdout = self._holdout
             contents = {"metric": self.metric, "sample_weight": holdout.sample_weight}
             if self._root is self:
-                contents |= {
-                    "X": holdout.X,
-                    "y": holdout.y,
-                    "classes": holdout.classes,
-                    "groups": holdout.groups,
-                }
+                contents |= {name: getattr(holdout, name) for name in ("X", "y", "classes", "groups")}
                 self._handle = handle.make_handle(self._ledger, self._key[1], contents, epoch=self.epoch)
             else:
                 contents["policy"] = self.policy

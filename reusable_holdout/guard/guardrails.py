@@ -29,28 +29,13 @@ __all__ = ["gate_models", "gate_predictions"]
 
 
 class Rail(NamedTuple):
-    """One guardrail as it was stated.
+    """One guardrail as it was stated."""
 
-    Attributes
-    ----------
-    guard : Asking
-        Of its metric.
-    gate : Gate
-    prior : float
-        What it must reach.
-    predictions : list
-        Of its own; empty for the gate's.
-    """
-
-    guard: Asking
+    guard: Asking  # of its metric
     gate: Gate
-    prior: float
-    predictions: list[Any]
-
-    @property
-    def unit(self) -> int:
-        """What it must reach, on the integer grid."""
-        return self.gate.grid_unit(self.prior)
+    prior: float  # what it must reach
+    unit: int  # the same, on the integer grid
+    predictions: list[Any]  # of its own; empty for the gate's
 
 
 def gate_models(
@@ -129,8 +114,8 @@ def _stated(guard: Asking, guardrails: Any, *, paired: bool, predictions: int) -
         if paired:
             other._check_differences()
         gate = rail_of(other._view.kept, other._noise, paired=paired)
-        least = gate.asked(given[-1], None, other.metric.name).prior
-        stated.append(Rail(other, gate, least, given[:-1]))
+        least = gate.asked(given[-1], None, other.metric.name)
+        stated.append(Rail(other, gate, least.prior, least.unit, given[:-1]))
     return stated
 
 

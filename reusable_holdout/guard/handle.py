@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from reusable_holdout import guard as public
 from reusable_holdout.errors import HandleError, HoldoutError, LedgerKeyError
 from reusable_holdout.guard.absent import AbsentGuard
-from reusable_holdout.guard.boundary import sealed, write_to_the_end
+from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.digests import Owned
+from reusable_holdout.guard.pools import write_to_the_end
 
 if TYPE_CHECKING:
     from reusable_holdout.guard import ReusableHoldout
@@ -28,21 +29,14 @@ __all__ = ["Handle", "UnreachableGuard", "arrive", "make_handle", "read_private"
 class Handle(NamedTuple):
     """Where a guard lives: on this machine, or wherever its paths and its server can be reached.
 
-    Attributes
-    ----------
-    ledger : str
-        SQLite file, or URL of a server. A password in the URL travels with the pickle, and whoever reads the pickle
-        reads it; left out of the URL, each machine takes its own from ``~/.pgpass``.
-    key_file, holdout_file : str
-        Private files, the same on all machines: on several, they lie in a shared folder.
-    view_file : str
-        The same of what another metric of the rows needs; empty for the guard's own.
+    A password in the ledger's URL travels with the pickle, and whoever reads the pickle reads it; left out of the URL,
+    each machine takes its own from ``~/.pgpass``. The private files are the same on all machines, in a shared folder.
     """
 
-    ledger: str
+    ledger: str  # SQLite file, or URL of a server
     key_file: str
     holdout_file: str
-    view_file: str = ""
+    view_file: str = ""  # what another metric of the rows needs
 
     def __repr__(self) -> str:
         where = "a server" if _is_url(self.ledger) else self.ledger  # whose URL may hold a password
@@ -52,24 +46,19 @@ class Handle(NamedTuple):
     def open(self) -> ReusableHoldout:
         """Guard of this handle: the one that is open in this process, or a new one.
 
-        Raises
-        ------
-        HandleError, LedgerKeyError
-            If the holdout or the key cannot be read here.
-        LedgerError
-            If the ledger cannot be used from here.
+        Raises HandleError or LedgerKeyError if holdout or key cannot be read here; LedgerError if the ledger cannot.
         """
         from reusable_holdout.ledger.connection import file_identity  # noqa: PLC0415 - it loads SQLAlchemy
 
         files = (self.holdout_file,) if _is_url(self.ledger) else (self.ledger, self.holdout_file)
         state = (os.getpid(), *map(file_identity, files))
-        known = _OPEN.get(self)
-        if known is not None and known.state == state and not known.guard.closed:
-            return known.guard
+        opened_with, guard = _OPEN.get(self, ((), None))
+        if guard is not None and opened_with == state and not guard.closed:
+            return guard
         guard = self._opened_view() if self.view_file else self._opened()
         guard._handle = self  # pickled on, it is the same handle
         _OPEN.pop(self, None)
-        _OPEN[self] = _Opened(state, guard)
+        _OPEN[self] = (state, guard)
         for old in list(_OPEN)[:-_MOST_OPEN]:  # not closed, for another thread may use it
             _OPEN.pop(old, None)
         return guard
@@ -99,14 +88,7 @@ class Handle(NamedTuple):
 
 
 class UnreachableGuard(AbsentGuard):
-    """A guard whose handle could not be opened here: it says why to whoever asks.
-
-    Parameters
-    ----------
-    handle : Handle
-    error : HoldoutError
-        Why.
-    """
+    """A guard whose handle could not be opened here: it says why to whoever asks."""
 
     def __init__(self, handle: Handle, error: HoldoutError) -> None:
         self._handle, self._error = handle, error
@@ -135,34 +117,16 @@ def arrive(handle: Handle) -> ReusableHoldout | UnreachableGuard:
         return UnreachableGuard(handle, error)
 
 
-class _Opened(NamedTuple):
-    """A guard, and the process and files it was opened with."""
-
-    state: tuple[object, ...]
-    guard: ReusableHoldout
-
-
 _MOST_OPEN = 16  # each holds files and memory
-_OPEN: dict[Handle, _Opened] = {}  # workers unpickle the guard with every task
+_OPEN: dict[Handle, tuple[tuple[object, ...], ReusableHoldout]] = {}
+"""Guards with the process and files they were opened with: workers unpickle the guard with every task."""
 
 
 def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any], *, epoch: int = 1) -> Handle:
     """Write the holdout beside a SQLite ledger, or beside the key of a ledger on a server, and say where all is.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    key_file : Path or None
-        One key file serves one guard: the holdout's file is named after it.
-    contents : dict
-        What :meth:`Handle.open` needs to make the guard again.
-    epoch : int
-        Which of the ledger's holdouts it is: each has a file of its own.
-
-    Raises
-    ------
-    HandleError
-        If other processes could not find the budget or the key, or the holdout cannot be written.
+    One key file serves one guard, and each of the ledger's holdouts has a file of its own. Raises HandleError if other
+    processes could not find the budget or the key, or the holdout cannot be written.
     """
     if ledger.url is None:
         raise HandleError(
@@ -184,19 +148,18 @@ def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any],
 def write_private(path: Path, contents: dict[str, Any]) -> None:
     """Write the holdout where only its owner can read it, all or nothing, as :func:`joblib.dump` does.
 
-    Processes that have an earlier file of this name mapped keep that one.
-
-    Raises
-    ------
-    HandleError
-        If something in it cannot be pickled, such as a metric made of a lambda, or the file cannot be written.
+    Processes that have an earlier file of this name mapped keep that one. Raises HandleError if something in it cannot
+    be pickled, such as a metric made of a lambda, or the file cannot be written.
     """
     import joblib  # noqa: PLC0415 - not needed by guards that stay in their process
 
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         # an array in a list would get a mapping of its own, of which a process has 65,530
-        written = {name: pickle.dumps(part) if _is_list(part) else part for name, part in contents.items()}
+        written = {
+            name: pickle.dumps(part) if isinstance(part, list | tuple) else part
+            for name, part in contents.items()
+        }
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             joblib.dump(written, file, protocol=5)
@@ -213,14 +176,8 @@ def write_private(path: Path, contents: dict[str, Any]) -> None:
 def read_private(path: Path) -> dict[str, Any]:
     """Map what :func:`write_private` wrote: its arrays are read-only, and their pages shared by all processes.
 
-    What joblib does not map is loaded: text, objects, polars frames, lists of rows.
-
-    Raises
-    ------
-    LedgerKeyError
-        If the file is missing or others can read or change it.
-    HandleError
-        If it cannot be read.
+    What joblib does not map is loaded: text, objects, polars frames, lists of rows. Raises LedgerKeyError if the file
+    is missing or others can read or change it; HandleError if it cannot be read.
     """
     try:
         status = path.stat()
@@ -252,10 +209,6 @@ def _mapped(path: Path) -> dict[str, Any]:
     except OSError:  # a file system that cannot map files: a copy for each process
         contents = joblib.load(path)
     return contents
-
-
-def _is_list(part: object) -> bool:
-    return isinstance(part, list | tuple)
 
 
 def _is_url(ledger: str) -> bool:

@@ -6,7 +6,7 @@ goes back concealed under the guard's key, to the process that asks, and to nobo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,13 +24,11 @@ from reusable_holdout.plan import whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from reusable_holdout.guard import batches
     from reusable_holdout.guard.answer import Answer, Choice
     from reusable_holdout.guard.batches import Asked, Found, MeasuredModel
+    from reusable_holdout.guard.kinds import Integers, samples
     from reusable_holdout.guard.kinds import choose as choosing
-    from reusable_holdout.guard.kinds import samples
     from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.guard.kinds.stated import Statement
 else:  # of searches
@@ -38,6 +36,15 @@ else:  # of searches
     choosing, samples = modules_on_first_use("reusable_holdout.guard.kinds", "choose", "samples")
 
 __all__ = ["Measuring"]
+
+
+class _Measured(NamedTuple):
+    """One query of a batch, measured."""
+
+    model: MeasuredModel
+    found: Found
+    prior: float
+    name: str
 
 
 class Measuring(Voluntary):
@@ -124,13 +131,13 @@ class Measuring(Voluntary):
         names = checked_names(names, len(models))
         self._check_features("evaluate_predictions")
         found = self._found(models, priors, X_train)
+        batch = [_Measured(*one) for one in zip(models, found, priors, names, strict=True)]
         answers: list[Answer | None] = []
         try:
-            while len(answers) < len(models):
+            while len(answers) < len(batch):
                 start = len(answers)
                 stop = next((i for i in range(start, len(found)) if found[i] is None), len(found))
-                part = slice(start, max(stop, start + 1))
-                self._ask_part(models[part], found[part], priors[part], names[part], answers)
+                self._ask_part(batch[start : max(stop, start + 1)], answers)
         except Halted as halted:
             return batches.Asked(answers, halted)
         return batches.Asked(answers, None)
@@ -239,12 +246,9 @@ class Measuring(Voluntary):
         whole("candidates", len(models))
         checked_names([name], 1)
         self._check_features("choose_predictions")
-        stated = self._stated_priors(priors, len(models))
-        kind = self._ways.choose
-        digests = [
-            self._content.model_question(one.content, unit, b"choose")
-            for one, unit in zip(models, kind.grid_units(stated).tolist(), strict=True)
-        ]
+        stated, kind = self._stated_priors(priors, len(models)), self._ways.choose
+        each = zip(models, kind.grid_units(stated).tolist(), strict=True)
+        digests = [self._content.model_question(one.content, unit, b"choose") for one, unit in each]
 
         def measure() -> list[Sample | int | None]:
             bound, found = self._holdout.bound, self._measured_of(models, "choose", X_train)
@@ -274,7 +278,7 @@ class Measuring(Voluntary):
         found = self._measured_on_rows(model, kind)
         return self._content.conceal(found, most if by_rows else 1, kind.encode() + content)
 
-    def _measured_on_rows(self, model: Any, kind: str) -> NDArray[np.int64] | None:
+    def _measured_on_rows(self, model: Any, kind: str) -> Integers | None:
         """As the policy does, or for a choice, whose winner is the best by the metric itself; None if it fails."""
         self._check_models([model])
         holdout = self._holdout
@@ -289,9 +293,7 @@ class Measuring(Voluntary):
         return None if found is None else np.atleast_1d(found[0])
 
     @sealed
-    def _measured_of(
-        self, models: Sequence[MeasuredModel], kind: str, X_train: Any
-    ) -> list[NDArray[np.int64] | None]:
+    def _measured_of(self, models: Sequence[MeasuredModel], kind: str, X_train: Any) -> list[Integers | None]:
         """What was measured of each; None of those that failed, or were fitted on rows of the holdout.
 
         All are tried on made-up rows first: what is refused there, free, must tell nothing of the holdout's.
@@ -328,18 +330,11 @@ class Measuring(Voluntary):
 
     # ---- what is asked
 
-    def _ask_part(
-        self,
-        models: Sequence[MeasuredModel],
-        found: Sequence[Found],
-        priors: Sequence[float],
-        names: Sequence[str],
-        answers: list[Answer | None],
-    ) -> None:
+    def _ask_part(self, part: Sequence[_Measured], answers: list[Answer | None]) -> None:
         """Ask about models that all predicted, or about one that failed; add what was answered."""
-        if found[0] is not None and not self._ways.policy.on_board:
+        if part[0].found is not None and not self._ways.policy.on_board:
             try:
-                answers += self._ask_together(models, found, priors, names)
+                answers += self._ask_together(part)
             except BudgetError:  # fewer queries are left: ask one by one, up to the halt
                 pass
             except Halted as halted:
@@ -347,36 +342,26 @@ class Measuring(Voluntary):
                 raise
             else:
                 return
-        for model, one, prior, name in zip(models, found, priors, names, strict=True):
+        for one in part:
             try:
-                answers.append(self._ask_one(model, one, prior, name))
+                answers.append(self._ask_one(one))
             except ModelError:
                 answers.append(None)
 
     @sealed
-    def _ask_together(
-        self,
-        models: Sequence[MeasuredModel],
-        found: Sequence[Found],
-        priors: Sequence[float],
-        names: Sequence[str],
-    ) -> list[Answer]:
-        policy = self._ways.policy
-        stated = np.array(priors, dtype=np.float64) if self.takes_priors else None
-        checked, _, units = policy.asked_many(stated, None, len(models), self.metric.name)
-        digests = [
-            self._content.model_question(one.content, unit) for one, unit in zip(models, units, strict=True)
-        ]
-        measured = batches.weighed(found, checked, policy, self._holdout.bound)
-        return self._told_batch(
-            lambda: self._transcript.ask_many(policy, measured, checked, digests, list(names))
-        )
+    def _ask_together(self, part: Sequence[_Measured]) -> list[Answer]:
+        policy, names = self._ways.policy, [one.name for one in part]
+        stated = np.array([one.prior for one in part]) if self.takes_priors else None
+        checked, _, units = policy.asked_many(stated, None, len(part), self.metric.name)
+        each = zip(part, units, strict=True)
+        digests = [self._content.model_question(one.model.content, unit) for one, unit in each]
+        measured = batches.weighed([one.found for one in part], checked, policy, self._holdout.bound)
+        return self._told_batch(lambda: self._transcript.ask_many(policy, measured, checked, digests, names))
 
     @sealed
-    def _ask_one(self, model: MeasuredModel, found: Found, prior: float, name: str) -> Answer:
-        policy = self._ways.policy
-        asked = self._asked(prior)
-        every = batches.weighed([found], np.array([asked.prior]), policy, self._holdout.bound)
+    def _ask_one(self, one: _Measured) -> Answer:
+        policy, asked = self._ways.policy, self._asked(one.prior)
+        every = batches.weighed([one.found], np.array([asked.prior]), policy, self._holdout.bound)
         measured = None if every is None else every[0]
-        query = Query(self._content.model_question(model.content, asked.unit), name)
+        query = Query(self._content.model_question(one.model.content, asked.unit), one.name)
         return self._compared(policy, query, asked.prior, lambda: measured)

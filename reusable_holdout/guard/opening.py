@@ -21,41 +21,21 @@ from reusable_holdout.plan import Plan
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard.digests import ContentKey
+    from reusable_holdout.guard.asking import Asking
     from reusable_holdout.guard.inputs import BoundRows
-    from reusable_holdout.guard.kinds.table import Rules, Ways
-    from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import Counts
     from reusable_holdout.ledger import Row
     from reusable_holdout.queries import BoundMetric, Definition, Metric
     from reusable_holdout.validity import Policy
 
-__all__ = ["Opened", "Opening"]
+__all__ = ["Opening"]
 
 _HOLD = {"judged": "ids", "values": "targets"}
 """What the rows must hold for a metric, by its response; for others labels."""
 
 
-class Opened(NamedTuple):
-    """A view with the rows and the plan it stands on."""
-
-    holdout: PrivateData
-    view: View
-    plan: Plan
-
-
 class Opening(NamedTuple):
-    """A view that is asked for; see :meth:`ReusableHoldout.on`.
-
-    Attributes
-    ----------
-    metric, sample_weight, policy, tolerance, estimate, prior_error, spread, prevalence, vacuous, name
-        Of the view.
-    root : Plan
-        Of the guard that has the budget.
-    rules : Rules
-        Its.
-    """
+    """A view that is asked for, see :meth:`ReusableHoldout.on`, of the guard that has the budget."""
 
     metric: Metric
     sample_weight: ArrayLike | None
@@ -67,66 +47,44 @@ class Opening(NamedTuple):
     prevalence: Any
     vacuous: bool
     name: str | None
-    root: Plan
-    rules: Rules
+    root: Asking
 
-    def open(
-        self, first: View, rows: PrivateData, transcript: Transcript, content: ContentKey, ways: Ways
-    ) -> Opened:
-        """View that was opened before, or a new one.
-
-        Parameters
-        ----------
-        first : View
-            The guard's own metric.
-        rows : PrivateData
-        transcript : Transcript
-        content : ContentKey
-        ways : Ways
-            The guard's.
-        """
-        if "parameter-free-ladder" in {self.policy, self.root.policy}:
+    def open(self) -> tuple[PrivateData, View, Plan]:
+        """View that was opened before, or a new one, with the rows and the plan it stands on."""
+        root, rows, first = self.root, self.root._holdout, self.root._view
+        if "parameter-free-ladder" in {self.policy, root.policy}:
             raise InputError(
                 "a parameter-free ladder keeps its best in memory, and shares its rows with no other metric or policy; "
                 'nothing was made; use policy="ladder"'
             )
-        if "claims" in {self.policy, self.root.policy} and self.policy != self.root.policy:
+        if "claims" in {self.policy, root.policy} and self.policy != root.policy:
             raise InputError(
                 "what claims cost is counted in another way, so all metrics of their rows are asked by claims or none; "
-                f"got policy={self.policy!r} on one of {self.root.policy!r}; nothing was made; leave policy out"
+                f"got policy={self.policy!r} on one of {root.policy!r}; nothing was made; leave policy out"
             )
         self._check_targets(rows.bound.metric)
-        known = None if self.metric.response == "values" else rows.bound.classes
         data = PrivateData(
             rows.X,
             rows.y,
             self.metric,
-            classes=known,
+            classes=None if self.metric.response == "values" else rows.bound.classes,
             sample_weight=self.sample_weight,
             groups=rows.groups,
             largest_group=rows.largest_group,
             exam=rows.rows.kept,
             opened=True,
         )
-        own, bound = data.rows, data.bound
-        described = own.every.describe()
-        if described == first.metric and self.policy == self.root.policy:
-            view = first
-            self._priced(bound, first.record, first.counts)
-        else:
-            digest, telling = (
-                content.view(json.dumps([described, policy], sort_keys=True))
-                for policy in (self.policy, None)
-            )
-            view = View.parse(self._row(own, first, transcript, digest, telling, ways).told)
-            self._priced(bound, view.record, view.counts)
+        described = data.rows.every.describe()
+        same = described == first.metric and self.policy == root.policy
+        view = first if same else View.parse(self._row(data.rows, described).told)
+        priced(data.bound, told=view.counts, by_ratio=view.record["family"] == "ratio")
         plan = Plan.kept(view.record)
         if self.tolerance is not None and self.tolerance != plan.tolerance:
             raise LedgerMismatchError(
                 f"this metric, slice and policy keeps the tolerance it was opened with; {plan.tolerance:g} is in the "
                 f"ledger, and {self.tolerance!r} was asked for; nothing was asked; leave tolerance out"
             )
-        return Opened(data, view, plan)
+        return data, view, plan
 
     def _check_targets(self, root: Definition) -> None:
         """Refuse labels for ids, ids for labels, and classes for real targets: they would be all values there are."""
@@ -137,19 +95,22 @@ class Opening(NamedTuple):
                 f"have {held}; nothing was made; make another guard, of rows that no other guard has"
             )
 
-    def _row(
-        self, rows: BoundRows, first: View, transcript: Transcript, digest: bytes, telling: bytes, ways: Ways
-    ) -> Row:
-        """Row that opened it, now or before; class counts that leave no plan are told, and paid for, as `telling`."""
+    def _row(self, rows: BoundRows, metric: dict[str, Any]) -> Row:
+        """Row that opened it, now or before; class counts that leave no plan are told, and paid for, of no policy."""
+        transcript, theory = self.root._transcript, self.root._view.kept.scores.theory.edition
+        digest, telling = (
+            self.root._content.view(json.dumps([metric, policy], sort_keys=True))
+            for policy in (self.policy, None)
+        )
         row = transcript.opened(digest)
         if row is not None:
             return row
-        warn_of_counted_class(rows.asked, stacklevel=5)  # _row, open, on, sealed, user
-        bound, metric = rows.asked, rows.every.describe()
+        bound = rows.asked
+        warn_of_counted_class(bound, stacklevel=5)  # _row, open, on, sealed, user
         (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
         exact = bound.numbers
         while row is None:  # another process may open another view meanwhile, and take its number
-            before = [first, *transcript.views()]
+            before = [self.root._view, *transcript.views()]
             number = len(before)
             known = next((one for one in before if one.knows_of(metric) and _tell(one.counts)), None)
             counts = priced(
@@ -157,16 +118,10 @@ class Opening(NamedTuple):
                 self.prevalence,
                 None if known is None else known.counts,
                 by_ratio=self._by_ratio(bound),
-                theory=self.rules.scores.theory.edition,
+                theory=theory,
             )
-            view = View(
-                number=number,
-                metric=metric,
-                plan=None,
-                rules=None,
-                counts=counts,
-                told_by=number if known is None else known.told_by,
-            )
+            told_by = number if known is None else known.told_by
+            view = View(number=number, metric=metric, plan=None, rules=None, counts=counts, told_by=told_by)
             if view.tells:
                 self._check_guessed(rows, view)
             refused: PlanError | None = None
@@ -179,7 +134,7 @@ class Opening(NamedTuple):
                 if not view.tells:
                     raise
                 refused = error
-            row = transcript.open(view, digest if refused is None else telling, name, ways)
+            row = transcript.open(view, digest if refused is None else telling, name, self.root._ways)
             if row is not None and refused is not None:
                 raise PlanError(
                     f"{refused}; how many rows its classes have was told, and cost {view.nats:.1f} nats",
@@ -194,20 +149,15 @@ class Opening(NamedTuple):
         self._plan(rows, view.number, view.counts).check_says_something(vacuous=self.vacuous)
         rows.asked.told(told)
 
-    @staticmethod
-    def _priced(bound: BoundMetric, plan: dict[str, Any], told: Counts | None) -> None:
-        """Let a metric rest on what was told when its view was opened."""
-        priced(bound, told=told, by_ratio=plan["family"] == "ratio")
-
     def _by_ratio(self, bound: BoundMetric) -> bool:
-        root = self.root
+        root = self.root.plan
         private = root.noise_scale > 0.0 and not root.privacy_is_vacuous
         return not private and decided_as_ratio(
             bound, policy=self.policy, mechanism=root.mechanism, final_noise=root.final_noise
         )
 
     def _plan(self, rows: BoundRows, number: int, counts: Counts | None) -> Plan:
-        root = self.root
+        root = self.root.plan
         numbers = plan_numbers(rows, counts=counts, estimate=self.estimate, spread=self.spread)
         lower, upper = numbers["bounds"]
         return Plan(
@@ -222,7 +172,7 @@ class Opening(NamedTuple):
             mechanism=root.mechanism,
             policy=self.policy,
             final_noise=root.final_noise / root.span * (upper - lower) if root.final_noise else None,
-            shared=self.rules.budget_of_view(number),
+            shared=self.root._view.kept.budget_of_view(number),
         )
 
 

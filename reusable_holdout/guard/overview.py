@@ -9,8 +9,9 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError
+from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.history import released_by
+from reusable_holdout.guard.configuration import released_by
 from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.guard.stores import sql_ledger
 from reusable_holdout.guard.views import VIEW
@@ -27,13 +28,8 @@ if TYPE_CHECKING:
     from reusable_holdout.guard import frozen
     from reusable_holdout.guard.answer import Answer
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.kinds import HaltReason, State
-    from reusable_holdout.guard.kinds.table import Ways
-    from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.ledger import Ledger
-    from reusable_holdout.plan import Plan
-    from reusable_holdout.queries import Metric
 else:  # of what was deployed, and of what a notebook shows
     (frozen,) = modules_on_first_use(__package__, "frozen")
     (markup,) = modules_on_first_use("reusable_holdout", "markup")
@@ -61,15 +57,9 @@ class Price(NamedTuple):
     allowed: bool
 
 
-class Overview:
+class Overview(Asking):
     """What anyone may know of a guard."""
 
-    plan: Plan
-    metric: Metric
-    view: int
-    _holdout: PrivateData
-    _ways: Ways
-    _transcript: Transcript
     _ledger: Ledger
 
     @sealed

@@ -45,11 +45,7 @@ __all__ = [
 _TRIED = 6  # rows of each class, on which a metric is tried
 _LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
 _EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
-
-
-_OF_ONE_CLASS = frozenset(
-    {"average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "specificity"}
-)
+_OF_ONE_CLASS = {"average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "specificity"}
 
 
 class CountedClassWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
@@ -88,10 +84,7 @@ def decided_as_ratio(
 ) -> bool:
     """Whether a metric's confidence sets decide, which need no class counts, and have no noise.
 
-    Raises
-    ------
-    InputError
-        If nothing else is known of the metric, and they cannot.
+    InputError if nothing else is known of the metric, and they cannot.
     """
     decided = bound.is_ratio and policy not in BY_DISTANCE and mechanism in {"numeric-sparse", "noiseless"}
     decided = decided and not (threshold or noise_scale or final_noise)
@@ -113,23 +106,9 @@ def priced(
 ) -> Counts | None:
     """Let a metric that is conditional on class counts or group sizes rest on what is told; None for others.
 
-    Parameters
-    ----------
-    bound : BoundMetric
-        Its public numbers become those that are told.
-    prevalence : object, optional
-        Class shares that the owner expects; see :class:`ReusableHoldout`.
-    told : Counts, optional
-        What was told before.
-    by_ratio : bool
-        Whether it is decided as a ratio: then nothing is told, and the guess serves the plan.
-    theory : int
-        Edition of the theory of what was not told before.
-
-    Raises
-    ------
-    InputError
-        If the shares are none, or belong to a metric without classes.
+    Its public numbers become those that are told: `told` before, or now, by an edition of the theory. Of a metric that
+    is decided `by_ratio` nothing is told, and the guess serves the plan. InputError if `prevalence`, the class shares
+    that the owner expects, is none, or belongs to a metric without classes.
     """
     rests = _rests_on_counts(bound)
     if prevalence is not None and bound.classes is None:
@@ -141,9 +120,7 @@ def priced(
             _checked_prevalence(prevalence, bound.classes)
         return None
     guessed = told.prevalence if told is not None else []
-    if (
-        told is None and bound.classes is not None and bound.groups is None
-    ):  # of groups it is sizes that are told
+    if told is None and bound.classes is not None and bound.groups is None:  # of groups sizes are told
         guessed = _checked_prevalence(prevalence, bound.classes)
     if by_ratio:
         return Counts(guessed, None, theory)
@@ -280,16 +257,8 @@ def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[
 def _checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list[float]:
     """Class shares that are guessed, in the order of the sorted classes; equal ones by default.
 
-    Parameters
-    ----------
-    prevalence : None, float, mapping of class to share, or sequence of float
-        One number is the share of the last of two classes.
-    classes : numpy.ndarray of shape (classes,)
-
-    Raises
-    ------
-    InputError
-        If they are not one positive share for each class that sum to 1.
+    One number is the share of the last of two classes. InputError if they are not one positive share for each class
+    that sum to 1.
     """
     named = [] if classes is None else classes.tolist()
     count = len(named)

@@ -18,7 +18,6 @@ from reusable_holdout.slips import checked_call
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.guard import guardrails as guarding
@@ -168,10 +167,11 @@ class Questions(Asking):
         """
         if guardrails is not None:
             return guarding.gate_predictions(self, [predictions], prior, guardrails, name)
-        asked = self._ways.policy.asked(prior, tolerance, self.metric.name)
+        policy = self._ways.policy
+        asked = policy.asked(prior, tolerance, self.metric.name)
         prepared = self._holdout.bound.prepare(predictions)
-        question = self._content.question(prepared, asked.unit + self._ways.policy.series_unit(series))
-        return self._ask(self._ways.policy, lambda: prepared[None], asked, question, name, series, anew=anew)
+        question = self._content.question(prepared, asked.unit + policy.series_unit(series))
+        return self._ask(policy, lambda: prepared[None], asked, question, name, series, anew=anew)
 
     @sealed
     def evaluate_many(
@@ -212,33 +212,20 @@ class Questions(Asking):
         InputError
             If one question does not fit; nothing was asked and nothing was charged.
         """
-        bound = self._holdout.bound
-        prepared = bound.prepare_many(predictions)
-        stated, limits, units = self._ways.policy.asked_many(
-            priors, tolerances, len(prepared), self.metric.name
-        )
-        labels, own = checked_names(names, len(prepared)), self._ways.policy.series_unit(series)
+        policy, prepared = self._ways.policy, self._holdout.bound.prepare_many(predictions)
+        stated, limits, units = policy.asked_many(priors, tolerances, len(prepared), self.metric.name)
+        labels, own = checked_names(names, len(prepared)), policy.series_unit(series)
         questions = [
             self._content.question(one, unit + own) for one, unit in zip(prepared, units, strict=True)
         ]
-        if self._ways.policy.on_board:
+        if policy.on_board:
             queries = [Query(one, label, series) for one, label in zip(questions, labels, strict=True)]
-            return self._claim_each(self._ways.policy, prepared, stated, queries)
-        needed = self._transcript.needs_rows_of_batch(self._ways.policy, questions, stated, limits)
-        scores = self._scored(self._ways.policy, prepared, stated, limits) if needed else None
+            return self._claim_each(policy, prepared, stated, queries)
+        needed = self._transcript.needs_rows_of_batch(policy, questions, stated, limits)
+        scores = self._scored(policy, prepared, stated, limits) if needed else None
         failure = self._content.several(b"failed", questions) if needed and scores is None else None
-        return self._told_batch(
-            lambda: self._transcript.ask_many(
-                self._ways.policy,
-                scores,
-                stated,
-                questions,
-                labels,
-                failure=failure,
-                tolerances=limits,
-                series=series,
-            )
-        )
+        ask = partial(self._transcript.ask_many, policy, scores, stated, questions, labels)
+        return self._told_batch(partial(ask, failure=failure, tolerances=limits, series=series))
 
     @sealed
     def compare_predictions(
@@ -296,8 +283,7 @@ class Questions(Asking):
         if guardrails is not None:
             return guarding.gate_predictions(self, [predictions, incumbent], prior, guardrails, name)
         kind, asked = self._comparison(prior, tolerance)
-        bound = self._holdout.bound
-        both = bound.prepare_many([predictions, incumbent])
+        both = self._holdout.bound.prepare_many([predictions, incumbent])
         question = self._content.question(both, asked.unit, b"comparison")
         return self._ask(kind, lambda: both, asked, question, name)
 
@@ -390,8 +376,10 @@ class Questions(Asking):
         """Ask about what is predicted, if it comes to that."""
         (label,) = checked_names([name], 1)
         query = Query(question, label, series, asked.tolerance)
-
-        def measure() -> NDArray[np.int64] | None:
-            return self._measured(kind, predicted(), asked.prior, asked.tolerance)
-
-        return self._compared(kind, query, asked.prior, measure, anew=anew)
+        return self._compared(
+            kind,
+            query,
+            asked.prior,
+            lambda: self._measured(kind, predicted(), asked.prior, asked.tolerance),
+            anew=anew,
+        )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.configuration import Configuration, KeptRows, past_epochs
+from reusable_holdout.guard.configuration import Configuration, KeptRows
 from reusable_holdout.guard.digests import ContentKey
-from reusable_holdout.guard.kinds import Allowance
 from reusable_holdout.guard.kinds.table import POLICIES, Ways
 from reusable_holdout.guard.known_rows import Overlap, OwnedRows, TrainedOn
 from reusable_holdout.guard.pricing import priced, warn_of_counted_class
@@ -41,13 +41,7 @@ __all__ = ["Standing", "check_may_stand", "looked_through"]
 
 
 def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None, *, vacuous: bool) -> None:
-    """Refuse a metric or ledger that the policy is not for, and a plan that says nothing; warn of what is easy to miss.
-
-    Raises
-    ------
-    InputError, PlanError
-        Saying what to do.
-    """
+    """Refuse a metric or ledger that the policy is not for, or a vacuous plan; warn of what is easy to miss."""
     POLICIES[plan.policy].check(holdout.bound, ledger)
     plan.check_says_something(vacuous=vacuous)
     if holdout.groups is None:  # which say what belongs together
@@ -58,12 +52,9 @@ def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None,
 def looked_through(
     holdout: PrivateData, ids: Any, training: Any, overlap: str, *, nothing: str = "nothing was made"
 ) -> OwnedRows:
-    """Rows of a holdout, none of which is among training rows, unless their owner insists.
+    """Rows of a holdout, none of which is among training rows, beyond chance, unless their owner insists.
 
-    Raises
-    ------
-    OverlapError, InputError
-        If some are, beyond chance; if they cannot be compared, or ids are no names, one for each row.
+    Raises OverlapError if some are; InputError if they cannot be compared, or ids are no names, one for each row.
     """
     if overlap not in get_args(Overlap):
         raise InputError(f'overlap must be "refuse" or "allow"; got {overlap!r}; {nothing}')
@@ -97,18 +88,16 @@ class Standing(Asking):
     ) -> None:
         """Take the place of the guard's own metric, on a ledger that is new or its own."""
         kept = KeptRows({}, b"") if rows is None or ledger.configuration() else rows.kept(key[0])
-        configuration = Configuration.of(
-            plan,
-            holdout,
-            key[0],
-            counts,
+        configuration = replace(
+            Configuration.of(plan, holdout, key[0], counts),
             another_budget=another_budget,
             overlap="refuse" if rows is None else rows.overlap,
             known_rows=kept.digests,
             witness=witness,
         )
         stored = Configuration.parse(ledger.create(configuration.text(), kept.text))
-        configuration.check_same(stored, past=past_epochs(ledger))
+        past = [Configuration.parse(text) for text in ledger.configurations()[: ledger.epoch - 1]]
+        configuration.check_same(stored, past=past)
         if rows is not None:
             rows.check_same(stored, key[0])
         if stored.plan != configuration.plan:  # a version before this one derived it from what was stated
@@ -116,13 +105,7 @@ class Standing(Asking):
             by_ratio = plan.family == "ratio"
             priced(holdout.bound, told=stored.counts, by_ratio=by_ratio, theory=plan.shared.theory)
         self.digest = configuration.holdout
-        self._transcript = Transcript(
-            ledger,
-            allowance=Allowance.of(plan.record()),
-            queries=plan.queries,
-            metric=holdout.bound.metric.name,
-            another_budget=stored.another_budget,
-        )
+        self._transcript = Transcript(ledger, plan, another_budget=stored.another_budget)
         self._place = ledger.url or secrets.token_hex(16)
         self._trained_on = TrainedOn(holdout, allowed=stored.overlap == "allow")
         self._stand(holdout, stored.view, plan, ledger, key)
@@ -241,13 +224,12 @@ class Standing(Asking):
             prevalence=shares if prevalence is None else prevalence,
             vacuous=vacuous,
             name=name,
-            root=root.plan,
-            rules=root._view.kept,
+            root=root,
         )
-        opened = asked.open(root._view, root._holdout, self._transcript, ContentKey(self._key[0]), root._ways)
-        if opened.view.number == 0:
+        holdout, view, plan = asked.open()
+        if view.number == 0:
             return root
         guard = type(self).__new__(type(self))
         guard.digest, guard._transcript = self.digest, self._transcript
-        guard._stand(opened.holdout, opened.view, opened.plan, self._ledger, self._key, root)
+        guard._stand(holdout, view, plan, self._ledger, self._key, root)
         return guard

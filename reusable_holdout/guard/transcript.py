@@ -70,17 +70,8 @@ class Transcript(Answered):
     def open(self, view: View, digest: bytes, name: str, kinds: Ways) -> Row | None:
         """Record what a view is, durably; None if another one took its number meanwhile.
 
-        Parameters
-        ----------
-        kinds : Ways
-            Of the guard's own metric, whose promises it must not break.
-
-        Raises
-        ------
-        InputError
-            If what may have to be told of the class counts would break a promise of the plan; nothing was told.
-        Halted
-            If a final was given.
+        Raises InputError, and tells nothing, if what may have to be told of the class counts would break a promise of
+        the ways to ask of the guard's own metric; Halted if a final was given.
         """
         with self._ledger.transaction() as transaction:
             row = transaction.find([digest]).get(digest)
@@ -98,7 +89,7 @@ class Transcript(Answered):
             raise self.halt(reason, [])
         return row
 
-    # ---- one question
+    # ---- questions
 
     def answer(
         self,
@@ -109,23 +100,11 @@ class Transcript(Answered):
         *,
         takes: int = 1,
     ) -> Answer:
-        """Look up, decide, certify and commit one answer.
+        """Look up, decide, certify and commit one answer, which takes so many of the declared queries.
 
-        Parameters
-        ----------
-        refuse : callable
-            Raises where a new question has no room in a state.
-        decide : callable
-            Public numbers of a new question in a state, and what is told.
-        takes : int
-            Declared queries that it takes.
-
-        Raises
-        ------
-        Halted
-            If a budget has run out and the question is new.
-        ModelError
-            If the model or metric failed, now or when it was first asked; that it did is recorded and paid for once.
+        `refuse` raises where a new question has no room in a state. Raises Halted if a budget has run out and the
+        question is new; ModelError if the model or metric failed, now or when it was first asked, which is recorded and
+        paid for once.
         """
         with self._ledger.transaction() as transaction:
             row = transaction.find([question.digest]).get(question.digest)
@@ -143,21 +122,13 @@ class Transcript(Answered):
         left = self.charges_left_of(kind, row.series, state.charges if replayed else row.charges)
         return self.answer_with(row, left, replayed=replayed)
 
-    # ---- the final
-
     def final(
         self,
         kinds: Sequence[Final],
         scores: Sequence[MeasuredBoth | Sample | int | None],
         questions: Sequence[Query],
     ) -> list[Answer | None]:
-        """Tell values as they are, once, durably; each may be of another metric.
-
-        Raises
-        ------
-        Halted
-            If a final was given before and this one is new.
-        """
+        """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
         digests = [question.digest for question in questions]
         with self._ledger.transaction() as transaction:
             known = transaction.find(digests)
@@ -171,26 +142,18 @@ class Transcript(Answered):
                     outcome = kind.decide(score, question.digest, length=length, answers=count)
                     terms = kind.terms(outcome, count)
                     interval = kind.interval(outcome, terms, length)
-                    row = row_of(
-                        kind, after, question, terms, outcome, interval, takes=0, batch=state.query + 1
-                    )
-                    rows.append(row)
-                    after = after._replace(query=row.query)
+                    batch = state.query + 1
+                    rows.append(row_of(kind, after, question, terms, outcome, interval, takes=0, batch=batch))
+                    after = after._replace(query=rows[-1].query)
                 transaction.append(rows)
         if reason is not None:
             raise self.halt(reason, [])
         known |= {row.digest: row for row in rows}
-        told = [known[digest] for digest in digests]
-        left = [
-            self.charges_left_of(kind, row.series, state.charges)
-            for kind, row in zip(kinds, told, strict=True)
-        ]
-        return [
-            None if failed(row) else self.answer_with(row, after, replayed=not rows)
-            for row, after in zip(told, left, strict=True)
-        ]
-
-    # ---- one batch
+        answers: list[Answer | None] = []
+        for kind, row in zip(kinds, [known[digest] for digest in digests], strict=True):
+            left = self.charges_left_of(kind, row.series, state.charges)
+            answers.append(None if failed(row) else self.answer_with(row, left, replayed=not rows))
+        return answers
 
     def ask_many(
         self,
@@ -206,22 +169,11 @@ class Transcript(Answered):
     ) -> list[Answer]:
         """Answer one batch, durably; all of it shares the history before the batch.
 
-        Parameters
-        ----------
-        scores : numpy.ndarray or None
-            On the grid, as the kind measures them, the question first; None if the analyst's metric failed on the
-            holdout, or nothing in the batch needs the rows: see :meth:`needs_rows_of_batch`.
-        failure : bytes, optional
-            Digest under which such a failure is recorded.
-
-        Raises
-        ------
-        ModelError
-            If it failed, now or when it was first asked, and a question in it is new.
-        BudgetError
-            If it holds more new questions than are left; nothing is answered.
-        Halted
-            If a budget runs out on the way; what was answered before is in its `answers`.
+        The scores are on the grid, as the kind measures them, the question first; None if the analyst's metric failed
+        on the holdout, which is recorded under the digest `failure`, or nothing in the batch needs the rows: see
+        :meth:`needs_rows_of_batch`. Raises ModelError if it failed, now or when it was first asked, and a question in
+        it is new; BudgetError, and answers nothing, if more is new than queries are left; Halted, with what was
+        answered before in its `answers`, if a budget runs out on the way.
         """
         with self._ledger.transaction() as transaction:
             known = transaction.find(questions)
@@ -257,7 +209,7 @@ class Transcript(Answered):
                 reason = "charges" if len(rows) < len(new) else None
                 transaction.append(rows)
         if broken is not None:
-            return [self._answer(broken, broken.charges, replayed=False)]
+            return [self.answer_with(broken, self.charges_left(broken.charges), replayed=False)]
         answers = self._answers(questions, known, rows, state)
         if len(answers) < len(questions):
             raise self.halt(reason or "charges", answers)
@@ -267,16 +219,16 @@ class Transcript(Answered):
         self, questions: Sequence[bytes], known: dict[bytes, Row], rows: list[Row], state: State
     ) -> list[Answer]:
         """Answers to a batch in which questions are repeated, up to the first that was not answered."""
-        charges = rows[-1].charges if rows else state.charges
+        left = self.charges_left(rows[-1].charges if rows else state.charges)
         fresh = {row.digest: row for row in rows}
         known, answers = dict(known), []
         for question in questions:
             row = fresh.pop(question, None)  # its repetitions inside the batch are replays
             if row is not None:
                 known[question] = row
-                answers.append(self._answer(row, row.charges, replayed=False))
+                answers.append(self.answer_with(row, self.charges_left(row.charges), replayed=False))
             elif question in known:
-                answers.append(self._answer(known[question], charges, replayed=True))
+                answers.append(self.answer_with(known[question], left, replayed=True))
             else:
                 break
         return answers

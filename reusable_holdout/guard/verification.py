@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -10,8 +11,7 @@ import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import HoldoutError, InputError, TamperedLedgerError
-from reusable_holdout.guard.configuration import Configuration, KeptRows
-from reusable_holdout.guard.history import read_epochs
+from reusable_holdout.guard.configuration import Configuration, KeptRows, read_epochs
 from reusable_holdout.guard.kinds import AGREED, FINAL, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.guard import frozen
+    from reusable_holdout.guard.configuration import Epoch
     from reusable_holdout.guard.frozen import FrozenCertificate
-    from reusable_holdout.guard.history import Epoch
     from reusable_holdout.guard.kinds import Kind
     from reusable_holdout.guard.kinds.ladder import Ladder
     from reusable_holdout.ledger import Row
@@ -150,15 +150,11 @@ def verify(
         problems = [*problems[:_MOST_PROBLEMS], f"and {more} more"]
     rows = [row for epoch in epochs for row in epoch.rows]
     charges = sum(row.charged == 1 for row in rows)
-    another = any(map(_has_another, epochs))
+    another = False
+    for epoch in epochs:
+        with contextlib.suppress(HoldoutError):
+            another |= Configuration.parse(epoch.text).another_budget
     return Verification(len(rows), charges, chain[-1], problems, another, seen is not None)
-
-
-def _has_another(epoch: Epoch) -> bool:
-    try:
-        return Configuration.parse(epoch.text).another_budget
-    except HoldoutError:
-        return False
 
 
 def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[Epoch]) -> Iterator[str]:
@@ -262,12 +258,14 @@ def _content_problems(
             yield f"query {row.query}: prior or value is out of bounds"
         if not 0.0 <= row.asked_at <= _LAST_TIME:
             yield f"query {row.query}: it was asked at no time"
-
         if row.tolerance:
             yield from _tolerance_problems(kind, row, before)
 
     def different(what: str, expected: NDArray[np.float64], name: str) -> Iterator[str]:
-        return _different(what, expected, np.array([getattr(row, name) for row in mine]), places)
+        found = np.array([getattr(row, name) for row in mine])
+        wrong = ~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected)))
+        for i in np.flatnonzero(wrong).tolist():
+            yield f"query {places[i] + 1}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"
 
     own = [states.own[place] for place in places.tolist()]
     finals = sum(row.kind == FINAL for row in rows)
@@ -311,7 +309,7 @@ def _thresholds(kind: Kind, rows: Sequence[Row], states: Sequence[State], finals
         return found
     priors, expected = np.array([row.prior for row in rows]), np.empty(len(rows))
     own = np.array([row.tolerance for row in rows])
-    for start, end in _runs([(state.charges, state.nats) for state in states]):
+    for start, end in _runs(states):
         run = slice(start, end)
         expected[run] = kind.thresholds(priors[run], states[start], None)
         if isinstance(kind, StatedWithTolerance) and own[run].any():
@@ -331,33 +329,24 @@ def _intervals(
     """Interval of each answer; those that agree at once."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
     answers = finals if kind.ends else 1
-    for start, end in _runs([(state.charges, state.nats) for state in began]):
+    for start, end in _runs(began):
         length = kind.length(began[start], answers)
         here = np.arange(start, end)
         agreed = np.array([outcome.told == AGREED for outcome in outcomes[start:end]])
         if isinstance(kind, Check) and agreed.any():
             chosen = here[agreed]
-            priors, thresholds = (
-                np.array([getattr(rows[place], name) for place in chosen]) for name in ("prior", "threshold")
-            )
+            priors = np.array([rows[place].prior for place in chosen])
+            thresholds = np.array([rows[place].threshold for place in chosen])
             low[chosen], high[chosen] = kind.agreed(priors, thresholds, length)
         for place in here[~agreed].tolist():
             low[place], high[place] = kind.interval(outcomes[place], terms[place], length)
     return low, high
 
 
-def _runs(keys: Sequence[tuple[int, float]]) -> Iterator[tuple[int, int]]:
-    """Stretches of equal keys."""
+def _runs(states: Sequence[State]) -> Iterator[tuple[int, int]]:
+    """Stretches of states in which the same was told."""
     start = 0
-    for _, run in itertools.groupby(keys):
+    for _, run in itertools.groupby(states, key=lambda state: (state.charges, state.nats)):
         end = start + sum(1 for _ in run)
         yield start, end
         start = end
-
-
-def _different(
-    what: str, expected: NDArray[np.float64], found: NDArray[np.float64], places: NDArray[np.int64]
-) -> Iterator[str]:
-    wrong = np.flatnonzero(~(np.abs(expected - found) <= _SAME * np.maximum(1.0, np.abs(expected))))
-    for i in wrong.tolist():
-        yield f"query {places[i] + 1}: the {what} must be {expected[i]:.9g}, the ledger says {found[i]:.9g}"

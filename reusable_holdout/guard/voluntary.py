@@ -139,13 +139,7 @@ class Voluntary(Asking):
         return self._told(answer)
 
     @checked_call
-    def choose(
-        self,
-        models: Sequence[Any],
-        priors: Sequence[float],
-        *,
-        name: str = "",
-    ) -> Choice:
+    def choose(self, models: Sequence[Any], priors: Sequence[float], *, name: str = "") -> Choice:
         """Ask which of several fitted models is best by the holdout, and for its value, rounded.
 
         It costs its surprise and no charge: about 3 nats where the prior's favourite wins. Each model is one of the
@@ -183,10 +177,8 @@ class Voluntary(Asking):
     def _choose_models(self, models: list[Any], priors: Any, name: str) -> Choice:
         checked_names([name], 1)  # before the rows are read
         stated = self._stated_priors(priors, len(models))
-        units = self._ways.reveal.grid_units(stated).tolist()
-        digests = [
-            self._model_question(model, unit, b"choose") for model, unit in zip(models, units, strict=True)
-        ]
+        each = zip(models, self._ways.choose.grid_units(stated).tolist(), strict=True)
+        digests = [self._model_question(model, unit, b"choose") for model, unit in each]
 
         def measure() -> list[Sample | int | None]:
             self._holdout.try_out(models)
@@ -216,16 +208,12 @@ class Voluntary(Asking):
         BudgetError, InputError, Halted
             As for :meth:`choose`.
         """
-        prepared = self._holdout.bound.prepare_many(predictions)
+        prepared, kind = self._holdout.bound.prepare_many(predictions), self._ways.choose
         checked_names([name], 1)  # before the rows are read
         stated = self._stated_priors(priors, len(prepared))
-        digests = [
-            self._content.question(one, unit, b"choose")
-            for one, unit in zip(prepared, self._ways.reveal.grid_units(stated).tolist(), strict=True)
-        ]
-        return self._chosen(
-            lambda: [self._sampled(self._ways.choose, one) for one in prepared], stated, digests, name
-        )
+        each = zip(prepared, kind.grid_units(stated).tolist(), strict=True)
+        digests = [self._content.question(one, unit, b"choose") for one, unit in each]
+        return self._chosen(lambda: [self._sampled(kind, one) for one in prepared], stated, digests, name)
 
     def _stated_priors(self, priors: Any, count: int) -> NDArray[np.float64]:
         certificate = self._ways.reveal.certificate
@@ -259,8 +247,6 @@ class Voluntary(Asking):
 
     def _others(self, answer: Answer) -> float:
         """What no other candidate is better than, from what was told; the same when it is replayed."""
-        terms = Terms(answer.prior, answer.threshold)
-        outcome = self._ways.choose.outcome(answer.told, terms)
-        return self._ways.choose.others(
-            outcome, terms, self._transcript.length_of(self._ways.choose, answer.query)
-        )
+        kind, terms = self._ways.choose, Terms(answer.prior, answer.threshold)
+        length = self._transcript.length_of(kind, answer.query)
+        return kind.others(kind.outcome(answer.told, terms), terms, length)

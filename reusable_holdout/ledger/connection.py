@@ -17,18 +17,25 @@ import weakref
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import sqlalchemy as sa
+
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import LedgerError
+from reusable_holdout.errors import LedgerError, MissingExtraError
 from reusable_holdout.ledger.failures import failure, gone, misuse, reason, rolled_back, rotated
-from reusable_holdout.ledger.location import shown
+from reusable_holdout.ledger.location import check_file, engine_of, resolved, shown
 from reusable_holdout.ledger.records import Tail, genesis, plain
-from reusable_holdout.ledger.schema import statements
+from reusable_holdout.ledger.schema import (
+    METADATA,
+    MIGRATIONS,
+    SCHEMA,
+    check_known,
+    create_tables,
+    statements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import sqlalchemy as sa
 
     from reusable_holdout.ledger.schema import Statements
     from reusable_holdout.witness import Head, Witness
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
 else:  # of a ledger with a witness, which has read it
     (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
 
-__all__ = ["Connected", "begin_use", "file_identity", "watch"]
+__all__ = ["Connected", "file_identity"]
 
 _T = TypeVar("_T")
 
@@ -44,33 +51,46 @@ _PATIENCE_SECONDS = 10.0  # for the transactions of other threads, which last mi
 _PAUSE_SECONDS = 0.001
 
 _LEDGERS: weakref.WeakSet[Connected] = weakref.WeakSet()
-_ORPHANED: set[str] = set()  # URLs that this process, a child, must not open
+_ORPHANED: set[str] = set()  # URLs that the parent used when this process was forked: it cannot do so safely
 
 
 class Connected:
-    """A ledger's database, its connection and its lock.
+    """A ledger's database, its connection and its lock."""
 
-    Attributes
-    ----------
-    url : str
-    path : Path or None
-        Of a SQLite file.
-    witness : Witness or None
-    user : int
-        Thread that uses the connection now; 0 for none.
-    """
-
-    url: str
-    path: Path | None
-    closed: bool
-    witness: Witness | None
-    user: int
     _active: object | None  # the transaction that is open
     _connection: Any = None
     _lock: threading.RLock
-    _engine: sa.Engine
-    _file: tuple[int, int] | None
-    _sql: Statements
+    user: int  # thread that uses the connection now; 0 for none
+
+    def __init__(self, location: str | Path, *, must_exist: bool = False) -> None:
+        self.url, self.path = resolved(location)
+        if self.path is not None:
+            check_file(self.path, must_exist=must_exist)
+        self.closed = False
+        self.witness: Witness | None = None
+        self._file: tuple[int, int] | None = None
+        self.begin_afresh()
+        problem = ""
+        _watch_forks()
+        _LEDGERS.add(self)
+        self._acquire()
+        try:
+            self._engine = engine_of(self.url, is_sqlite=self.path is not None)
+            self._sql = statements(self._engine, 1)
+            self._prepare()
+            self._file = self._identity()
+        except BaseException as error:
+            self.drop()
+            problem = reason(error) or (type(error).__name__ if isinstance(error, ImportError) else "")
+            if not problem or isinstance(error, MissingExtraError):
+                raise
+        finally:
+            self._release()
+        if problem:
+            raise failure(self, "opened", problem)
+
+    def __repr__(self) -> str:
+        return f"<SqlLedger: {shown(self.url)}>"
 
     @property
     def place(self) -> str:
@@ -107,11 +127,11 @@ class Connected:
     def _acquire(self) -> None:
         """Wait for the other threads; refuse this one if it holds the ledger already."""
         self._lock.acquire()
-        if self.closed or self._active is not None or orphaned(self.url):
+        if self.closed or self._active is not None or self.url in _ORPHANED:
             kind = "closed" if self.closed else "orphaned" if self._active is None else "nested"
             self._lock.release()
             raise misuse(kind)
-        begin_use(self)
+        _begin_use(self)
 
     def _release(self) -> None:
         self._active = None
@@ -148,6 +168,16 @@ class Connected:
             with contextlib.suppress(Exception):  # the failure that led here is the one to report
                 connection.close()
 
+    def close(self) -> None:
+        """Close the connection; later use raises LedgerError."""
+        with self._lock:
+            if self._active is not None:
+                raise misuse("nested")
+            _begin_use(self)
+            self.closed = True
+            self.drop()
+            self.user = 0
+
     def _forget_connection(self) -> Any:
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -183,60 +213,101 @@ class Connected:
 
     # ---- the witness
 
+    def head_at(self, query: int, sealed: bytes, *, epoch: int | None = None) -> Head:
+        """Head that a witness is told of, of this epoch by default."""
+        return heads.Head(self.epoch if epoch is None else epoch, query, sealed)
+
     def check_goes_on(self, cursor: Any, here: Head, seen: Head) -> None:
         """Refuse a ledger in which the witness's head does not stand: it may be ahead of that, never behind.
 
-        Parameters
-        ----------
-        cursor : Any
-            In a transaction, or of a read.
-        here : Head
-            The ledger's, as it was read before.
-        seen : Head
-            The witness's.
-
-        Raises
-        ------
-        RolledBackError
-            If it does not.
+        The ledger's own head was read before; a RolledBackError says that the other's does not stand in it.
         """
         if seen == here:
             return
         sql = self._sql_of(seen.epoch)  # perhaps a later one than here: others rotate
         if seen.query:
             cursor.execute(sql.seal_at, (seen.query,))
-            found = cursor.fetchone()
-            known = None if found is None else plain(found[0])
         else:
             cursor.execute(sql.configuration)
-            found = cursor.fetchone()
-            known = None if found is None else genesis(found[0])
+        (found,) = cursor.fetchone() or (None,)
+        known = plain(found) if seen.query or found is None else genesis(found)
         if known != seen.seal:
             raise rolled_back(self.place, here, seen)
 
     def tell(self, head: Head, seen: Head | None) -> None:
         """Tell the witness of a head that is committed, after the one that it was seen to hold.
 
-        Raises
-        ------
-        RolledBackError
-            If it has been told of another meanwhile that is not of this ledger.
+        A RolledBackError says that it has been told of another meanwhile that is not of this ledger.
         """
         if self.witness is None:
             return
         held = self.witness.advance(head, after=seen)
-        while (
-            held != head
-        ):  # another process of this ledger has told it of its own, or a copy of the ledger has
+        while held != head:  # another process of this ledger told it of its own, or a copy of the ledger did
 
             def work(cursor: Any, held: Head = held) -> None:
                 tail = self._tail(cursor)
-                self.check_goes_on(cursor, heads.Head(self.epoch, tail.query, tail.seal), held)
+                self.check_goes_on(cursor, self.head_at(tail.query, tail.seal), held)
 
             self._read(work)
             if not head.is_later_than(held):
                 return
             held = self.witness.advance(head, after=held)
+
+    # ---- schema
+
+    def _prepare(self) -> None:
+        """Make the tables if there are none, bring older ones to this schema, and refuse what is no ledger."""
+        if not self._has_tables(sa.inspect(self._engine)):
+            self._make_tables()
+        with contextlib.closing(self._connected().cursor()) as cursor:
+            cursor.execute(self._sql.schema)
+            found = cursor.fetchone()
+            if found is not None and found[0] != SCHEMA:
+                self._upgrade(cursor, found[0])
+            cursor.execute(self._sql.latest)
+            latest = cursor.fetchone()[0]
+        self._connection.rollback()
+        if latest not in {None, 1}:
+            self._sql = statements(self._engine, int(latest))
+
+    def _upgrade(self, cursor: Any, schema: Any) -> None:
+        """Bring the tables to this schema, once also if several processes try at the same moment."""
+        library = ""
+        if isinstance(schema, int) and schema > SCHEMA:
+            cursor.execute(self._sql.library)
+            library = cursor.fetchone()[0]
+        check_known(self, schema, library)
+        for statement in self._sql.begin:
+            cursor.execute(statement)
+        cursor.execute(self._sql.schema)
+        for number in range(cursor.fetchone()[0], SCHEMA):  # another process may have done it meanwhile
+            MIGRATIONS[number](cursor)
+        cursor.execute(self._sql.upgraded, (SCHEMA,))
+        if self.path is None:
+            self._connection.commit()
+        else:
+            cursor.execute("COMMIT")
+
+    def _make_tables(self) -> None:
+        """Make them once, also if several processes try at the same moment."""
+        try:
+            with self._engine.connect() as connection:
+                if self.path is not None:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                if not self._has_tables(sa.inspect(connection)):
+                    create_tables(connection)
+                connection.commit()
+        except sa.exc.DBAPIError:  # a server has nothing to lock yet: of those that race, one succeeds
+            if self.path is not None or not self._has_tables(sa.inspect(self._engine)):
+                raise
+
+    def _has_tables(self, inspector: sa.Inspector) -> bool:
+        present, ours = set(inspector.get_table_names()), set(METADATA.tables)
+        if present and not ours <= present and (self.path is not None or ours & present):
+            raise LedgerError(
+                f"{self!r} must be a ledger or empty; it is another database; name another file"
+            )
+        return ours <= present
 
 
 class _Gate:
@@ -245,28 +316,17 @@ class _Gate:
     lock = threading.Lock()
 
 
-def watch(ledger: Connected) -> None:
-    """Close the ledger's connection before every fork from now on."""
-    _register()
-    _LEDGERS.add(ledger)
-
-
 @lru_cache(maxsize=1)
-def _register() -> None:
-    """Watch forks, from the first ledger on: importing the library does nothing."""
+def _watch_forks() -> None:
+    """Close all ledgers' connections before every fork, from the first ledger on: an import alone does nothing."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
-def begin_use(ledger: Connected) -> None:
+def _begin_use(ledger: Connected) -> None:
     """Note that this thread uses the ledger's connection, until the ledger's `user` is 0 again."""
     with _Gate.lock:
         ledger.user = threading.get_ident()
-
-
-def orphaned(url: str) -> bool:
-    """Say whether this process was forked while its parent used the ledger: then it cannot use it safely."""
-    return url in _ORPHANED
 
 
 def _before() -> None:
@@ -289,9 +349,8 @@ def _in_child() -> None:
     for ledger in list(_LEDGERS):
         if ledger.user:
             _ORPHANED.add(ledger.url)
-            ctypes.pythonapi.Py_IncRef(
-                ctypes.py_object(ledger._connection)
-            )  # even closing it would harm the parent
+            kept = ctypes.py_object(ledger._connection)  # even closing it would harm the parent
+            ctypes.pythonapi.Py_IncRef(kept)
         ledger.begin_afresh()
 
 

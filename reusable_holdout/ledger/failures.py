@@ -78,18 +78,9 @@ def gone(place: str) -> LedgerError:
 
 
 def failure(ledger: object, done: str, problem: str, *, outcome: str = "") -> LedgerError:
-    """Error of a database.
+    """Error of a database, whose ledger, named by its repr, was to be "opened", "read" or "written".
 
-    Parameters
-    ----------
-    ledger : object
-        Its repr names the ledger.
-    done : str
-        What the ledger was to be: "opened", "read", "written".
-    problem : str
-        From `reason`.
-    outcome : str, optional
-        What the failure left behind; by default, nothing.
+    The `problem` is of :func:`reason`; `outcome` is what the failure left behind, nothing by default.
     """
     advice = next(
         (words for name, words in _ADVICE.items() if problem.startswith(name)),

@@ -19,7 +19,9 @@ _BUSY_SECONDS = 60
 def resolved(location: str | Path) -> tuple[str, Path | None]:
     """URL of a ledger, and its file if it is SQLite."""
     if isinstance(location, str) and "://" in location:
-        url = _url(location)
+        url = None
+        with contextlib.suppress(sa.exc.ArgumentError, ValueError):  # their words may quote a password
+            url = sa.make_url(location)
         if url is None:
             raise LedgerError("a ledger must be a file or a SQLAlchemy URL; got a URL that cannot be read")
         if url.get_backend_name() != "sqlite":
@@ -50,13 +52,6 @@ def shown(url: str) -> str:
     return sa.make_url(url).set(query={}).render_as_string(hide_password=True)
 
 
-def _url(text: str) -> sa.URL | None:
-    try:
-        return sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):  # their words may quote a password
-        return None
-
-
 def check_file(path: Path, *, must_exist: bool) -> None:
     """Refuse what cannot be a ledger's file."""
     try:
@@ -84,18 +79,14 @@ def engine_of(url: str, *, is_sqlite: bool) -> sa.Engine:
     """Engine without a pool: a ledger keeps one connection, and must know of every one that a fork would share."""
     if not is_sqlite:  # "format": the hot path binds by position, and every server's driver can
         # a connection that was lost is not reset: that would log the driver's words
+        plain: dict[str, Any] = {"paramstyle": "format", "pool_reset_on_return": None}
         with driver_of(url):
-            engine = sa.create_engine(
-                url, poolclass=sa.NullPool, paramstyle="format", pool_reset_on_return=None
-            )
+            engine = sa.create_engine(url, poolclass=sa.NullPool, **plain)
         if engine.dialect.name == "postgresql":
             sa.event.listen(engine, "connect", _settle)
         return engine
-    engine = sa.create_engine(
-        url,
-        poolclass=sa.NullPool,
-        connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None},
-    )
+    settings = {"timeout": _BUSY_SECONDS, "check_same_thread": False, "isolation_level": None}
+    engine = sa.create_engine(url, poolclass=sa.NullPool, connect_args=settings)
     keep_durable(engine)
     return engine
 

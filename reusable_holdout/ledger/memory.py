@@ -51,14 +51,15 @@ class MemoryLedger:
     def create(self, configuration: str, known_rows: bytes = b"") -> str:
         """Store a configuration if there is none; return the stored one."""
         with self._open():
-            if self._here.configuration is None:
-                self._here.configuration, self._here.known_rows = configuration, known_rows
-            return self._here.configuration
+            here = self._at()
+            if here.configuration is None:
+                here.configuration, here.known_rows = configuration, known_rows
+            return here.configuration
 
     def configuration(self) -> str | None:
         """Stored configuration."""
         with self._open():
-            return self._here.configuration
+            return self._at().configuration
 
     def configurations(self) -> list[str]:
         """Configurations of all epochs, in order."""
@@ -92,8 +93,8 @@ class MemoryLedger:
     def find(self, digest: bytes) -> Row | None:
         """Row of a question; None if it was not answered yet."""
         with self._open():
-            place = self._here.places.get(digest)
-            return None if place is None else self._here.rows[place]
+            place = self._at().places.get(digest)
+            return None if place is None else self._at().rows[place]
 
     def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
@@ -128,17 +129,12 @@ class MemoryLedger:
                 raise misuse("nested")
             yield
 
-    @property
-    def _here(self) -> _Epoch:
-        return self._book.epochs[self.epoch - 1]
-
-    def _at(self, epoch: int | None) -> _Epoch:
-        if epoch is None:
-            return self._here
-        return self._book.epochs[epoch - 1] if 1 <= epoch <= len(self._book.epochs) else _Epoch()
+    def _at(self, epoch: int | None = None) -> _Epoch:
+        number, epochs = self.epoch if epoch is None else epoch, self._book.epochs
+        return epochs[number - 1] if 1 <= number <= len(epochs) else _Epoch()
 
     def _tail(self) -> Tail:
-        here = self._here
+        here = self._at()
         if not here.rows:
             return Tail.before(here.configuration or "")
         return Tail.after(here.rows[-1], here.seals[-1][1], here.charged)
@@ -146,7 +142,7 @@ class MemoryLedger:
     def _commit(self, transaction: _MemoryTransaction) -> None:
         if self._book.process != os.getpid():
             raise misuse("over")
-        here, rows = self._here, transaction.appended
+        here, rows = self._at(), transaction.appended
         if rows:
             here.places.update((row.digest, row.query - 1) for row in rows)
             here.rows += rows
@@ -179,29 +175,25 @@ class _Book:
 
 
 class _MemoryTransaction:
+    """What :class:`Transaction` promises."""
+
     def __init__(self, book: _Book, tail: Tail) -> None:
-        self.tail = tail
+        self.tail, self.sealed, self._book = tail, b"", book
         self.appended: list[Row] = []
-        self.sealed = b""
         self.next: _Epoch | None = None
-        self._book = book
 
     def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
-        """Rows of the questions that were answered before."""
         here = self._open()
         rows, places = here.rows, here.places
         return {digest: rows[places[digest]] for digest in digests if digest in places}
 
     def last_value(self, kind: str, view: int, series: str) -> float | None:
-        """Last value that was released of a view's series, asked in this way; None if there is none."""
         return self._open().values.get((kind, view, series))
 
     def rows(self, after: int) -> list[Row]:
-        """Rows with query numbers above `after`, in order."""
         return self._open().rows[after:]
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows, once at most."""
         here = self._open()
         if self.appended or self.next is not None:
             raise misuse("twice")
@@ -216,7 +208,6 @@ class _MemoryTransaction:
         self.appended, self.sealed = list(rows), sealed
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
-        """End this epoch and begin the next, once at most."""
         here = self._open()
         if self.appended or self.next is not None:
             raise misuse("twice")

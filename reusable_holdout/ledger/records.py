@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from reusable_holdout.errors import LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Row", "Tail", "as_row", "chain_problems", "check_follows", "genesis", "plain", "seal"]
+__all__ = ["COLUMNS", "Row", "Tail", "as_row", "chain_problems", "check_follows", "genesis", "plain", "seal"]
 
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order
 _NUMBERS = struct.Struct(">qq32sddqdddddqdqdq")  # all columns but the texts, in their order
 _TEXTS = 4
-_TYPES = (int, int, bytes, float, float, int, *[float] * 5, int, float, int, float, int, *[str] * _TEXTS)
 
 
 class Row(NamedTuple):
@@ -77,6 +76,9 @@ class Row(NamedTuple):
     told: str
     name: str
     series: str = ""
+
+
+COLUMNS: dict[str, type] = get_type_hints(Row)  # in their order
 
 
 class Tail(NamedTuple):
@@ -151,12 +153,9 @@ def _encoded(rows: Sequence[Row]) -> tuple[bytes, bytes, bytes] | None:
 
 
 def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
-    """Refuse rows that do not continue the ledger as one batch.
+    """Refuse rows that do not continue the ledger as one batch, by a LedgerError.
 
-    Raises
-    ------
-    LedgerError
-        If numbers have gaps, sums are wrong, a value is not finite, or a row says it is of another batch.
+    Their numbers have no gaps, their sums are right, all values are finite, and no row says it is of another batch.
     """
     problem = next(_sums_problems(tail, rows), None)
     if problem is not None:
@@ -270,7 +269,7 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
 
 
 def _type_problems(row: Row) -> Iterator[str]:
-    for name, value, kind in zip(Row._fields, row, _TYPES, strict=True):
+    for (name, kind), value in zip(COLUMNS.items(), row, strict=True):
         if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES):
             yield f"row {row.query!r}: its {name} must be of another type"
 

@@ -5,14 +5,12 @@ A ledger of any released version is brought to this one's schema, or refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from reusable_holdout.errors import LedgerError
-from reusable_holdout.ledger.records import Row
+from reusable_holdout.ledger.records import COLUMNS, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +23,6 @@ __all__ = [
     "Statements",
     "check_known",
     "create_tables",
-    "migrate",
     "statements",
 ]
 
@@ -39,6 +36,7 @@ It changes no row and no configuration: seals are of these.
 """
 
 CHUNK = 500  # digests looked up by one statement
+_MOST_COMPILED = 64  # epochs
 
 METADATA = sa.MetaData()
 _CONFIGURATION = sa.Table(
@@ -50,28 +48,16 @@ _CONFIGURATION = sa.Table(
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("known_rows", sa.LargeBinary),
 )
+_SQL_TYPES = {int: sa.BigInteger, float: sa.Double, bytes: sa.LargeBinary, str: sa.Text}
 _ANSWERS = sa.Table(
     "answers",
     METADATA,
     sa.Column("epoch", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("query", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("batch", sa.BigInteger, nullable=False),
-    sa.Column("digest", sa.LargeBinary, nullable=False),
-    *(sa.Column(name, sa.Double, nullable=False) for name in ("prior", "value")),
-    sa.Column("charged", sa.Integer, nullable=False),
     *(
-        sa.Column(name, sa.Double, nullable=False)
-        for name in ("threshold", "tolerance", "low", "high", "nats")
+        sa.Column(name, sa.Integer if name == "charged" else _SQL_TYPES[kind], nullable=False)
+        for name, kind in list(COLUMNS.items())[1:]
     ),
-    sa.Column("charges", sa.BigInteger, nullable=False),
-    sa.Column("spent_nats", sa.Double, nullable=False),
-    sa.Column("asked", sa.BigInteger, nullable=False),
-    sa.Column("asked_at", sa.Double, nullable=False),
-    sa.Column("view", sa.BigInteger, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("told", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("series", sa.Text, nullable=False),
     sa.Column("seal", sa.LargeBinary),
     sa.UniqueConstraint("epoch", "digest"),
     sqlite_with_rowid=False,  # rows lie in the order of their key, and need no second index
@@ -100,22 +86,7 @@ def create_tables(connection: sa.Connection) -> None:
 
 
 def check_known(ledger: object, schema: object, library: str) -> None:
-    """Refuse a schema that this version cannot read.
-
-    Parameters
-    ----------
-    ledger : object
-        Its repr names the ledger.
-    schema : object
-        As it stands there.
-    library : str
-        Version of the library that wrote it.
-
-    Raises
-    ------
-    LedgerError
-        Naming the version to install.
-    """
+    """Refuse a schema that this version cannot read, naming the one to install; the ledger's repr names the ledger."""
     if isinstance(schema, int) and _FIRST <= schema <= SCHEMA:
         return
     if isinstance(schema, int) and schema > SCHEMA:
@@ -130,12 +101,6 @@ def check_known(ledger: object, schema: object, library: str) -> None:
     )
 
 
-def migrate(cursor: Any, schema: int) -> None:
-    """Bring the tables of a known schema to this version's, inside a transaction."""
-    for number in range(schema, SCHEMA):
-        MIGRATIONS[number](cursor)
-
-
 def _last(answers: Any) -> Any:
     """The last of an epoch's answers.
 
@@ -147,23 +112,12 @@ def _last(answers: Any) -> Any:
 
 
 class Statements:
-    """SQL of one dialect for one epoch, compiled once: the hot path does not build statements.
-
-    Parameters
-    ----------
-    dialect : sqlalchemy.Dialect
-    epoch : int
-        From 1.
-
-    Attributes
-    ----------
-    reads_alone : bool
-        Whether a server's connection is to begin no transaction for what only reads, which takes two more round trips.
-        Other drivers than psycopg may not end a transaction that a statement has begun: theirs begin one for all.
-    """
+    """SQL of one dialect for one epoch, compiled once: the hot path does not build statements."""
 
     def __init__(self, dialect: sa.Dialect, epoch: int) -> None:
         self.epoch = epoch
+        # whether a server's connection begins no transaction for what only reads, which takes two more round trips;
+        # other drivers may not end a transaction that a statement has begun: theirs begin one for all
         self.reads_alone = dialect.driver == "psycopg"
         self._dialect = dialect
         number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))
@@ -228,21 +182,16 @@ class Statements:
         self.insert_sealed = self._compiled(insert.values(values | {"seal": bind("seal")}).inline())
 
 
-@dataclass(frozen=True)
-class _Dialect:
-    """A dialect, equal to every other of its database and driver."""
-
-    database: str
-    driver: str
-    itself: sa.Dialect = field(compare=False)
+_COMPILED: dict[tuple[str, str, int], Statements] = {}
 
 
 def statements(engine: sa.Engine, epoch: int) -> Statements:
     """SQL of one epoch, compiled by the first ledger of a process that needs it: to open another takes less time."""
     dialect = engine.dialect
-    return _statements(_Dialect(dialect.name, dialect.driver, dialect), epoch)
-
-
-@lru_cache(maxsize=64)
-def _statements(dialect: _Dialect, epoch: int) -> Statements:
-    return Statements(dialect.itself, epoch)
+    place = (dialect.name, dialect.driver, epoch)
+    found = _COMPILED.get(place)
+    if found is None:
+        if len(_COMPILED) >= _MOST_COMPILED:
+            _COMPILED.clear()
+        found = _COMPILED[place] = Statements(dialect, epoch)
+    return found

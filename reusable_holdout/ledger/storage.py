@@ -1,40 +1,26 @@
-"""The durable ledger: SQLAlchemy over SQLite, or another database by its URL."""
+"""The durable ledger: SQLAlchemy over SQLite, or another database by its URL; and its transactions, the hot path."""
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Any, TypeVar
+import functools
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-import sqlalchemy as sa
-
-from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import LedgerError, MissingExtraError
-from reusable_holdout.ledger.connection import Connected, begin_use, watch
+from reusable_holdout.errors import LedgerError, RolledBackError
+from reusable_holdout.ledger.connection import Connected
 from reusable_holdout.ledger.failures import failure, lost, misuse, reason
-from reusable_holdout.ledger.location import check_file, engine_of, resolved, shown
-from reusable_holdout.ledger.records import as_row, plain
-from reusable_holdout.ledger.schema import (
-    METADATA,
-    SCHEMA,
-    check_known,
-    create_tables,
-    migrate,
-    statements,
-)
-from reusable_holdout.ledger.transaction import SqlTransaction
+from reusable_holdout.ledger.records import Row, Tail, as_row, check_follows, genesis, plain, seal
+from reusable_holdout.ledger.schema import CHUNK, SCHEMA
+from reusable_holdout.version import __version__
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
-    from reusable_holdout.ledger.records import Row, Tail
     from reusable_holdout.witness import Head, Witness
-    from reusable_holdout.witness import head as heads
-else:  # of a ledger with a witness, which has read it
-    (heads,) = modules_on_first_use("reusable_holdout.witness", "head")
 
-__all__ = ["SqlLedger"]
+__all__ = ["SqlLedger", "SqlTransaction"]
 
-_T = TypeVar("_T")
+_Method = TypeVar("_Method", bound="Callable[..., Any]")
+_UNKNOWN = "whether its rows were recorded is unknown until the server is back; ask again: recorded answers replay free"
 
 
 class SqlLedger(Connected):
@@ -57,37 +43,6 @@ class SqlLedger(Connected):
         If it cannot be opened, is no ledger, or was written by a newer version.
     """
 
-    def __init__(self, location: str | Path, *, must_exist: bool = False) -> None:
-        self.url, self.path = resolved(location)
-        if self.path is not None:
-            check_file(self.path, must_exist=must_exist)
-        self.closed = False
-        self.witness: Witness | None = None
-        self._file: tuple[int, int] | None = None
-        self.begin_afresh()
-        problem = ""
-        watch(self)
-        self._acquire()
-        try:
-            self._engine = engine_of(self.url, is_sqlite=self.path is not None)
-            self._sql = statements(self._engine, 1)
-            self._prepare()
-            self._file = self._identity()
-        except BaseException as error:
-            self.drop()
-            problem = reason(error) or (type(error).__name__ if isinstance(error, ImportError) else "")
-            if not problem or isinstance(error, MissingExtraError):
-                raise
-        finally:
-            self._release()
-        if problem:
-            raise failure(self, "opened", problem)
-
-    def __repr__(self) -> str:
-        return f"<SqlLedger: {shown(self.url)}>"
-
-    # ---- the contract
-
     def create(self, configuration: str, known_rows: bytes = b"") -> str:
         """Store a configuration if there is none; return the stored one."""
         stored = self.configuration()
@@ -108,23 +63,13 @@ class SqlLedger(Connected):
 
     def configurations(self) -> list[str]:
         """Configurations of all epochs, in order."""
-
-        def work(cursor: Any) -> list[str]:
-            cursor.execute(self._sql.configurations)
-            return [str(text) for (text,) in cursor.fetchall()]
-
-        return self._read(work)
+        return [str(text) for (text,) in self._fetched(self._sql.configurations)]
 
     def known_rows(self, epoch: int) -> bytes:
         """What an epoch's rows are known by; empty if nothing is kept of them."""
-        sql = self._sql_of(epoch)
-
-        def work(cursor: Any) -> bytes:
-            cursor.execute(sql.known_rows)
-            found = plain((cursor.fetchone() or [None])[0])
-            return found if type(found) is bytes else b""
-
-        return self._read(work)
+        stored = self._fetched(self._sql_of(epoch).known_rows)
+        known = plain(stored[0][0]) if stored else None
+        return known if type(known) is bytes else b""
 
     def transaction(self) -> SqlTransaction:
         """Begin; the rows appended are durable when the block is left without an exception."""
@@ -136,43 +81,24 @@ class SqlLedger(Connected):
 
     def find(self, digest: bytes) -> Row | None:
         """Row of a question, without waiting for writers; None if it was not answered yet."""
-
-        def work(cursor: Any) -> Row | None:
-            cursor.execute(self._sql.one, (digest,))
-            found = cursor.fetchone()
-            return None if found is None else as_row(found)
-
-        return self._read(work)
+        found = self._fetched(self._sql.one, (digest,))
+        return as_row(found[0]) if found else None
 
     def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
-        sql = self._sql_of(epoch)
-
-        def work(cursor: Any) -> list[Row]:
-            cursor.execute(sql.rows, (after,))
-            return [as_row(values) for values in cursor.fetchall()]
-
-        return self._read(work)
+        return [as_row(values) for values in self._fetched(self._sql_of(epoch).rows, (after,))]
 
     def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
-        sql = self._sql_of(epoch)
+        return [(query, plain(sealed)) for query, sealed in self._fetched(self._sql_of(epoch).seals)]
 
-        def work(cursor: Any) -> list[tuple[int, bytes]]:
-            cursor.execute(sql.seals)
-            return [(query, plain(sealed)) for query, sealed in cursor.fetchall()]
+    def _fetched(self, statement: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        def work(cursor: Any) -> list[Any]:
+            cursor.execute(statement, parameters)
+            found: list[Any] = cursor.fetchall()
+            return found
 
         return self._read(work)
-
-    def close(self) -> None:
-        """Close the connection; later use raises LedgerError."""
-        with self._lock:
-            if self._active is not None:
-                raise misuse("nested")
-            begin_use(self)
-            self.closed = True
-            self.drop()
-            self.user = 0
 
     def latest(self) -> SqlLedger:
         """Same ledger, standing at its last epoch, with the same witness."""
@@ -199,7 +125,7 @@ class SqlLedger(Connected):
 
         def work(cursor: Any) -> Head:
             tail = self._tail(cursor)
-            here = heads.Head(self.epoch, tail.query, tail.seal) if made else heads.Head(0, 0, b"")
+            here = self.head_at(tail.query, tail.seal) if made else self.head_at(0, b"", epoch=0)
             if seen is not None:
                 self.check_goes_on(cursor, here, seen)
             elif here.has_answers() and not may_begin:
@@ -211,57 +137,218 @@ class SqlLedger(Connected):
         if made and here != seen:
             self.tell(here, seen)
 
-    # ---- schema and rows
 
-    def _prepare(self) -> None:
-        """Make the tables if there are none, bring older ones to this schema, and refuse what is no ledger."""
-        if not self._has_tables(sa.inspect(self._engine)):
-            self._make_tables()
-        with contextlib.closing(self._connected().cursor()) as cursor:
-            cursor.execute(self._sql.schema)
-            found = cursor.fetchone()
-            if found is not None and found[0] != SCHEMA:
-                self._upgrade(cursor, found[0])
-            cursor.execute(self._sql.latest)
-            latest = cursor.fetchone()[0]
-        self._connection.rollback()
-        if latest not in {None, 1}:
-            self._sql = statements(self._engine, int(latest))
+def _inside(method: _Method) -> _Method:
+    """Let a method use the database inside its transaction's block alone, and not once it has failed there."""
 
-    def _upgrade(self, cursor: Any, schema: Any) -> None:
-        """Bring the tables to this schema, once also if several processes try at the same moment."""
-        library = ""
-        if isinstance(schema, int) and schema > SCHEMA:
-            cursor.execute(self._sql.library)
-            library = cursor.fetchone()[0]
-        check_known(self, schema, library)
-        for statement in self._sql.begin:
-            cursor.execute(statement)
-        cursor.execute(self._sql.schema)
-        migrate(cursor, cursor.fetchone()[0])  # another process may have done it meanwhile
-        cursor.execute(self._sql.upgraded, (SCHEMA,))
-        if self.path is None:
-            self._connection.commit()
-        else:
-            cursor.execute("COMMIT")
-
-    def _make_tables(self) -> None:
-        """Make them once, also if several processes try at the same moment."""
+    @functools.wraps(method)
+    def use(self: SqlTransaction, *args: Any, **kwargs: Any) -> Any:
+        if self._ledger._active is not self:
+            raise misuse("over")
+        if self._problem:
+            raise failure(self._ledger, "written", self._problem)
         try:
-            with self._engine.connect() as connection:
-                if self.path is not None:
-                    connection.exec_driver_sql("BEGIN IMMEDIATE")
-                if not self._has_tables(sa.inspect(connection)):
-                    create_tables(connection)
-                connection.commit()
-        except sa.exc.DBAPIError:  # a server has nothing to lock yet: of those that race, one succeeds
-            if self.path is not None or not self._has_tables(sa.inspect(self._engine)):
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            problem = None if isinstance(error, LedgerError) else reason(error)
+            self._problem = problem or type(error).__name__
+            if problem is None:
                 raise
+        raise failure(self._ledger, "written", problem)
 
-    def _has_tables(self, inspector: sa.Inspector) -> bool:
-        present, ours = set(inspector.get_table_names()), set(METADATA.tables)
-        if present and not ours <= present and (self.path is not None or ours & present):
+    return cast("_Method", use)
+
+
+class SqlTransaction:
+    """One writing transaction, from the beginning of its ``with`` block to the end.
+
+    A class and not a generator, for every answer runs through it. Once the database has failed in it, it can only be
+    rolled back: nothing half-written is committed, even if the failure is caught inside the block.
+    """
+
+    tail: Tail
+
+    def __init__(self, ledger: Connected) -> None:
+        self._ledger, self._sql = ledger, ledger._sql
+        self._cursor: Any = None
+        self._appended = self._rotated = False
+        self._problem = ""
+        self._witness: Witness | None = None
+        self._head: Head | None = None
+        self._seen: Head | None = None
+
+    def __enter__(self) -> Self:
+        ledger = self._ledger
+        ledger._acquire()
+        try:
+            self._connection = ledger._connected()
+            self._cursor = self._connection.cursor()
+            for statement in self._sql.begin:
+                self._cursor.execute(statement)
+            self.tail = ledger._tail(self._cursor, writing=True)
+            self._witness = ledger.witness
+            if self._witness is not None:
+                self._check_witness(self._witness)
+            ledger._active = self
+        except BaseException as error:
+            ledger.drop()
+            ledger._release()
+            problem = reason(error)
+            if problem is None:
+                raise
+        else:
+            return self
+        raise failure(ledger, "written", problem)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        ledger, outcome = self._ledger, ""
+        if ledger._active is not self:  # a forked child leaves its parent's block
+            if error is None:
+                raise misuse("over")
+            return
+        problem: str | None = self._problem
+        try:
+            if error is None and not problem:
+                self._commit()
+            else:
+                self._connection.rollback()
+        except BaseException as failed:
+            ledger.drop()
+            problem = reason(failed)
+            if problem is None:
+                raise
+            outcome = "" if error or ledger.path is not None else _UNKNOWN
+        finally:
+            ledger._release()
+        if error is None and problem:
+            raise failure(ledger, "written", problem, outcome=outcome)
+        if error is None and self._head is not None and self._head != self._seen:
+            self._tell(self._head)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows, once at most."""
+        if self._appended or self._rotated:
+            raise misuse("twice")
+        if not rows:
+            return
+        check_follows(self.tail, rows)
+        sealed = seal(self.tail.seal, rows)
+        self._appended = True
+        self._stand_at(self._sql.epoch, rows[-1].query, sealed)
+        self._insert(rows, sealed)
+
+    def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
+        """End this epoch and begin the next, once at most."""
+        if self._appended or self._rotated:
+            raise misuse("twice")
+        self._begin(configuration, known_rows)
+
+    # ---- the witness
+
+    def _stand_at(self, epoch: int, query: int, sealed: bytes) -> None:
+        """Note the head that a witness is told of."""
+        if self._witness is not None:
+            self._head = self._ledger.head_at(query, sealed, epoch=epoch)
+
+    def _check_witness(self, witness: Witness) -> None:
+        here = self._head = self._ledger.head_at(self.tail.query, self.tail.seal)
+        self._seen = witness.read()
+        if self._seen is not None:
+            self._ledger.check_goes_on(self._cursor, here, self._seen)
+        elif here.has_answers():
+            raise lost(self._ledger.place, witness.place)
+
+    def _tell(self, here: Head) -> None:
+        """Tell the witness what was committed, before anything of it leaves."""
+        try:
+            self._ledger.tell(here, self._seen)
+            return
+        except RolledBackError:
+            raise
+        except LedgerError as error:
+            why = str(error)
+        raise LedgerError(
+            f"{why}; what was asked is recorded, and told once the witness can be told: ask again, it replays free"
+        )
+
+    # ---- the database
+
+    def _commit(self) -> None:
+        if self._ledger.path is None:
+            self._connection.commit()
+        else:  # unlike the driver's commit(), it fails if the database has rolled back by itself
+            self._cursor.execute("COMMIT")
+        self._cursor.close()
+
+    @_inside
+    def create(self, configuration: str, known_rows: bytes) -> str:
+        """Store a configuration if there is none; return the stored one."""
+        stored = self._ledger._stored(self._cursor)
+        if stored is not None:
+            return stored
+        if self.tail.query:
             raise LedgerError(
-                f"{self!r} must be a ledger or empty; it is another database; name another file"
+                "a ledger with rows must have the configuration they were sealed with; it is gone; nothing was "
+                "written; restore the ledger whole"
             )
-        return ours <= present
+        self._configure(self._sql.epoch, configuration, known_rows)
+        self.tail = Tail.before(configuration)
+        return configuration
+
+    @_inside
+    def _begin(self, configuration: str, known_rows: bytes) -> None:
+        if self._ledger._stored(self._cursor) is None:
+            raise misuse("unconfigured")
+        self._configure(self._sql.epoch + 1, configuration, known_rows)
+        self._rotated = True
+
+    def _configure(self, epoch: int, configuration: str, known_rows: bytes) -> None:
+        values = (epoch, SCHEMA, __version__, configuration, known_rows or None)
+        self._cursor.execute(self._sql.create, values)
+        self._stand_at(epoch, 0, genesis(configuration))
+
+    @_inside
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, Row]:
+        """Rows of the questions that were answered before."""
+        if self.tail.query == 0:
+            return {}
+        cursor = self._cursor
+        if len(digests) == 1:
+            cursor.execute(self._sql.one, (digests[0],))
+            return {row.digest: row for row in map(as_row, cursor.fetchall())}
+        found: dict[bytes, Row] = {}
+        if self.tail.query < len(digests):  # fewer rows than questions: looking at all rows is cheaper
+            cursor.execute(self._sql.digests)
+            digests = list({plain(digest) for (digest,) in cursor.fetchall()}.intersection(digests))
+        else:
+            digests = sorted(digests)  # neighbours lie on the same pages of the index
+        for start in range(0, len(digests), CHUNK):
+            chunk = digests[start : start + CHUNK]
+            chunk += [chunk[0]] * (CHUNK - len(chunk))  # one statement for all lengths
+            cursor.execute(self._sql.chunk, chunk)
+            found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
+        return found
+
+    @_inside
+    def rows(self, after: int) -> list[Row]:
+        """Rows with query numbers above `after`, in order."""
+        self._cursor.execute(self._sql.rows, (after,))
+        return [as_row(values) for values in self._cursor.fetchall()]
+
+    @_inside
+    def last_value(self, kind: str, view: int, series: str) -> float | None:
+        """Last value that was released of a view's series, asked in this way; None if there is none."""
+        if series:
+            self._cursor.execute(self._sql.last_in_series, (series, kind, view))
+        else:
+            self._cursor.execute(self._sql.last_value, (kind, view))
+        found = self._cursor.fetchone()
+        return None if found is None else float(found[0])
+
+    @_inside
+    def _insert(self, rows: Sequence[Row], sealed: bytes) -> None:
+        if self.tail.query == 0 and self._ledger._stored(self._cursor) is None:
+            raise misuse("unconfigured")
+        if len(rows) > 1:
+            self._cursor.executemany(self._sql.insert, map(tuple, rows[:-1]))  # plain tuples bind faster
+        self._cursor.execute(self._sql.insert_sealed, (*rows[-1], sealed))

@@ -13,8 +13,9 @@ __getattr__, __dir__ = names_on_first_use(
     {
         "reusable_holdout.accounting.one_shot": ["one_shot_top_k_epsilon_each"],
         ".answers": ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"],
-        ".calibration": ["Calibration", "GuardCore", "GuardMechanism", "optimal_ratio"],
+        ".calibration": ["Calibration", "GuardMechanism", "optimal_ratio"],
         ".comparison": ["MechanismNoise", "compare_mechanisms", "tightest_stream"],
+        ".cores.guard_core": ["GuardCore"],
         ".cores.sparse_vector": ["NoiseScales", "SparseVector"],
         ".noise.discrete_laplace": ["DiscreteLaplace"],
         ".noise.keyed": ["KeyedNoise", "key_from_seed", "new_key"],

@@ -5,13 +5,13 @@ from reusable_holdout.mechanisms.answers import gaussian_mechanism as gaussian_m
 from reusable_holdout.mechanisms.answers import laplace_accuracy as laplace_accuracy
 from reusable_holdout.mechanisms.answers import laplace_mechanism as laplace_mechanism
 from reusable_holdout.mechanisms.calibration import Calibration as Calibration
-from reusable_holdout.mechanisms.calibration import GuardCore as GuardCore
 from reusable_holdout.mechanisms.calibration import GuardMechanism as GuardMechanism
 from reusable_holdout.mechanisms.calibration import optimal_ratio as optimal_ratio
 from reusable_holdout.mechanisms.comparison import MechanismNoise as MechanismNoise
 from reusable_holdout.mechanisms.comparison import compare_mechanisms as compare_mechanisms
 from reusable_holdout.mechanisms.comparison import tightest_stream as tightest_stream
 from reusable_holdout.mechanisms.cores.conditional_release import ConditionalRelease as ConditionalRelease
+from reusable_holdout.mechanisms.cores.guard_core import GuardCore as GuardCore
 from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales as NoiseScales
 from reusable_holdout.mechanisms.cores.sparse_vector import SparseVector as SparseVector
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace as DiscreteLaplace

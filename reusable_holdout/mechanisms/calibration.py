@@ -5,67 +5,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.cores.sparse_vector import NoiseScales, SparseVector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    import numpy.typing as npt
-
     from reusable_holdout import accounting
     from reusable_holdout.mechanisms.cores import conditional_release
+    from reusable_holdout.mechanisms.cores.guard_core import GuardCore
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
 else:  # what a guard without noise, or with the usual one, need not read
     (accounting,) = modules_on_first_use("reusable_holdout", "accounting")
     (conditional_release,) = modules_on_first_use(__package__, "cores.conditional_release")
 
-__all__ = ["Calibration", "GuardCore", "GuardMechanism", "optimal_ratio"]
+__all__ = ["Calibration", "GuardMechanism", "optimal_ratio"]
 
 GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
 
 _COMPARISON = 20.0  # 2**2 + 4**2: squared scales of Thresholdout's comparison, which the others match
 _LARGEST_EXPONENT = 700.0  # exp overflows beyond; composition then saves nothing that matters
 _MOST_PARTS = 1_000_000  # time and memory of the optimal composition grow with the parts
-
-
-class GuardCore(Protocol):
-    """The mechanism inside a guard: with noise, on integers, it decides which scores deviate, and releases those.
-
-    `SparseVector`, or `ConditionalRelease` for target charging.
-    """
-
-    @property
-    def spent(self) -> int:
-        """Charges made so far."""
-
-    @property
-    def last_charged(self) -> bytes:
-        """Digest of the question that was charged last; empty if none was."""
-
-    def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """Draw the noise of many comparisons."""
-
-    def first_deviation(
-        self,
-        scores: npt.NDArray[np.int64],
-        priors: npt.NDArray[np.int64],
-        thresholds: npt.NDArray[np.int64],
-        questions: Sequence[bytes],
-        *,
-        query_noise: npt.NDArray[np.int64] | None = None,
-    ) -> int | None:
-        """Index of the first score that deviates from its prior, or None."""
-
-    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
-        """Whether one score deviates from its prior."""
-
-    def charge(self, value: int, question: bytes) -> int:
-        """Spend one charge and release a value with noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +80,8 @@ class Calibration:
 
     def __post_init__(self) -> None:
         if self.mechanism not in get_args(GuardMechanism):
-            raise InputError(
-                f"mechanism is one of {', '.join(get_args(GuardMechanism))}; got {self.mechanism!r}"
-            )
+            known = ", ".join(get_args(GuardMechanism))
+            raise InputError(f"mechanism is one of {known}; got {self.mechanism!r}")
 
     @property
     def scales(self) -> tuple[float, float, float]:

@@ -2,8 +2,8 @@
 
 from reusable_holdout.plan.numbers import MechanismChoice, checked_exam, choice, exam_count, round_up, whole
 from reusable_holdout.plan.plan import Plan
-from reusable_holdout.plan.stated import renewed, same_wish
-from reusable_holdout.plan.wish import ALLOWANCE, SharedBudget
+from reusable_holdout.plan.stated import SharedBudget, renewed, same_wish
+from reusable_holdout.plan.wish import ALLOWANCE
 
 __all__ = [
     "ALLOWANCE",

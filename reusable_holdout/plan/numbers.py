@@ -36,7 +36,6 @@ __all__ = [
     "wholes",
 ]
 
-
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families whose rows decide, by their evidence."""
@@ -144,14 +143,7 @@ def real(
 
 
 def checked_confidence(confidence: object, *, kept: bool) -> float:
-    """A probability that is at least a half: a smaller one is taken for that of being wrong.
-
-    Parameters
-    ----------
-    confidence : float
-    kept : bool
-        Whether it stands in a ledger: then it may be any.
-    """
+    """A probability that is at least a half, or any in a ledger; a smaller one is taken for that of being wrong."""
     number = real("confidence", confidence, above=0.0, below=1.0)
     if number < 0.5 and not kept:
         raise InputError(
@@ -165,13 +157,7 @@ def checked_confidence(confidence: object, *, kept: bool) -> float:
 
 
 def checked_spread(spread: float | None, span: float) -> float | None:
-    """Standard deviation within bounds that lie `span` apart, of which it is at most half.
-
-    Raises
-    ------
-    InputError
-        If it is no such number; often it is a percentage.
-    """
+    """Standard deviation within bounds that lie `span` apart, of which it is at most half; often it is a percentage."""
     if spread is None:
         return None
     number = real("spread", spread, above=0.0)
@@ -186,13 +172,7 @@ def checked_spread(spread: float | None, span: float) -> float | None:
 
 
 def checked_exam_of(family: Family, exam: float | None, final_noise: float, rows: int | None) -> float:
-    """Rows, or their share, that are kept for the final of so many; 0 without an exam.
-
-    Raises
-    ------
-    InputError
-        If it is no such number, or does not go with the rest of the plan.
-    """
+    """Rows, or their share, that are kept for the final of so many; 0 without an exam."""
     kept = checked_exam(exam)
     if kept and (final_noise or family == "paired"):
         raise InputError(
@@ -210,7 +190,6 @@ def checked_manner(
     family: Family,
     mechanism: MechanismChoice,
     policy: Policy,
-    *,
     threshold: float | None,
     noise_scale: float | None,
     comparison_noise: float | None,
@@ -220,12 +199,10 @@ def checked_manner(
     choice("family", family, get_args(Family))
     choice("mechanism", mechanism, get_args(MechanismChoice))
     choice("policy", policy, get_args(Policy))
-    if policy == "parameter-free-ladder":
-        mechanism = _without_noise(mechanism, family, threshold)
-    if policy == "claims":
-        mechanism = _of_claims(mechanism, threshold)
-    if mechanism == "noiseless" and (noise_scale or comparison_noise):
-        stated = noise_scale or comparison_noise
+    if policy in {"claims", "parameter-free-ladder"}:
+        _check_leaves_no_choice(policy, mechanism, family, threshold)
+        mechanism = "noiseless"
+    if mechanism == "noiseless" and (stated := noise_scale or comparison_noise):
         raise InputError(f"without noise its scale is 0 or left out; got {stated!r}; leave it out")
     if policy == "gate" and threshold is not None:
         raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
@@ -243,30 +220,28 @@ def checked_manner(
     return mechanism
 
 
-def _of_claims(mechanism: MechanismChoice, threshold: float | None) -> MechanismChoice:
-    """Mechanism of claims, whose threshold follows from how far honest ones are off."""
-    if threshold is not None:
+def _check_leaves_no_choice(
+    policy: Policy, mechanism: MechanismChoice, family: Family, threshold: float | None
+) -> None:
+    """Refuse a threshold or noise for claims and parameter-free ladders.
+
+    The threshold of claims follows from how far honest ones are off, a ladder's step is a standard error of the rows.
+    """
+    if threshold is not None and policy == "claims":
         raise InputError(
             f"claims may be off by four standard deviations of an honest one; got threshold={threshold!r}; leave it "
             "out, and name prior_error="
         )
-    if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
-        raise InputError(f"claims are decided without noise; got mechanism {mechanism!r}; leave it out")
-    return "noiseless"
-
-
-def _without_noise(mechanism: MechanismChoice, family: Family, threshold: float | None) -> MechanismChoice:
-    """Mechanism of a parameter-free ladder, which leaves no choice: its step is a standard error of the rows."""
     if threshold is not None:
         raise InputError("a parameter-free ladder chooses its own step; got threshold; leave it out")
     if mechanism not in {"numeric-sparse", "noiseless"}:  # the default, or what it is
-        raise InputError(f"a parameter-free ladder has no noise; got mechanism {mechanism!r}; leave it out")
-    if family not in {"binomial", "mean", "bounded"}:
+        told = "claims are decided without" if policy == "claims" else "a parameter-free ladder has no"
+        raise InputError(f"{told} noise; got mechanism {mechanism!r}; leave it out")
+    if policy != "claims" and family not in {"binomial", "mean", "bounded"}:
         raise InputError(
             "a parameter-free ladder compares losses row by row, of a metric that is a plain mean over rows; got "
             f'family {family!r}; use accuracy or a mean loss, or policy="ladder"'
         )
-    return "noiseless"
 
 
 # ---- searches
@@ -288,10 +263,7 @@ def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | No
     refused = min(kept + step, most + 1)
     while refused - kept > 1:
         middle = (kept + refused) // 2
-        if holds(middle):
-            kept = middle
-        else:
-            refused = middle
+        kept, refused = (middle, refused) if holds(middle) else (kept, middle)
     return kept
 
 
@@ -309,8 +281,5 @@ def bisected(
     """
     while abs(kept - refused) > accuracy + relative * kept:
         middle = (kept + refused) / 2.0
-        if holds(middle):
-            kept = middle
-        else:
-            refused = middle
+        kept, refused = (middle, refused) if holds(middle) else (kept, middle)
     return kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from reusable_holdout import mechanisms, validity
 from reusable_holdout.deferred import modules_on_first_use
@@ -17,33 +17,63 @@ from reusable_holdout.mechanisms import Calibration, GuardMechanism
 from reusable_holdout.plan.numbers import real, real_or_none, whole_or_none
 from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.stated import Stated
+from reusable_holdout.plan.wish import Numbers, Wish
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import BY_DISTANCE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reusable_holdout.mechanisms import MechanismNoise
-    from reusable_holdout.plan import otherwise
-    from reusable_holdout.plan.wish import Wish
-    from reusable_holdout.validity import Certificate
+    from reusable_holdout.validity import alternatives
+    from reusable_holdout.validity.alternatives.gaussian_width import GaussianAnalysis
 else:
-    (otherwise,) = modules_on_first_use(__package__, "otherwise")
+    (alternatives,) = modules_on_first_use("reusable_holdout.validity", "alternatives")
 
 __all__ = ["Outlook"]
+
+_GAUSSIAN: dict[GaussianAnalysis, str] = {
+    "best": "Gaussian noise, best",
+    "transfer": "Gaussian noise, Jung et al.",
+    "bassily": "Gaussian noise, Bassily et al.",
+}
 
 
 class Outlook(Stated):
     """Public numbers that follow from a plan."""
 
-    def certificate(self, *, greater_is_better: bool = True) -> Certificate:
-        """Intervals and thresholds of the plan."""
-        raise NotImplementedError
+    _wish: Wish
+
+    def certificate(self, *, greater_is_better: bool = True) -> validity.Certificate:
+        """Intervals and thresholds of this plan, in the metric's unit."""
+        normalised = self._wish.certificate(self._numbers)
+        fixed, spread = normalised.fixed_threshold, normalised.spread
+        return replace(
+            normalised,
+            noise_scale=self.noise_scale,
+            lower=self.lower,
+            upper=self.upper,
+            estimate=self.estimate,
+            tolerance=self.tolerance,
+            fixed_threshold=None if fixed is None else fixed * self.span,
+            spread=None if spread is None else spread * self.span,
+            least_threshold=min(self._wish.deviation_sd(self.rows), 1.0) * self.span,
+            reserved_nats=normalised.reserved_nats + self.spare_nats,
+            final_noise=self.final_noise,
+            greater_is_better=greater_is_better,
+        )
 
     @cached_property
-    def _certificate(self) -> Certificate:
+    def _certificate(self) -> validity.Certificate:
         return self.certificate()
+
+    @property
+    def _numbers(self) -> Numbers:
+        return Numbers(self.rows, self.queries, self.charges, self.tolerance / self.span)
+
+    def _at(self, estimate: float | None) -> float:
+        """Value of the metric that was named, or the plan's."""
+        at = self.estimate if estimate is None else estimate
+        return real("estimate", at, least=self.lower, most=self.upper)
 
     @checked_call
     def threshold_at(self, *, charges: int, estimate: float | None = None) -> float:
@@ -52,9 +82,7 @@ class Outlook(Stated):
             raise InputError(
                 f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
             )
-        at = self.estimate if estimate is None else estimate
-        at = real("estimate", at, least=self.lower, most=self.upper)
-        certificate = self._certificate
+        at, certificate = self._at(estimate), self._certificate
         return float(certificate.threshold(at, charges=charges, nats=certificate.charge_nats * charges))
 
     @property
@@ -83,9 +111,7 @@ class Outlook(Stated):
         InputError
             If a number is out of its range.
         """
-        at = self.estimate if estimate is None else estimate
-        at = real("estimate", at, least=self.lower, most=self.upper)
-        certificate = self._certificate
+        at, certificate = self._at(estimate), self._certificate
         if whole_or_none("query", query, self.queries) is None or not 0 <= charges < query:
             raise InputError(f"charges must lie in [0, query); got {charges} charges at query {query}")
         return certificate.half_width(charges=charges, nats=certificate.charge_nats * charges, estimate=at)
@@ -109,11 +135,9 @@ class Outlook(Stated):
         estimate : float, optional
             Value that it finds; the plan's by default.
         """
-        at = self.estimate if estimate is None else estimate
-        at = real("estimate", at, least=self.lower, most=self.upper)
+        at, certificate = self._at(estimate), self._certificate
         if not 0 <= charges <= self.charges:
             raise InputError(f"charges must lie in [0, {self.charges}]; got {charges}")
-        certificate = self._certificate
         spent = certificate.charge_nats * charges + nats
         length = certificate.final_length(charges=charges, nats=spent, answers=answers)
         return certificate.final_half_width(length=length, estimate=at, answers=answers)
@@ -126,20 +150,19 @@ class Outlook(Stated):
     @property
     def one_look(self) -> float:
         """Half-width of an exact interval around `estimate` for one question fixed in advance; the metric's unit."""
-        bound = self._certificate.bound
-        if self.exam_rows:
-            bound = bound.of_rows(self.rows)
         level = math.log(self._wish.beta / 2.0)
         if self._certificate.final_by_evidence:
             return self._certificate.likely_half_width(-level, self.estimate)
-        unit = (self.estimate - self.lower) / self.span
+        bound, unit = self._certificate.bound, self._unit
+        if self.exam_rows:
+            bound = bound.of_rows(self.rows)
         width = bound.upper(unit, log_level=level) - bound.lower(unit, log_level=level)
         return float(width) * self.span / 2.0
 
     @cached_property
     def spare_nats(self) -> float:
         """Nats of reveals and choices that the promises allow beside what `reveals` and `choices` set aside."""
-        return self._wish.spare_nats(**self._numbers())
+        return self._wish.spare_nats(self._numbers)
 
     @property
     def prior_error(self) -> float:
@@ -151,9 +174,10 @@ class Outlook(Stated):
         """Standard deviation of a row's loss that the plan expects, in the metric's unit; None where none matters."""
         return self._certificate.spread if self._certificate.by_evidence else None
 
-    def _numbers(self) -> dict[str, Any]:
-        tolerance = self.tolerance / self.span
-        return {"rows": self.rows, "queries": self.queries, "charges": self.charges, "tolerance": tolerance}
+    @property
+    def _unit(self) -> float:
+        """The estimate, normalised."""
+        return (self.estimate - self.lower) / self.span
 
     @cached_property
     def honest_search(self) -> float:
@@ -161,9 +185,9 @@ class Outlook(Stated):
 
         Not a number for ladders, claims and gates, whose charges are no deviations of priors.
         """
-        if self.policy in BY_DISTANCE or self.policy == "gate":
+        if self.policy in validity.BY_DISTANCE or self.policy == "gate":
             return math.nan
-        return self._wish.honest(**self._numbers())
+        return self._wish.honest(self._numbers)
 
     @checked_call
     def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:
@@ -174,8 +198,7 @@ class Outlook(Stated):
         numpy.ndarray of shape (charges + 1,)
             Probability of 0, 1, ... charges; with all of them made the search has been halted.
         """
-        asked = whole_or_none("queries", queries, self.queries)
-        return self._wish.search(**self._numbers(), asked=asked)
+        return self._wish.search(self._numbers, whole_or_none("queries", queries, self.queries))
 
     @cached_property
     def other_half_widths(self) -> dict[str, float]:
@@ -184,17 +207,22 @@ class Outlook(Stated):
         A fresh share of the rows per query; Gaussian noise on every answer, by the best analysis, by the transfer
         theorem of Jung et al. (2020) and by that of Bassily et al. (2016). The last three are known for means only.
         """
-        widths = otherwise.other_half_widths(
-            self._certificate.bound,
-            queries=self.queries,
-            beta=self._wish.beta,
-            estimate=(self.estimate - self.lower) / self.span,
-            span=self.span,
+        bound, span, queries, beta = self._certificate.bound, self.span, self.queries, self._wish.beta
+        split = span * validity.sample_splitting_half_width(
+            bound, queries=queries, beta=beta, estimate=self._unit
         )
-        share = self._certificate.bound.rows // self.queries
+        share = bound.rows // queries
         if self._certificate.by_evidence and share:
-            fresh = self._certificate.of_rows(share)
-            widths[otherwise.FRESH_SHARE] = fresh.likely_half_width(self._nats_of_fixed, self.estimate)
+            split = self._certificate.of_rows(share).likely_half_width(self._nats_of_fixed, self.estimate)
+        widths = {"a fresh share per query": split}
+        plain_mean = (
+            bound.family != "bounded-difference" and abs(bound.sum_of_squares * bound.rows - 1.0) < 1e-9
+        )
+        for analysis, name in _GAUSSIAN.items() if plain_mean else ():
+            noise = alternatives.gaussian_width(
+                rows=bound.rows, queries=queries, beta=beta, analysis=analysis
+            )
+            widths[name] = noise.half_width * span
         return widths
 
     @property
@@ -202,10 +230,8 @@ class Outlook(Stated):
         """Half-width around `estimate` if all questions had been written down before the first answer: an oracle's."""
         if self._certificate.by_evidence:
             return self._certificate.likely_half_width(self._nats_of_fixed, self.estimate)
-        unit = (self.estimate - self.lower) / self.span
-        bound, beta = self._certificate.bound, self._wish.beta
         return self.span * validity.fixed_queries_half_width(
-            bound, queries=self.queries, beta=beta, estimate=unit
+            self._certificate.bound, queries=self.queries, beta=self._wish.beta, estimate=self._unit
         )
 
     @property
@@ -252,11 +278,14 @@ class Outlook(Stated):
     # ---- differential privacy
 
     @property
+    def _sensitivity(self) -> float:
+        """Largest change of a score, as a fraction of the metric's range, when one row changes."""
+        return self.influence / self.asked_rows
+
+    @property
     def epsilon_each(self) -> float:
         """Sensitivity of a score over the noise scale."""
-        if self.noise_scale == 0.0:
-            return math.inf
-        return self.influence / self.asked_rows / (self.noise_scale / self.span)
+        return self._sensitivity / (self.noise_scale / self.span) if self.noise_scale else math.inf
 
     @cached_property
     def epsilon(self) -> float:
@@ -266,15 +295,11 @@ class Outlook(Stated):
     @property
     def final_epsilon(self) -> float:
         """What each model of a final adds to `epsilon`; 0 for a final without noise, which epsilon excludes."""
-        return self.influence / self.asked_rows / (self.final_noise / self.span) if self.final_noise else 0.0
+        return self._sensitivity / (self.final_noise / self.span) if self.final_noise else 0.0
 
     def _epsilon_before_final(self, mechanism: GuardMechanism, each: float) -> float:
-        return Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta, told=self._told)
-
-    @property
-    def _told(self) -> int:
-        """Values told besides those of charges: a choice's winner is found at half the cost of one more."""
-        return self.reveals + 2 * len(self.choices)
+        told = self.reveals + 2 * len(self.choices)  # a choice's winner is found at half the cost of one more
+        return Calibration(mechanism, self.charges).epsilon(each=each, delta=self.delta, told=told)
 
     @cached_property
     def epsilons(self) -> dict[GuardMechanism, float]:
@@ -285,17 +310,12 @@ class Outlook(Stated):
             if mechanism == "noiseless" or (mechanism == "target-charging" and self._wish.by_evidence):
                 continue
             own = mechanism == self._wish.mechanism  # a kept plan has its scale, stated or not
-            scale = replace(self._wish if own else open_scale, mechanism=mechanism).scale(
-                rows=self.rows,
-                tolerance=self.tolerance / self.span,
-                queries=self.queries,
-                charges=self.charges,
-            )
-            each = self.influence / self.asked_rows / scale if scale else math.inf
+            scale = replace(self._wish if own else open_scale, mechanism=mechanism).scale(self._numbers)
+            each = self._sensitivity / scale if scale else math.inf
             epsilons[mechanism] = self._epsilon_before_final(mechanism, each) + self.final_epsilon
         return epsilons
 
-    def compare_mechanisms(self) -> tuple[MechanismNoise, ...]:
+    def compare_mechanisms(self) -> tuple[mechanisms.MechanismNoise, ...]:
         """Noise that every mechanism of the library would need for this plan's guarantee, in the metric's unit.
 
         That of everything before the final.
@@ -309,7 +329,7 @@ class Outlook(Stated):
             epsilon=self.epsilon - self.final_epsilon,
             delta=self.delta,
             charges=self.charges,
-            sensitivity=self.influence / self.asked_rows * self.span,
+            sensitivity=self._sensitivity * self.span,
         )
 
     @property
@@ -319,13 +339,15 @@ class Outlook(Stated):
 
     # ---- differences of two models
 
-    def paired_certificate(self, *, greater_is_better: bool = True) -> Certificate:
+    def paired_certificate(self, *, greater_is_better: bool = True) -> validity.Certificate:
         """Intervals and thresholds of differences of two models, on the same budget.
 
         They are decided by evidence, unless a threshold is stated or the mechanism is target charging.
         """
         certificate, span = self.certificate(greater_is_better=greater_is_better), self.span
-        by_evidence = self._compared.by_evidence
+        by_evidence, shares = self._compared.by_evidence, certificate.shares
+        if by_evidence and self.policy != "gate":
+            shares = certificate.theory.by_evidence
         return replace(
             certificate,
             bound=replace(certificate.bound, family="bounded"),
@@ -335,9 +357,7 @@ class Outlook(Stated):
             lower=-span,
             upper=span,
             least_threshold=min(self._compared.deviation_sd(self.rows), 1.0) * 2.0 * span,
-            shares=certificate.theory.by_evidence
-            if by_evidence and self.policy != "gate"
-            else certificate.shares,
+            shares=shares,
             spread=span,
             by_evidence=by_evidence,
             of_ratio=False,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import PlanError
+from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.plan.numbers import (
     BY_ROWS,
     Family,
@@ -24,19 +24,11 @@ from reusable_holdout.plan.numbers import (
     wholes,
 )
 from reusable_holdout.plan.outlook import Outlook
-from reusable_holdout.plan.solution import check_follows, solved
-from reusable_holdout.plan.stated import stated_of
-from reusable_holdout.plan.wish import (
-    ALLOWANCE,
-    MOST_QUERIES,
-    MOST_ROWS,
-    MOST_TOLERANCE,
-    OWN_BUDGET,
-    SharedBudget,
-    Wish,
-)
+from reusable_holdout.plan.solution import solved
+from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget, stated_of
+from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers, Wish
 from reusable_holdout.slips import checked_call
-from reusable_holdout.validity import Certificate, Policy, edition, worst_choice_nats
+from reusable_holdout.validity import Policy, edition, worst_choice_nats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,13 +199,7 @@ class Plan(Outlook):
         self.lower, self.upper = lower, upper = checked_bounds(bounds)
         span = self.span = upper - lower
         mechanism = checked_manner(
-            family,
-            mechanism,
-            policy,
-            threshold=threshold,
-            noise_scale=noise_scale,
-            comparison_noise=comparison_noise,
-            spread=spread,
+            family, mechanism, policy, threshold, noise_scale, comparison_noise, spread
         )
         self.confidence = checked_confidence(confidence, kept=self._is_kept or bool(shared.view))
         self.family, self.policy, self.shared = family, policy, shared
@@ -286,7 +272,7 @@ class Plan(Outlook):
 
     def _check_budget(self) -> None:
         """Refuse a view whose charges cost more than its budget reckons with."""
-        own, shared = self._wish.own_charge_nats(self.rows), self.shared
+        own, shared = self._wish.code(self.rows).charge_nats, self.shared
         if shared.view and not self._is_kept and own > shared.charge_nats + _ROUNDING:
             raise PlanError(
                 f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
@@ -303,56 +289,29 @@ class Plan(Outlook):
     def _set_a_choice_aside(self) -> None:
         """Keep room for one choice, where the other numbers leave a charge beside it."""
         wish = self._wish
-        if (
-            wish.rows is None
-            or wish.queries is None
-            or wish.tolerance is None
-            or wish.policy != "thresholdout"
-        ):
+        if not (wish.policy == "thresholdout" and wish.rows and wish.queries and wish.tolerance):
             return
         self.choices = (min(_CANDIDATES, wish.queries),)
         more = replace(wish, reserved_nats=self._reserved_nats())
-        if more.holds(rows=wish.rows, queries=wish.queries, charges=1, tolerance=wish.tolerance):
+        if more.holds(Numbers(wish.rows, wish.queries, 1, wish.tolerance)):
             self._wish = more
         else:
             self.choices = ()
 
     def _solve(self, stated_tolerance: float | None) -> None:
         numbers = solved(self._wish, span=self.span, kept=self._is_kept)
-        self.rows, self.queries, self.charges = numbers.rows, numbers.queries, numbers.charges
+        self.rows, self.queries, self.charges, _ = numbers
         derived = round_up(numbers.tolerance * self.span)
         self.tolerance = stated_tolerance or derived
-        if self._wish.tolerance is None:
-            check_follows(self.tolerance, derived)
+        if self._wish.tolerance is None and self.tolerance != derived:
+            raise InputError(
+                "claims have no tolerance, for their intervals grow with what is told; got "
+                f"tolerance={self.tolerance!r}, and {derived:g} is what a board of honest claims keeps; leave it out"
+            )
         self.exam_rows = self._wish.exam_rows(self.rows)
         self.asked_rows = self.rows - self.exam_rows
-        wish, tolerance = self._wish, self.tolerance / self.span
-        self.mechanism = wish.mechanism
-        scale = wish.scale(rows=self.rows, tolerance=tolerance, queries=self.queries, charges=self.charges)
-        self.noise_scale = scale * self.span
-        self._least_threshold = min(wish.deviation_sd(self.rows), 1.0) * self.span
-
-    def certificate(self, *, greater_is_better: bool = True) -> Certificate:
-        """Intervals and thresholds of this plan, in the metric's unit."""
-        wish = self._wish
-        normalised = wish.certificate(
-            rows=self.rows, queries=self.queries, charges=self.charges, tolerance=self.tolerance / self.span
-        )
-        fixed = normalised.fixed_threshold
-        return replace(
-            normalised,
-            noise_scale=self.noise_scale,
-            lower=self.lower,
-            upper=self.upper,
-            estimate=self.estimate,
-            tolerance=self.tolerance,
-            fixed_threshold=None if fixed is None else fixed * self.span,
-            spread=None if normalised.spread is None else normalised.spread * self.span,
-            least_threshold=self._least_threshold,
-            reserved_nats=normalised.reserved_nats + self.spare_nats,
-            final_noise=self.final_noise,
-            greater_is_better=greater_is_better,
-        )
+        self.mechanism = self._wish.mechanism
+        self.noise_scale = self._wish.scale(self._numbers) * self.span
 
     def __repr__(self) -> str:
         return (

@@ -11,6 +11,8 @@ from reusable_holdout.validity import BY_DISTANCE, LADDERS, majority_attack_gain
 if TYPE_CHECKING:
     from reusable_holdout.plan.outlook import Outlook
 
+Row = tuple[str, str]
+
 __all__ = ["promise_table", "report"]
 
 
@@ -35,66 +37,43 @@ def _title(plan: Outlook) -> str:
     return f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
 
 
-def _promise(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
+def _promise(plan: Outlook) -> tuple[str, list[Row]]:
     rows = _promises_of_claims(plan) if plan.policy == "claims" else _promises(plan)
     if plan.exam_rows:
-        rows.append(
-            (
-                "kept for the final",
-                f"{plan.exam_rows:,} rows, which nothing else reads: within {plan.exam_half_width:.4f}, whatever was "
-                "told",
-            )
-        )
+        within = f"within {plan.exam_half_width:.4f}, whatever was told"
+        rows.append(("kept for the final", f"{plan.exam_rows:,} rows, which nothing else reads: {within}"))
     if plan.vacuous:
         rows.append(("VACUOUS", "a tolerance is more than a quarter of its range: this promise says nothing"))
     return "What holds", rows
 
 
-def _promises_of_claims(plan: Outlook) -> list[tuple[str, str]]:
-    many = f"{plan.charges:,} charge" + "s" * (plan.charges != 1)
-    return [
-        (
-            "every interval holds",
-            f"with probability {plan.confidence:g}, all claims at once (adaptive code)",
-        ),
-        (
-            "a claim stands",
-            f"if it is within {plan.threshold:.4f} of the holdout's value, and is agreed then",
-        ),
-        (
-            "claims that stand",
-            f"are within about {plan.tolerance:g} at the last, at scores near {plan.estimate:g}, if all are honest "
-            f"(off by {plan.prior_error:.2g}); what is told of others widens all intervals",
-        ),
-        ("each series has", f"{many}; then its claims are not certified, and nobody else is halted"),
-    ]
+def _promises_of_claims(plan: Outlook) -> list[Row]:
+    rows = {
+        "every interval holds": f"with probability {plan.confidence:g}, all claims at once (adaptive code)",
+        "a claim stands": f"if it is within {plan.threshold:.4f} of the holdout's value, and is agreed then",
+        "claims that stand": f"are within about {plan.tolerance:g} at the last, at scores near {plan.estimate:g}, if "
+        f"all are honest (off by {plan.prior_error:.2g}); what is told of others widens all intervals",
+        "each series has": f"{_charges(plan.charges)}; then its claims are not certified, and nobody else is halted",
+    }
+    return [*rows.items()]
 
 
-def _promises(plan: Outlook) -> list[tuple[str, str]]:
-    rows = [
-        (
-            "every interval holds",
-            f"with probability {plan.confidence:g}, all queries at once (transcript code)",
-        ),
-        (
-            "answers are within",
-            f"{plan.tolerance:g} of the population value, at scores near {plan.estimate:g}",
-        ),
-        (
-            "the guard halts after",
-            f"{plan.charges:,} charge{'s' * (plan.charges != 1)}, whatever was told at each",
-        ),
-        ("an honest search", _honest(plan)),
-    ]
-    rows += [
-        (
-            f"a final after {charges:,} charge" + "s" * (charges != 1),
-            f"within {plan.final_half_width(charges=charges):.4f}"
-            + (f" (one look fixed in advance: {plan.one_look:.4f})" if not charges else ""),
-        )
-        for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)})
-    ]
-    return rows
+def _promises(plan: Outlook) -> list[Row]:
+    rows = {
+        "every interval holds": f"with probability {plan.confidence:g}, all queries at once (transcript code)",
+        "answers are within": f"{plan.tolerance:g} of the population value, at scores near {plan.estimate:g}",
+        "the guard halts after": f"{_charges(plan.charges)}, whatever was told at each",
+        "an honest search": _honest(plan),
+    }
+    for charges in sorted({0, min(1, plan.charges), min(5, plan.charges)}):
+        one_look = "" if charges else f" (one look fixed in advance: {plan.one_look:.4f})"
+        width = plan.final_half_width(charges=charges)
+        rows[f"a final after {_charges(charges)}"] = f"within {width:.4f}{one_look}"
+    return [*rows.items()]
+
+
+def _charges(number: int) -> str:
+    return f"{number:,} charge" + "s" * (number != 1)
 
 
 def _honest(plan: Outlook) -> str:
@@ -115,35 +94,29 @@ def _honest(plan: Outlook) -> str:
     )
 
 
-def _means(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
+def _means(plan: Outlook) -> tuple[str, list[Row]]:
+    alone = plan.half_width(query=plan.queries, charges=0)
     if plan.policy == "claims":
-        width = plan.half_width(query=plan.queries, charges=0)
         return "How", [
             ("threshold", f"{plan.threshold:.4f}, four standard deviations of an honest claim's deviation"),
-            ("half-width, nothing told", f"{width:.4f} (confidence bound alone)"),
+            ("half-width, nothing told", f"{alone:.4f} (confidence bound alone)"),
         ]
     last = plan.charges - 1
     first, end = plan.threshold_at(charges=0), plan.threshold_at(charges=last)
-    threshold = f"{first:.4f}" if first == end else f"{first:.4f}, falling to {end:.4f} at the last charge"
+    after = plan.half_width(query=plan.queries, charges=min(last, plan.queries - 1))
+    final = f"; of a final {plan.final_noise:.3g}" if plan.final_noise else ""
     return "How", [
-        ("threshold", threshold),
         (
-            "half-width, 0 charges",
-            f"{plan.half_width(query=plan.queries, charges=0):.4f} (confidence bound alone)",
+            "threshold",
+            f"{first:.4f}" + (f", falling to {end:.4f} at the last charge" if first != end else ""),
         ),
-        (f"half-width, {last} charges", f"{_half_width(plan, last)}"),
-        (
-            "noise scale",
-            f"{plan.noise_scale:.3g}" + (f"; of a final {plan.final_noise:.3g}" if plan.final_noise else ""),
-        ),
+        ("half-width, 0 charges", f"{alone:.4f} (confidence bound alone)"),
+        (f"half-width, {last} charges", f"{after:.4f}"),
+        ("noise scale", f"{plan.noise_scale:.3g}{final}"),
     ]
 
 
-def _half_width(plan: Outlook, charges: int) -> str:
-    return f"{plan.half_width(query=plan.queries, charges=min(charges, plan.queries - 1)):.4f}"
-
-
-def _privacy(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
+def _privacy(plan: Outlook) -> tuple[str, list[Row]]:
     compared = plan.family in {"binomial", "mean"} and plan.policy not in BY_DISTANCE
     less_noise = compared and plan.comparison_noise < 2.0 * plan.noise_scale
     end = "without the final" + (" and comparisons" if less_noise else "")
@@ -159,7 +132,7 @@ def _privacy(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
     return "Differential privacy of the holdout", rows
 
 
-def _otherwise(plan: Outlook) -> tuple[str, list[tuple[str, str]]]:
+def _otherwise(plan: Outlook) -> tuple[str, list[Row]]:
     fixed = plan.fixed_half_width
     widths = plan.other_half_widths
     rows = [

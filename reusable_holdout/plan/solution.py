@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.plan.numbers import bisected, largest, round_up
-from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE
+from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,34 +17,19 @@ if TYPE_CHECKING:
 
     Possible = Callable[..., bool]
 
-__all__ = ["Solution", "check_follows", "check_says_something", "says_something", "solved"]
+__all__ = ["check_says_something", "says_something", "solved"]
 
 _WIDEST = 0.25  # of the range: answers within a wider tolerance say next to nothing
 _ROUNDING = 1.0 + 1e-5  # what is printed has six digits
 
 
-class Solution(NamedTuple):
-    """Numbers of a plan; the tolerance as a fraction of the metric's range."""
-
-    rows: int
-    queries: int
-    charges: int
-    tolerance: float
-
-
-def solved(wish: Wish, *, span: float, kept: bool = False) -> Solution:
+def solved(wish: Wish, *, span: float, kept: bool = False) -> Numbers:
     """Derive the number of four that was not stated; those of a plan that a ledger keeps are as they are.
 
-    The range of the metric is for messages.
-
-    Raises
-    ------
-    InputError
-        If more than one is missing.
-    PlanError
-        If no plan meets the wish.
+    The range of the metric is for messages. Raises InputError if more than one is missing, PlanError if no plan meets
+    the wish.
     """
-    numbers = {name: getattr(wish, name) for name in Solution._fields}
+    numbers: dict[str, Any] = {name: getattr(wish, name) for name in Numbers._fields}
     missing = [name for name, value in numbers.items() if value is None]
     if len(missing) > 1 and wish.policy == "claims":
         unnamed = " and ".join(name for name in missing if name != "tolerance")
@@ -55,26 +40,25 @@ def solved(wish: Wish, *, span: float, kept: bool = False) -> Solution:
             f"missing are {', '.join(missing)}"
         )
     for name in missing:
-        given = {other: value for other, value in numbers.items() if other != name}
-        numbers[name] = _SOLVERS[name](wish, partial(wish.serves, **given))
-    if None in numbers.values() or not (kept or wish.holds(**numbers)):
+        numbers[name] = _derived(wish, name, numbers)
+    if None in numbers.values() or not (kept or wish.holds(Numbers(**numbers))):
         _refuse(wish, span)
-    return Solution(**numbers)
+    return Numbers(**numbers)
 
 
-def check_follows(stated: float, derived: float) -> None:
-    """Refuse a tolerance of claims that is not the one that follows.
+def _derived(wish: Wish, name: str, others: dict[str, Any]) -> float | None:
+    """Number that serves best beside the others; of charges, if none serves, the one that comes nearest."""
 
-    Raises
-    ------
-    InputError
-        With the one that does.
-    """
-    if stated != derived:
-        raise InputError(
-            f"claims have no tolerance, for their intervals grow with what is told; got tolerance={stated!r}, and "
-            f"{derived:g} is what a board of honest claims keeps; leave it out"
-        )
+    def would_do(**found: float) -> bool:
+        return wish.serves(Numbers(**(others | found)))
+
+    if name == "rows":
+        return _fewest_rows(would_do)
+    if name == "queries":
+        return largest(lambda queries: would_do(queries=queries), MOST_QUERIES, least=others["charges"])
+    if name == "charges":
+        return wish.most_charges(others["rows"], others["queries"], others["tolerance"])
+    return _narrowest(would_do)
 
 
 def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict[str, float]:
@@ -83,9 +67,18 @@ def _nearest(wish: Wish, span: float, *, widest: float = MOST_TOLERANCE) -> dict
     A tolerance that is not stated may be up to the widest one, a fraction of the range.
     """
     would_do = partial(_possible, wish, widest)
-    near = {
-        name: find(wish, span, would_do) for name, find in _NEAREST.items() if getattr(wish, name) is not None
-    }
+    near: dict[str, float | None] = {}
+    if wish.rows is not None:
+        rows = _fewest_rows(would_do, least=wish.rows)
+        near["rows"] = None if rows == wish.rows else rows
+    if wish.tolerance is not None:
+        near["tolerance"] = _narrowest(would_do, refused=wish.tolerance, span=span)
+    if wish.charges is not None:
+        near["charges"] = largest(lambda charges: would_do(charges=charges), wish.charges)
+    if wish.queries is not None:  # as many as there are charges, where they are fewer; else fewer of them
+        least = wish.charges or 1
+        most = max(wish.queries, least)
+        near["queries"] = largest(lambda queries: would_do(queries=queries), most, least=least)
     return {name: value for name, value in near.items() if value is not None}
 
 
@@ -112,32 +105,11 @@ def _refuse(wish: Wish, span: float) -> NoReturn:
 
 def _possible(wish: Wish, widest: float = MOST_TOLERANCE, **changes: float) -> bool:
     """Whether a wish can be met, with some of its numbers changed; what it leaves open may be whatever is best."""
-    stated = {name: getattr(wish, name) for name in Solution._fields} | changes
+    stated = {name: getattr(wish, name) for name in Numbers._fields} | changes
     missing = [name for name, value in stated.items() if value is None]
     best = {"rows": MOST_ROWS, "queries": stated["charges"], "charges": 1, "tolerance": widest}
-    numbers = {name: best[name] if value is None else value for name, value in stated.items()}
-    return wish.holds(**numbers) if missing in ([], ["charges"]) else wish.serves(**numbers)
-
-
-def _more_rows(wish: Wish, span: float, would_do: Possible) -> int | None:
-    stated = cast("int", wish.rows)
-    found = _fewest_rows(would_do, least=stated)
-    return None if found == stated else found
-
-
-def _wider_tolerance(wish: Wish, span: float, would_do: Possible) -> float | None:
-    """In the metric's unit."""
-    return _narrowest(would_do, refused=cast("float", wish.tolerance), span=span)
-
-
-def _fewer_charges(wish: Wish, span: float, would_do: Possible) -> int | None:
-    return largest(lambda charges: would_do(charges=charges), cast("int", wish.charges))
-
-
-def _other_queries(wish: Wish, span: float, would_do: Possible) -> int | None:
-    """As many as there are charges, where they are fewer; else fewer of them."""
-    least, stated = wish.charges or 1, cast("int", wish.queries)
-    return largest(lambda queries: would_do(queries=queries), max(stated, least), least=least)
+    numbers = Numbers(**{name: best[name] if value is None else value for name, value in stated.items()})
+    return wish.holds(numbers) if missing in ([], ["charges"]) else wish.serves(numbers)
 
 
 def _fewest_rows(would_do: Possible, *, least: int = 1) -> int | None:
@@ -160,27 +132,6 @@ def _narrowest(would_do: Possible, *, refused: float = 0.0, span: float = 1.0) -
     return round_up(kept * span)
 
 
-def _most_charges(wish: Wish, _: Possible) -> int | None:
-    """Not only one that serves: if none does, the one that comes nearest."""
-    return wish.most_charges(**{name: getattr(wish, name) for name in ("rows", "queries", "tolerance")})
-
-
-def _most_queries(wish: Wish, would_do: Possible) -> int | None:
-    return largest(lambda queries: would_do(queries=queries), MOST_QUERIES, least=cast("int", wish.charges))
-
-
-_SOLVERS: dict[str, Callable[[Wish, Possible], float | None]] = {
-    "rows": lambda _, would_do: _fewest_rows(would_do),
-    "queries": _most_queries,
-    "charges": _most_charges,
-    "tolerance": lambda _, would_do: _narrowest(would_do),
-}
-_NEAREST: dict[str, Callable[[Wish, float, Possible], float | None]] = {
-    "rows": _more_rows,
-    "tolerance": _wider_tolerance,
-    "charges": _fewer_charges,
-    "queries": _other_queries,
-}
 _WORDS = {
     "rows": "{:,.0f} rows",
     "tolerance": "a tolerance of {:g}",
@@ -209,13 +160,7 @@ def says_something(tolerance: float, span: float) -> bool:
 
 
 def check_says_something(wish: Wish, span: float, tolerance: float, comparison_tolerance: float) -> None:
-    """Refuse tolerances, of scores and of differences of two, that say nothing.
-
-    Raises
-    ------
-    PlanError
-        With the numbers that would do.
-    """
+    """Refuse tolerances, of scores and of differences of two, that say nothing; name the numbers that would do."""
     insist = "nothing was made; pass vacuous=True to insist"
     if not says_something(tolerance, span):
         found = {} if wish.shared.view else _nearest_that_says_something(wish, span)

@@ -5,19 +5,18 @@ The others follow from those that were stated, and a later version may derive ot
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reusable_holdout.plan.wish import SharedBudget
+from reusable_holdout.validity import THEORY, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reusable_holdout.mechanisms import GuardMechanism
     from reusable_holdout.plan.numbers import Family
-    from reusable_holdout.plan.wish import Wish
-    from reusable_holdout.validity import Policy
 
-__all__ = ["Stated", "renewed", "same_wish", "stated_of"]
+__all__ = ["OWN_BUDGET", "SharedBudget", "Stated", "renewed", "same_wish", "stated_of"]
 
 PlanT = TypeVar("PlanT", bound="Stated")
 
@@ -27,13 +26,51 @@ _STATED = frozenset(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget:
+    """What a plan of one view of the rows must keep to: the promises of the plan that the guard was made with.
+
+    Attributes
+    ----------
+    view : int
+        Number of the view; 0 for the guard's own metric, which made the budget.
+    told_before : float
+        Nats of what was told of the rows when the guard was made.
+    charge_nats : float
+        What the dearest charge of any view costs; 0 for view 0, whose own says it.
+    told_nats : float
+        Nats that may be told beside the charges, so that every promise is kept; 0 for view 0.
+    theory : int
+        Edition of the theory that all of it is certified by.
+    noisy : bool
+        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
+    """
+
+    view: int = 0
+    told_before: float = 0.0
+    charge_nats: float = 0.0
+    told_nats: float = 0.0
+    noisy: bool = False
+    theory: int = THEORY.edition
+
+    def record(self) -> dict[str, Any]:
+        """All fields by name, as JSON can write them."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """What :meth:`record` wrote."""
+        return cls(**record)
+
+
+OWN_BUDGET = SharedBudget()
+"""Of a guard's own metric, if nothing was told when it was made."""
+
+
 def stated_of(given: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of what was given, in order; a mechanism that is to be the tightest is derived."""
-    return tuple(
-        sorted(
-            name for name in _STATED & given.keys() if given[name] is not None and given[name] != "tightest"
-        )
-    )
+    chosen = (name for name in _STATED & given.keys() if given[name] is not None)
+    return tuple(sorted(name for name in chosen if given[name] != "tightest"))
 
 
 def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -79,7 +116,6 @@ class Stated:
     comparison_tolerance: float
     comparison_noise: float
     shared: SharedBudget
-    _wish: Wish
     _is_kept = False
 
     def record(self) -> dict[str, Any]:

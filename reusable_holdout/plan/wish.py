@@ -1,39 +1,34 @@
-"""The stated numbers of a plan, what they rest on, and which of their combinations can be kept."""
+"""The stated numbers of a plan, what they rest on, which combinations can be kept, how far an honest search gets."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout import validity  # of which a plan of counted rows reads no evidence
-from reusable_holdout.plan.honest_search import charges_of_a_search, honest_nats
 from reusable_holdout.plan.numbers import BY_ROWS, Family, bisected, exam_count, largest
-from reusable_holdout.validity import (
-    BY_DISTANCE,
-    THEORY,
-    Certificate,
-    ConfidenceBound,
-    NoiseTails,
-    Policy,
-    PolicyCode,
-    Theory,
-    edition,
-    parameter_free_step,
-    policy_code,
-)
+from reusable_holdout.plan.stated import OWN_BUDGET, SharedBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from reusable_holdout.mechanisms.calibration import GuardMechanism
 
-__all__ = ["ALLOWANCE", "MOST_QUERIES", "MOST_ROWS", "MOST_TOLERANCE", "OWN_BUDGET", "SharedBudget", "Wish"]
+__all__ = [
+    "ALLOWANCE",
+    "MOST_QUERIES",
+    "MOST_ROWS",
+    "MOST_TOLERANCE",
+    "Numbers",
+    "Wish",
+    "charges_of_a_search",
+]
 
 MOST_ROWS = 10**12
 MOST_QUERIES = 10**12
@@ -47,55 +42,26 @@ _NOISE_NATS = 0.3  # reach of the comparison's noise, when evidence is compared 
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
 _HONEST = 0.95  # probability that an honest search is answered to its last question
 _COMMON = (1.0, 0.5)  # shares of the holdout's error that the models of one search may have in common
-_MOST_STATES = (
-    64  # charges: with more thresholds of at least a standard deviation, no honest search spends them
-)
+_MOST_STATES = 64  # charges: no honest search spends more, whose thresholds are at least a standard deviation
 _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
 
+_REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
+_NODES_PER_BEND = 4.0  # in a standard deviation of what is averaged; twice as many change nothing by 1e-6
+_MOST_NODES = 1_001
+_LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
+
 _WITH_PRIORS = frozenset({"thresholdout", "guess-and-check"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class SharedBudget:
-    """What a plan of one view of the rows must keep to: the promises of the plan that the guard was made with.
+class Numbers(NamedTuple):
+    """Four numbers that are to be kept together; the tolerance is a fraction of the metric's range."""
 
-    Attributes
-    ----------
-    view : int
-        Number of the view; 0 for the guard's own metric, which made the budget.
-    told_before : float
-        Nats of what was told of the rows when the guard was made.
-    charge_nats : float
-        What the dearest charge of any view costs; 0 for view 0, whose own says it.
-    told_nats : float
-        Nats that may be told beside the charges, so that every promise is kept; 0 for view 0.
-    theory : int
-        Edition of the theory that all of it is certified by.
-    noisy : bool
-        Whether another metric of the rows has noise, which a share of the failure probability is kept for.
-    """
-
-    view: int = 0
-    told_before: float = 0.0
-    charge_nats: float = 0.0
-    told_nats: float = 0.0
-    noisy: bool = False
-    theory: int = THEORY.edition
-
-    def record(self) -> dict[str, Any]:
-        """All fields by name, as JSON can write them."""
-        return asdict(self)
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """What :meth:`record` wrote."""
-        return cls(**record)
-
-
-OWN_BUDGET = SharedBudget()
-"""Of a guard's own metric, if nothing was told when it was made."""
+    rows: int
+    queries: int
+    charges: int
+    tolerance: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,14 +89,14 @@ class Wish:
     prior_error: float | None
     reserved_nats: float
     mechanism: GuardMechanism
-    policy: Policy
+    policy: validity.Policy
     exam: float = 0.0
     shared: SharedBudget = OWN_BUDGET
 
     @property
-    def theory(self) -> Theory:
+    def theory(self) -> validity.Theory:
         """Edition that it is certified by."""
-        return edition(self.shared.theory)
+        return validity.edition(self.shared.theory)
 
     def exam_rows(self, rows: int) -> int:
         """How many of the rows are kept for the final: a share of them, or a stated number."""
@@ -162,13 +128,9 @@ class Wish:
 
     def standard_error(self, rows: int) -> float:
         """Public standard deviation of the holdout's value."""
-        asked = self.asked(rows)
-        if (
-            self.family == "bounded-difference"
-        ):  # Efron and Stein: a quarter of the sum of squared differences
-            variance = self.variation / 4.0
-        else:
-            variance = min(self.row_spread**2, self.variation / 4.0)
+        asked, variance = self.asked(rows), self.variation / 4.0  # Efron and Stein, of bounded differences
+        if self.family != "bounded-difference":
+            variance = min(self.row_spread**2, variance)
         return math.sqrt(max(variance, 1.0 / asked) / asked)
 
     def honest_error(self, rows: int) -> float:
@@ -179,55 +141,40 @@ class Wish:
         """Threshold that does not follow from the tolerance: a stated one, or that of a policy which has its own."""
         if self.policy == "claims":
             return self.theory.claims.reach * self.deviation_sd(rows)
-        return (
-            parameter_free_step(self.asked(rows))
-            if self.policy == "parameter-free-ladder"
-            else self.threshold
-        )
+        if self.policy == "parameter-free-ladder":
+            return validity.parameter_free_step(self.asked(rows))
+        return self.threshold
 
-    def scale(self, *, rows: int, tolerance: float, queries: int, charges: int) -> float:
+    def scale(self, numbers: Numbers) -> float:
         """Noise scale: the stated one, or one whose reach is a small share of what it disturbs."""
         if self.mechanism == "noiseless" or self.family == "ratio":
             return 0.0
         if self.noise_scale is not None:
             return self.noise_scale
-        tails = NoiseTails(
-            queries=queries,
-            charges=charges,
-            beta=self.beta,
-            mechanism=self.mechanism,
-            view=self.shared.view,
-            theory=self.theory,
-        )
+        queries, charges, shared = numbers.queries, numbers.charges, self.shared
+        tails = validity.NoiseTails(queries, charges, self.beta, self.mechanism, shared.view, self.theory)
         if self.by_evidence:
-            evidence = validity.Evidence(self.estimate, tolerance, sizes=self.theory.check_bets)
-            return (
-                _NOISE_NATS
-                / max(evidence.sensitivity, 1.0)
-                * self.influence
-                / self.asked(rows)
-                / tails.comparison
-            )
-        room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * tolerance
+            evidence = validity.Evidence(self.estimate, numbers.tolerance, sizes=self.theory.check_bets)
+            share = _NOISE_NATS / max(evidence.sensitivity, 1.0) * self.influence
+            return share / self.asked(numbers.rows) / tails.comparison
+        room = _FIXED_NOISE_SHARE * self.threshold if self.threshold else _NOISE_SHARE * numbers.tolerance
         return room / tails.comparison
 
-    def certificate(
-        self, *, rows: int, queries: int, charges: int, tolerance: float, least_threshold: float = -math.inf
-    ) -> Certificate:
+    def certificate(self, numbers: Numbers) -> validity.Certificate:
         """Certificate of a metric with bounds 0 and 1."""
-        fixed = self.fixed_threshold(rows)
-        charge_nats, shares = self._policy_code(rows)
-        return Certificate(
+        rows = numbers.rows
+        charge_nats, shares = self.code(rows)
+        return validity.Certificate(
             bound=self._bound(rows),
-            queries=queries,
-            charges=charges,
+            queries=numbers.queries,
+            charges=numbers.charges,
             beta=self.beta,
-            noise_scale=self.scale(rows=rows, tolerance=tolerance, queries=queries, charges=charges),
+            noise_scale=self.scale(numbers),
             lower=0.0,
             upper=1.0,
-            tolerance=tolerance,
-            fixed_threshold=fixed,
-            least_threshold=least_threshold,
+            tolerance=numbers.tolerance,
+            fixed_threshold=self.fixed_threshold(rows),
+            least_threshold=-math.inf,
             charge_nats=self.shared.charge_nats or charge_nats,
             reserved_nats=self.shared.told_nats or self.reserved_nats,
             shares=shares,
@@ -245,124 +192,106 @@ class Wish:
             theory=self.theory,
         )
 
-    def own_charge_nats(self, rows: int) -> float:
-        """What the dearest charge of the policy costs."""
-        return self._policy_code(rows).charge_nats
-
-    def _policy_code(self, rows: int) -> PolicyCode:
+    def code(self, rows: int) -> validity.PolicyCode:
+        """What the dearest charge of the policy costs, and how its intervals divide what may fail."""
         if self.policy == "claims":
             places = float(self.queries or 1)
         elif self.policy == "parameter-free-ladder":
             places = float(self.asked(rows))
         else:
             places = 1.0 / (self.fixed_threshold(rows) or self.deviation_sd(rows))
-        return policy_code(self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory)
+        return validity.policy_code(
+            self.policy, places=places, by_evidence=self.by_evidence, theory=self.theory
+        )
 
-    def _bound(self, rows: int) -> ConfidenceBound:
+    def _bound(self, rows: int) -> validity.ConfidenceBound:
         asked = self.asked(rows)
         family: Any = "bounded" if self.family in BY_ROWS else self.family
-        return ConfidenceBound(family, rows=asked, sum_of_squares=self.variation / asked)
+        return validity.ConfidenceBound(family, rows=asked, sum_of_squares=self.variation / asked)
 
-    def reach(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
+    def reach(self, numbers: Numbers) -> float:
         """Farthest end of an agreed answer's interval at `estimate`, under a threshold that stays as it is."""
-        certificate = self.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+        certificate = self.certificate(numbers)
         # both ends, also of a policy that leaves one open: which one depends on the metric
         reach = (certificate.fixed_threshold or 0.0) + certificate.comparison_tail
         length = certificate.affordable_length
         if certificate.adaptive:
-            length = certificate.length(charges=0, nats=honest_nats(queries, self.theory))
-        low, high = certificate.around(
-            self.estimate - reach,
-            self.estimate + reach,
-            length=length,
-            share=certificate.shares.agreed,
-        )
-        return float(max(self.estimate - low, high - self.estimate))
+            length = certificate.length(charges=0, nats=honest_nats(numbers.queries, self.theory))
+        at, share = self.estimate, certificate.shares.agreed
+        low, high = certificate.around(at - reach, at + reach, length=length, share=share)
+        return float(max(at - low, high - at))
 
-    def holds(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:
+    def holds(self, numbers: Numbers) -> bool:
         """Whether these four numbers can be kept together."""
-        return _holds(self, rows, queries, charges, tolerance)
+        return _holds(self, numbers)
 
-    def spare_nats(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
+    def spare_nats(self, numbers: Numbers) -> float:
         """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
         if self.policy == "claims":
             return 0.0  # whose intervals grow with all that is told
 
         def holds(nats: float) -> bool:
-            more = replace(self, reserved_nats=self.reserved_nats + nats)
-            return more.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+            return replace(self, reserved_nats=self.reserved_nats + nats).holds(numbers)
 
         return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
 
-    def serves(self, *, rows: int, queries: int, charges: int, tolerance: float) -> bool:
+    def serves(self, numbers: Numbers) -> bool:
         """Whether these four numbers can be kept, and keep an honest search going to its last question."""
-        numbers = {"rows": rows, "queries": queries, "charges": charges, "tolerance": tolerance}
-        if not self.holds(**numbers):  # type: ignore[arg-type]
+        if not self.holds(numbers):
             return False
-        if self.policy in BY_DISTANCE or self.policy == "gate" or self.fixed_threshold(rows) is not None:
-            return True  # whose charges are not deviations of priors, or whose threshold is the user's choice
-        return self.honest(**numbers) >= _HONEST  # type: ignore[arg-type]
+        if self.policy in validity.BY_DISTANCE or self.policy == "gate":
+            return True  # whose charges are not deviations of priors
+        if self.fixed_threshold(numbers.rows) is not None:
+            return True  # the user's choice
+        return self.honest(numbers) >= _HONEST
 
-    def honest(self, *, rows: int, queries: int, charges: int, tolerance: float) -> float:
+    def honest(self, numbers: Numbers) -> float:
         """Probability that an honest search is answered to its last question."""
-        return float(self.search(rows=rows, queries=queries, charges=charges, tolerance=tolerance)[:-1].sum())
+        return float(self.search(numbers)[:-1].sum())
 
-    def search(
-        self, *, rows: int, queries: int, charges: int, tolerance: float, asked: int | None = None
-    ) -> NDArray[np.float64]:
+    def search(self, numbers: Numbers, asked: int | None = None) -> NDArray[np.float64]:
         """Distribution of the charges before the last declared question of an honest search, or after so many."""
-        return _search(self, rows, queries, charges, tolerance, queries - 1 if asked is None else asked)
+        return _search(self, numbers, numbers.queries - 1 if asked is None else asked)
 
-    def most_charges(self, *, rows: int, queries: int, tolerance: float) -> int | None:
+    def most_charges(self, rows: int, queries: int, tolerance: float) -> int | None:
         """Largest number of charges that serves; if none does, the one of those that hold that comes nearest."""
 
-        def holds(charges: int) -> bool:
-            return self.holds(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+        def of(charges: int) -> Numbers:
+            return Numbers(rows, queries, charges, tolerance)
 
-        def serves(charges: int) -> bool:
-            return self.serves(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
-
-        most = largest(holds, queries)
+        most = largest(lambda charges: self.holds(of(charges)), queries)
         if most is None:
             return None
-        fewer = [most, *range(min(most - 1, _MOST_STATES), 0, -1)]
-
-        def honest(charges: int) -> float:
-            return self.honest(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
-
-        return int(next((charges for charges in fewer if serves(charges)), 0) or max(fewer, key=honest))
+        fewer = [of(most), *map(of, range(min(most - 1, _MOST_STATES), 0, -1))]
+        served = next(filter(self.serves, fewer), None) or max(fewer, key=self.honest)
+        return served.charges
 
 
 @lru_cache(maxsize=4096)
-def _holds(wish: Wish, rows: int, queries: int, charges: int, tolerance: float) -> bool:
-    if not 1 <= charges <= queries or tolerance <= 0.0:
+def _holds(wish: Wish, numbers: Numbers) -> bool:
+    if not 1 <= numbers.charges <= numbers.queries or numbers.tolerance <= 0.0:
         return False
-    if wish.fixed_threshold(rows) is not None and not wish.by_evidence:
-        reach = wish.reach(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
-        return reach <= tolerance + _SLACK
-    certificate = wish.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
+    if wish.fixed_threshold(numbers.rows) is not None and not wish.by_evidence:
+        return wish.reach(numbers) <= numbers.tolerance + _SLACK
+    certificate = wish.certificate(numbers)
     threshold = certificate.threshold_of_length(wish.estimate, certificate.affordable_length)
-    return bool(threshold >= (0.0 if wish.policy == "gate" else wish.deviation_sd(rows)))
+    return bool(threshold >= (0.0 if wish.policy == "gate" else wish.deviation_sd(numbers.rows)))
 
 
 @lru_cache(maxsize=4096)
-def _search(
-    wish: Wish, rows: int, queries: int, charges: int, tolerance: float, asked: int
-) -> NDArray[np.float64]:
-    certificate = wish.certificate(rows=rows, queries=queries, charges=charges, tolerance=tolerance)
-    shown = min(charges, _MOST_STATES)
-    thresholds = [
-        max(
-            0.0,
-            float(certificate.threshold(wish.estimate, charges=made, nats=certificate.charge_nats * made)),
-        )
+def _search(wish: Wish, numbers: Numbers, asked: int) -> NDArray[np.float64]:
+    certificate = wish.certificate(numbers)
+    shown = min(numbers.charges, _MOST_STATES)
+    each = (
+        certificate.threshold(wish.estimate, charges=made, nats=certificate.charge_nats * made)
         for made in range(shown)
-    ]
+    )
+    thresholds = [max(0.0, float(threshold)) for threshold in each]
     laws = [
         charges_of_a_search(
             thresholds,
-            prior_error=wish.honest_error(rows),
-            standard_error=wish.standard_error(rows),
+            prior_error=wish.honest_error(numbers.rows),
+            standard_error=wish.standard_error(numbers.rows),
             noise_sd=certificate.comparison_sd,
             queries=asked,
             common=common,
@@ -370,4 +299,56 @@ def _search(
         for common in _COMMON
     ]
     halted_most = max(laws, key=lambda law: float(law[-1]))
-    return np.concatenate([halted_most, np.zeros(charges - shown)])  # beyond those shown none is made
+    return np.concatenate([halted_most, np.zeros(numbers.charges - shown)])  # beyond those shown none is made
+
+
+# ---- honest searches: their priors are off by no more than was said
+
+
+def charges_of_a_search(
+    thresholds: Sequence[float],
+    *,
+    prior_error: float,
+    standard_error: float,
+    noise_sd: float,
+    queries: int,
+    common: float = 1.0,
+) -> NDArray[np.float64]:
+    """Distribution of the number of charges after so many questions of an honest search: of shape (C + 1,).
+
+    The C thresholds are in force after 0, 1, ... charges; after C the guard has halted. A prior's own error is
+    independent from question to question. `common` is the share of the holdout's error, as a variance, that all
+    questions have in common: that of the mistakes which all models of the search make. Given the common error e,
+    questions are independent and each is charged with the probability that
+    ``N(e, prior_error**2 + (1 - common) standard_error**2)`` lies beyond the threshold in force, so the number of
+    charges is a chain of C + 1 states; its law is averaged over e, exactly but for the quadrature.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415 - slow to import, and only a plan that is printed needs it
+
+    apart, together = (standard_error * math.sqrt(part) for part in (1.0 - common, common))
+    own, beyond = math.hypot(prior_error, noise_sd, apart), np.asarray(thresholds, dtype=np.float64)
+    bends = max(1.0, together / own)
+    count = min(_MOST_NODES, 2 * math.ceil(_REACH * _NODES_PER_BEND * bends) + 1)
+    nodes = np.linspace(-_REACH, _REACH, count)
+    weights = np.exp(-(nodes**2) / 2.0)
+    error = nodes[:, None] * together
+    charged = np.clip(ndtr((-beyond - error) / own) + ndtr((error - beyond) / own), 0.0, 1.0)
+    size = len(beyond)
+    step = np.zeros((count, size + 1, size + 1))
+    places = np.arange(size)
+    step[:, places, places] = 1.0 - charged
+    step[:, places, places + 1] = charged
+    step[:, size, size] = 1.0
+    law = np.linalg.matrix_power(step, queries)[:, 0, :]
+    return np.asarray(weights @ law / weights.sum(), dtype=np.float64)
+
+
+def honest_nats(claims: int, theory: validity.Theory) -> float:
+    """Nats that so many honest claims are likely to tell: what stands, new leads, and what is off by chance."""
+    code = theory.claims
+    others = len(theory.charge.cells) * code.charge + code.failed
+    start, end = code.stands, code.stands + others
+    each = math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
+    stands = 2.0 * each  # of series with a claim that stood, and without
+    by_chance = math.erfc(code.reach / math.sqrt(2.0)) * claims
+    return stands + _LEADS * math.log(claims) + by_chance * (math.log(claims) + _LEADS)

@@ -10,10 +10,10 @@ from reusable_holdout.deferred import names_on_first_use
 __getattr__, __dir__ = names_on_first_use(
     __name__,
     {
+        ".beside_a_judge": ["JudgePower", "judge_power"],
         ".bound": ["BoundMetric"],
         ".catalogue": ["described_metric", "resolve_metric"],
         ".confusion_metrics": ["f1", "fbeta", "jaccard", "matthews_corrcoef", "precision"],
-        ".following_a_judge": ["JudgePower", "judge_power"],
         ".judged_metrics": ["pass_at", "pass_hat", "score", "score_with_judge"],
         ".label_metrics": ["accuracy", "zero_one_loss"],
         ".label_sets": ["hamming_loss", "score_of_sets"],

@@ -1,5 +1,7 @@
 """What type checkers see of this package; `__init__.py` says when it is imported."""
 
+from reusable_holdout.queries.beside_a_judge import JudgePower as JudgePower
+from reusable_holdout.queries.beside_a_judge import judge_power as judge_power
 from reusable_holdout.queries.bound import BoundMetric as BoundMetric
 from reusable_holdout.queries.catalogue import described_metric as described_metric
 from reusable_holdout.queries.catalogue import resolve_metric as resolve_metric
@@ -12,8 +14,6 @@ from reusable_holdout.queries.definition import Definition as Definition
 from reusable_holdout.queries.definition import Family as Family
 from reusable_holdout.queries.definition import Response as Response
 from reusable_holdout.queries.definition import is_finite as is_finite
-from reusable_holdout.queries.following_a_judge import JudgePower as JudgePower
-from reusable_holdout.queries.following_a_judge import judge_power as judge_power
 from reusable_holdout.queries.judged_metrics import pass_at as pass_at
 from reusable_holdout.queries.judged_metrics import pass_hat as pass_hat
 from reusable_holdout.queries.judged_metrics import score as score

@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import is_dask, real_array
+from reusable_holdout.queries.containers import as_floats, real_array
 from reusable_holdout.queries.derived import OfRows
-from reusable_holdout.queries.judged import Judge, scores_in_memory
-from reusable_holdout.queries.predictions import Form
-from reusable_holdout.queries.scoring import MeanLoss
-from reusable_holdout.queries.tables import table_of
+from reusable_holdout.queries.judged import Judge, JudgedScores, scores_in_memory
+from reusable_holdout.queries.score_table import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.ids import Ids
 
-__all__ = ["BesideAJudge", "HumanAndJudge"]
+__all__ = ["BesideAJudge", "HumanAndJudge", "JudgePower", "judge_power"]
 
 _COLUMNS = "human", "judge"
 _BY_CHANCE = 1e-9  # a judge who scores all rows alike is refused no more often
@@ -39,14 +37,8 @@ _BY_CHANCE = 1e-9  # a judge who scores all rows alike is refused no more often
 class BesideAJudge(Judge):
     """A mean over the rows people have scored, of which each has some of the other rows as partners.
 
-    Attributes
-    ----------
-    labelled : int
-        How many rows people have scored: the first ones.
-    power : float
-        How far the judge is followed, in [0, 1].
-    lower, upper : float
-        Bounds of a score, of people and judge alike.
+    People have scored the first rows; the judge is followed as far as `power` says, in [0, 1]; the bounds are those of
+    people's scores and the judge's alike.
     """
 
     labelled: int
@@ -102,51 +94,25 @@ class BesideAJudge(Judge):
             dealt = judge[start : start + self.labelled]
             total[: len(dealt)] += dealt
             count[: len(dealt)] += 1.0
-        mean: NDArray[np.float64] = total / count
-        return mean
+        return np.asarray(total / count)
 
     def __call__(self, metric: Definition, ids: Ids) -> OfRows:
         """Mean over the labelled rows of what is prepared already."""
-        mean = MeanLoss(
-            self.labelled, lambda terms: terms, lower=metric.lower, upper=metric.upper, greater_is_better=True
-        )
+        mean = metric.mean_of(lambda terms: terms, self.labelled)
         return OfRows(ids.rows, np.arange(self.labelled), mean)
 
 
-class HumanAndJudge(Form):
-    """Two scores for each row: people's, of the labelled ones, and the judge's.
+class HumanAndJudge(JudgedScores):
+    """Two scores for each row: people's, of the labelled ones, which come first, and the judge's.
 
-    Parameters
-    ----------
-    ids : Ids
-        The labelled rows first.
-    judge : BesideAJudge
-
-    Examples
-    --------
-    >>> from reusable_holdout.queries.ids import Ids
-    >>> form = HumanAndJudge(Ids(["q1", "q2"]), BesideAJudge(1, 1.0, 0.0, 1.0))
-    >>> form.prepare([[1.0, 0.5], [float("nan"), 0.25]])
-    array([0.75, 0.  ])
+    They come as an array of shape (rows, 2), or as a table with ids and the columns "human" and "judge". People's are
+    missing (NaN) for rows that are not labelled.
     """
 
-    def __init__(self, ids: Ids, judge: BesideAJudge) -> None:
-        self.rows = ids.rows
-        self._ids, self._judge = ids, judge
+    _judge: BesideAJudge
 
-    def prepare(self, predictions: object) -> NDArray[Any]:
-        """One float64 for each row, 0 for those that nobody has scored.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (rows, 2), or table with ids and the columns "human" and "judge"
-            People's scores, missing (NaN) for rows that are not labelled, and the judge's.
-
-        Raises
-        ------
-        InputError
-            If they do not fit.
-        """
+    def aligned(self, predictions: object) -> NDArray[np.float64]:
+        """Scores in the order of the rows, of shape (rows, 2)."""
         scores = self._scores(predictions)
         if scores.shape != (self.rows, 2):
             raise InputError(
@@ -154,10 +120,10 @@ class HumanAndJudge(Form):
                 "for people's scores of rows that only the judge has scored"
             )
         self._check_who_has_scored(scores)
-        return self._judge.of_repeats(scores, self._ids) + 0.0
+        return scores
 
     def _scores(self, predictions: object) -> NDArray[np.float64]:
-        table = None if is_dask(predictions) else table_of(predictions)
+        table = table_of(predictions)
         if table is None:
             return real_array(scores_in_memory(predictions), what="the scores").astype(np.float64)
         columns = {column.name: column.values for column in table.in_order_of(self._ids)}
@@ -187,9 +153,7 @@ class HumanAndJudge(Form):
                 raise InputError(f"{problem}; nothing was asked")
 
     def _queries(self, predictions: object) -> Sequence[Any]:
-        if isinstance(predictions, list | tuple):
-            return predictions
-        if not is_dask(predictions) and table_of(predictions) is None:
+        if table_of(predictions) is None:
             array = scores_in_memory(predictions)
             if array.ndim == 3:
                 return list(array)
@@ -197,3 +161,110 @@ class HumanAndJudge(Form):
             f"the scores of several models must be a list of one table or array of shape ({self.rows}, 2) for each; "
             f"got {type(predictions).__name__}; put them into a list"
         )
+
+
+# ---- how far to follow a judge, by rows that are not the holdout's
+
+_SURELY = 2.0  # standard errors from 0
+_LEAST_ROWS = 10
+_LITTLE = 1.05
+
+
+class JudgePower(NamedTuple):
+    """What a judge's scores of more rows are worth.
+
+    Attributes
+    ----------
+    power : float
+        How far to follow it, in [0, 1], for :func:`score_with_judge`; 0 if it does not help.
+    worth : float
+        As how many labels each label counts then: intervals narrow like one over its root. 1 if it does not help.
+    correlation : float
+        Of the judge's scores with people's.
+    spread : float
+        Standard deviation of a labelled row's term then, for the guard's ``spread=``.
+    """
+
+    power: float
+    worth: float
+    correlation: float
+    spread: float
+
+    def __str__(self) -> str:
+        if not self.power:
+            return (
+                f"The judge does not help: its scores correlate {self.correlation:.2f} with people's. Leave it out, or "
+                "power=0."
+            )
+        narrower = 1.0 - 1.0 / math.sqrt(self.worth)
+        words = "helps" if self.worth >= _LITTLE else "hardly helps"
+        return (
+            f"The judge {words}: with power={self.power:g} each label is worth {self.worth:.2f}, and intervals are "
+            f"about {narrower:.0%} narrower."
+        )
+
+
+def judge_power(human: ArrayLike, judge: ArrayLike, *, labelled: int, judged: int) -> JudgePower:
+    """Choose how far to follow a judge.
+
+    Parameters
+    ----------
+    human, judge : array-like of shape (rows,)
+        Scores of the same rows, by people and by the judge. None of them may be the holdout's: power is public.
+    labelled : int
+        Rows of the holdout that people have scored.
+    judged : int
+        Its further rows, which only the judge has scored; at least as many.
+
+    Returns
+    -------
+    JudgePower
+        Power 0 unless the correlation is above 0 by two standard errors.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 10 rows, the two do not fit, or a score is missing.
+
+    Notes
+    -----
+    With m = judged / labelled partners of each labelled row, the terms' variance Var(Y - p f) + p^2 Var(f)/m is least
+    at p = Cov(Y, f) / (Var(f)(1 + 1/m)). A judge that is no better than the model it judges saves no more than half
+    of the labels, however many rows it scores [1]_.
+
+    References
+    ----------
+    .. [1] Dorner, Nastl, Hardt (2025), "Limits to scalable evaluation at the frontier: LLM as judge won't beat twice
+       the data", ICLR.
+
+    Examples
+    --------
+    >>> human = [1, 1, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1]
+    >>> print(judge_power(human, human, labelled=100, judged=900))
+    The judge helps: with power=0.9 each label is worth 10.00, and intervals are about 68% narrower.
+    >>> print(judge_power(human, human[::-1], labelled=100, judged=900))
+    The judge does not help: its scores correlate 0.25 with people's. Leave it out, or power=0.
+    """
+    people, other = as_floats(human), as_floats(judge)
+    if people.ndim != 1 or people.shape != other.shape or len(people) < _LEAST_ROWS:
+        raise InputError(
+            f"human and judge must be scores of the same rows, at least {_LEAST_ROWS}; got shapes {people.shape} and "
+            f"{other.shape}; pass one number for each row"
+        )
+    if not (np.isfinite(people).all() and np.isfinite(other).all()):
+        raise InputError("both must have scored every row; got NaN or infinity; leave such rows out")
+    if not 1 <= labelled <= judged:
+        raise InputError(
+            f"judged must be at least labelled, and this at least 1; got judged={judged}, labelled={labelled}; let the "
+            "judge score more rows"
+        )
+    partners = judged / labelled
+    (variance, covariance), (_, of_judge) = np.cov(people, other)
+    if variance <= 0.0 or of_judge <= 0.0:
+        return JudgePower(0.0, 1.0, 0.0, math.sqrt(variance))
+    correlation = covariance / math.sqrt(variance * of_judge)
+    if correlation * math.sqrt(len(people)) < _SURELY:
+        return JudgePower(0.0, 1.0, float(correlation), math.sqrt(variance))
+    power = min(1.0, round(covariance / (of_judge * (1.0 + 1.0 / partners)), 2))
+    left = variance - 2.0 * power * covariance + power**2 * of_judge * (1.0 + 1.0 / partners)
+    return JudgePower(float(power), float(variance / left), float(correlation), math.sqrt(left))

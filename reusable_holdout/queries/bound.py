@@ -18,49 +18,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries import custom, derived, ids
-    from reusable_holdout.queries import groups as of_groups
     from reusable_holdout.queries import weights as of_weights
     from reusable_holdout.queries.definition import Definition
     from reusable_holdout.queries.judged import Judge
-    from reusable_holdout.queries.predictions import ClassCoder
     from reusable_holdout.queries.samples import Counted, Explained, Ranked
     from reusable_holdout.queries.scoring import Family, Statistic
 
     Targets = ClassTargets | RealTargets | ids.Ids
 else:  # most rows have labels of one class each, all of which count alike
-    custom, derived, ids, of_groups, of_weights = modules_on_first_use(
-        __package__, "custom", "derived", "ids", "groups", "weights"
+    custom, derived, ids, of_weights = modules_on_first_use(
+        __package__, "custom", "derived", "ids", "weights"
     )
 
 __all__ = ["BoundMetric"]
 
 
 class BoundMetric(HoldsLabels):
-    """A metric bound to private labels.
+    """A metric bound to private labels, or ids of the rows, by :meth:`Metric.bind`, whose arguments it takes.
 
-    Only :meth:`score` tells anything about them; repr and errors do not, and it cannot be pickled.
-
-    Parameters
-    ----------
-    metric : Metric
-        What to measure.
-    y : array-like of shape (rows,) or (rows, outputs)
-        Private labels; for judged scores the rows' ids.
-    classes : array-like, optional
-        All classes that may occur.
-    sample_weight : array-like of shape (rows,), optional
-        Public weights.
-    groups : array-like of shape (rows,), optional
-        Which rows belong together; public.
-    largest_group : int, optional
-        Rows of a group that count at most; then each of these counts, not each group once.
+    Only :meth:`score`, :meth:`row_terms` and :meth:`sample` tell anything about them; repr and errors do not, and it
+    cannot be pickled.
 
     Attributes
     ----------
-    metric : Metric
-        What is measured.
-    rows : int
-        Rows of the holdout.
     classes : numpy.ndarray or None
         Sorted classes, public; None for "values", for several labels of a row and for judged scores.
     sensitivity : fractions.Fraction
@@ -76,7 +56,6 @@ class BoundMetric(HoldsLabels):
         Rows with a weight: of a slice its rows.
     effective_rows : int
         Rows that the confidence bound may count: of a recall the rows of its class, of a slice its rows.
-    groups : Groups or None
     present : int
         Classes that have rows with a weight: private.
     weights_digest : str or None
@@ -132,22 +111,17 @@ class BoundMetric(HoldsLabels):
     @property
     def likely_spread(self) -> float | None:
         """Standard deviation of a row's term that is far below what its bounds allow; None if that is not known."""
-        return cast("Judge", self.metric.kernel).likely_spread if self.metric.response == "judged" else None
+        return getattr(self.metric.kernel, "likely_spread", None)  # as judges have
 
     @property
     def by_rows(self) -> bool:
         """Whether it is a mean over the rows that count, so that two models can be compared row by row."""
-        statistic = self.statistic
-        while statistic.part is not None:  # a slice, and in it the rows of a class
-            _, statistic = statistic.part
-        return isinstance(statistic, Mean)
+        return isinstance(self._mean_over_rows()[0], Mean)
 
     def row_terms(self, query: NDArray[Any]) -> NDArray[np.int64]:
         """Terms of the rows (or groups) that count in a mean over them, from 0 to 2**32: private, the guard's alone.
 
-        Parameters
-        ----------
-        query : numpy.ndarray of shape (rows[, classes])
+        The query has shape (rows[, classes]).
         """
         mean, chosen = self._mean_over_rows()
         terms: NDArray[np.int64] = np.rint(mean.shares(query[chosen]) * GRID).astype(np.int64)
@@ -164,11 +138,8 @@ class BoundMetric(HoldsLabels):
         return self._mean_over_rows()[0].relative_weights
 
     def _mean_over_rows(self) -> tuple[Mean, NDArray[Any] | slice]:
-        statistic = self.statistic
-        chosen: NDArray[Any] | slice = slice(None)
-        while statistic.part is not None:
-            places, statistic = statistic.part
-            chosen = places if isinstance(chosen, slice) else chosen[places]
+        """The mean, if it is one, and the rows that it is over: of a slice, and in it of a class."""
+        chosen, statistic = self.statistic.part or (slice(None), self.statistic)
         return cast("Mean", statistic), chosen
 
     @property
@@ -177,12 +148,7 @@ class BoundMetric(HoldsLabels):
         return self.statistic.is_ratio
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
-        """What such a set rests on: private, the guard's alone.
-
-        Parameters
-        ----------
-        query : numpy.ndarray of shape (rows,)
-        """
+        """What such a set rests on, of a query of shape (rows,): private, the guard's alone."""
         return self.statistic.sample(query)
 
     @property
@@ -201,13 +167,7 @@ class BoundMetric(HoldsLabels):
 
     @property
     def form(self) -> Predictions:
-        """Form of a model's predictions; it holds nothing private.
-
-        Raises
-        ------
-        InputError
-            If the metric is of judged scores, which no model predicts.
-        """
+        """Form of a model's predictions, of which judged scores are none; it holds nothing private."""
         if not isinstance(self._form, Predictions):
             raise InputError(
                 f"models must predict; got metric {self.metric.name!r}, of judged scores; pass these"
@@ -215,15 +175,7 @@ class BoundMetric(HoldsLabels):
         return self._form
 
     def describe(self) -> dict[str, Any]:
-        """Describe what tells two configurations apart: the metric, and weights and groups if there are any.
-
-        Examples
-        --------
-        >>> from reusable_holdout.queries import resolve_metric
-        >>> bound = resolve_metric("accuracy").bind([0, 1, 1, 0], sample_weight=[1, 1, 1, 0])
-        >>> bound.describe()["weights"][:8]
-        '1218a115'
-        """
+        """Describe what tells two configurations apart: the metric, and weights and groups if there are any."""
         described = self.metric.describe()
         if self.weights_digest is not None:
             described["weights"] = self.weights_digest
@@ -248,62 +200,22 @@ class BoundMetric(HoldsLabels):
         Returns
         -------
         numpy.ndarray of shape (rows,) or, for three or more classes' probabilities, (rows, classes)
-
-        Raises
-        ------
-        InputError
-            If the predictions do not fit; nothing depends on the labels.
-
-        Examples
-        --------
-        >>> from reusable_holdout.queries import resolve_metric
-        >>> resolve_metric("accuracy").bind(["no", "yes"]).prepare(["yes", "yes"])
-        array([1, 1], dtype=uint8)
         """
         return self._form.prepare(predictions)
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
-        """Several queries in canonical form, the query first.
+        """Several queries in canonical form, of shape (queries, rows[, classes]), from an array or a list of arrays.
 
-        Each slice has the bytes that :meth:`prepare` gives for it.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (queries, rows[, classes or repeats]) or list of one array per query
-            NumPy, pandas, polars, scipy.sparse, lists.
-
-        Returns
-        -------
-        numpy.ndarray of shape (queries, rows[, classes])
-
-        Raises
-        ------
-        InputError
-            If a query does not fit; where it is one query's fault the message begins with its index.
+        Each slice has the bytes that :meth:`prepare` gives for it. Where one does not fit the message begins with its
+        index.
         """
         return self._form.prepare_many(predictions)
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Statistic of each query, from 0 to 2**32: private, the guard's alone.
+        """Statistic of each query from :meth:`prepare_many`, or ``prepare(...)[None]``: private, the guard's alone.
 
-        Between neighbours it differs by at most ceil(sensitivity * 2**32).
-
-        Parameters
-        ----------
-        prepared : numpy.ndarray of shape (queries, rows[, classes])
-            From :meth:`prepare_many`, or ``prepare(...)[None]``.
-
-        Returns
-        -------
-        numpy.ndarray of int64 of shape (queries,)
-            floor(normalised statistic * 2**32), computed in integers.
-
-        Raises
-        ------
-        InputError
-            If the shape does not fit.
-        ModelError
-            If a user's own function raised or gave something other than numbers.
+        It is floor(normalised statistic * 2**32), computed in integers, and differs between neighbours by at most
+        ceil(sensitivity * 2**32). A user's own function that fails raises a :class:`ModelError`.
         """
         if prepared.ndim < 2 or prepared.shape[1] != self.rows:
             raise InputError(
@@ -313,9 +225,9 @@ class BoundMetric(HoldsLabels):
         return self.statistic.score(prepared)
 
 
-def _groups(names: object, rows: int, largest: int | None) -> of_groups.Groups | None:
+def _groups(names: object, rows: int, largest: int | None) -> of_weights.Groups | None:
     if names is not None:
-        return of_groups.Groups(names, rows, largest)
+        return of_weights.Groups(names, rows, largest)
     if largest is not None:
         raise InputError(
             "largest_group is of groups; got no groups=; name the group of each row, or leave it out"
@@ -324,11 +236,9 @@ def _groups(names: object, rows: int, largest: int | None) -> of_groups.Groups |
 
 
 def _check_every_row(
-    metric: Definition, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+    metric: Definition, weights: of_weights.Weights | None, groups: of_weights.Groups | None
 ) -> None:
-    if metric.response != "judged" or not cast("Judge", metric.kernel).every_row:
-        return
-    if weights is not None or groups is not None:
+    if getattr(metric.kernel, "every_row", False) and (weights is not None or groups is not None):
         given = "some rows or weights" if groups is None else "groups"
         raise InputError(
             f"metric {metric.name!r} takes all rows, each as a draw of its own; got {given}: it has no slices, groups "
@@ -338,10 +248,7 @@ def _check_every_row(
 
 def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targets, Form]:
     """What the rows hold, and the form of what is compared with it."""
-    if metric.response not in {"values", "judged"}:
-        coded = ClassTargets(y, classes)
-        return coded, _form_of(metric, coded, coded.coder)
-    if classes is not None:
+    if metric.response in {"values", "judged"} and classes is not None:
         what = "real numbers" if metric.response == "values" else "ids of the rows"
         raise InputError(
             f"the targets of metric {metric.name!r} must be {what}, not classes; got classes=; leave it out"
@@ -349,25 +256,20 @@ def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targe
     if metric.response == "judged":
         named = ids.Ids(y)
         return named, cast("Judge", metric.kernel).form(named)
-    targets = RealTargets(y)
-    return targets, _form_of(metric, targets, None)
-
-
-def _form_of(
-    metric: Definition, targets: ClassTargets | RealTargets, coder: ClassCoder | None
-) -> Predictions:
+    targets = RealTargets(y) if metric.response == "values" else ClassTargets(y, classes)
     if targets.outputs > 1:
         metric.check_over_outputs(targets.outputs)
-    return Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
+    coder = targets.coder if isinstance(targets, ClassTargets) else None
+    return targets, Predictions(metric.response, rows=targets.rows, coder=coder, outputs=targets.outputs)
 
 
 def _statistic(
-    metric: Definition, targets: Targets, weights: of_weights.Weights | None, groups: of_groups.Groups | None
+    metric: Definition, targets: Targets, weights: of_weights.Weights | None, groups: of_weights.Groups | None
 ) -> Statistic:
     """What computes the metric on these rows, or on those that weights choose, or with weights or groups."""
     if weights is None:
         every = _of_all(metric, targets)
-        return every if groups is None else of_groups.grouped(every, groups, name=metric.name)
+        return every if groups is None else of_weights.grouped(every, groups, name=metric.name)
     if weights.alike:
         own = None if groups is None else groups.part(weights.chosen)
         part = _statistic(metric, targets.part(weights.chosen), None, own)

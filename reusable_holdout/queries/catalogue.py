@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,95 +13,84 @@ from reusable_holdout.slips import closest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from reusable_holdout.queries import judged_metrics, negation, sklearn_names
+    from reusable_holdout.queries import sklearn_names
 else:
-    judged_metrics, negation, sklearn_names = modules_on_first_use(
-        __package__, "judged_metrics", "negation", "sklearn_names"
-    )
+    (sklearn_names,) = modules_on_first_use(__package__, "sklearn_names")
 
 __all__ = ["described_metric", "resolve_metric"]
 
 
-def _made(home: str, factory: str, *values: Any, **parameters: Any) -> Metric:
-    """Metric that a module's function makes: who asks for one family reads no other."""
-    metric: Metric = getattr(import_module(f"{__package__}.{home}"), factory)(*values, **parameters)
-    return metric
+def _of(home: str, factory: str, *values: Any, **stated: Any) -> Callable[..., Metric]:
+    """Make metrics by a module's function, read when one is made: who asks for one family reads no other."""
+
+    def made(**parameters: Any) -> Metric:
+        module = import_module(f"{__package__}.{home}")
+        metric: Metric = getattr(module, factory)(*values, **stated, **parameters)
+        return metric
+
+    return made
 
 
-def _of(home: str, factory: str, *values: Any, **parameters: Any) -> Callable[..., Metric]:
-    return partial(_made, home, factory, *values, **parameters)
+def _own(home: str, *factories: str) -> dict[str, Callable[..., Metric]]:
+    """Metrics that have the names of the functions that make them."""
+    return {factory: _of(home, factory) for factory in factories}
+
+
+def _averages(home: str, factory: str) -> dict[str, Callable[..., Metric]]:
+    return {f"{factory}_{one}": _of(home, factory, average=one) for one in ("macro", "micro", "weighted")}
 
 
 def _negative_of(home: str, factory: str) -> Callable[..., Metric]:
-    return lambda **parameters: negation.negated(_made(home, factory, **parameters))
+    return lambda **parameters: _of("negation", "negated")(loss=_of(home, factory)(**parameters))
 
 
 _CONFUSION, _SETS, _LABELS, _RECALLS = "confusion_metrics", "label_sets", "label_metrics", "recalls"
-_PROBABILITIES, _VALUES = "probability_metrics", "value_metrics"
+_JUDGED, _PROBABILITIES, _VALUES = "judged_metrics", "probability_metrics", "value_metrics"
 
 # What describe() calls "parameters" are these functions' own, so that a description can be read back.
 _CATALOGUE: dict[str, Callable[..., Metric]] = {
-    "accuracy": _of(_LABELS, "accuracy"),
-    "average_precision": _of(_PROBABILITIES, "average_precision"),
-    "balanced_accuracy": _of(_RECALLS, "balanced_accuracy"),
-    "brier": _of(_PROBABILITIES, "brier"),
-    "f1": _of(_CONFUSION, "f1"),
-    "f1_macro": _of(_CONFUSION, "f1", average="macro"),
-    "f1_micro": _of(_CONFUSION, "f1", average="micro"),
-    "f1_samples": _of(_SETS, "score_of_sets", "f1"),
-    "f1_weighted": _of(_CONFUSION, "f1", average="weighted"),
-    "hamming_loss": _of(_SETS, "hamming_loss"),
-    "jaccard": _of(_CONFUSION, "jaccard"),
-    "jaccard_samples": _of(_SETS, "score_of_sets", "jaccard"),
-    "log_loss": _of(_PROBABILITIES, "log_loss"),
-    "matthews_corrcoef": _of(_CONFUSION, "matthews_corrcoef"),
+    **_own(_LABELS, "accuracy", "zero_one_loss"),
+    **_own(_RECALLS, "balanced_accuracy", "recall", "specificity"),
+    **_averages(_RECALLS, "recall"),
+    **_own(_CONFUSION, "f1", "jaccard", "matthews_corrcoef", "precision"),
+    **_averages(_CONFUSION, "f1"),
+    **_averages(_CONFUSION, "precision"),
+    **_own(_SETS, "hamming_loss"),
+    **{
+        f"{one}_samples": _of(_SETS, "score_of_sets", one) for one in ("f1", "jaccard", "precision", "recall")
+    },
+    **_own(_PROBABILITIES, "average_precision", "brier", "log_loss", "roc_auc", "roc_auc_ovr"),
+    "roc_auc_ovr_weighted": _of(_PROBABILITIES, "roc_auc_ovr", weighted=True),
+    **_own(_VALUES, "mae", "mse", "quantile_loss", "r2", "rmse"),
+    **_own(_JUDGED, "score", "score_with_judge"),
     "neg_brier_score": _negative_of(_PROBABILITIES, "brier"),
     "neg_hamming_loss": _negative_of(_SETS, "hamming_loss"),
     "neg_log_loss": _negative_of(_PROBABILITIES, "log_loss"),
-    "precision": _of(_CONFUSION, "precision"),
-    "precision_macro": _of(_CONFUSION, "precision", average="macro"),
-    "precision_micro": _of(_CONFUSION, "precision", average="micro"),
-    "precision_samples": _of(_SETS, "score_of_sets", "precision"),
-    "precision_weighted": _of(_CONFUSION, "precision", average="weighted"),
-    "recall": _of(_RECALLS, "recall"),
-    "recall_macro": _of(_RECALLS, "recall", average="macro"),
-    "recall_micro": _of(_RECALLS, "recall", average="micro"),
-    "recall_samples": _of(_SETS, "score_of_sets", "recall"),
-    "recall_weighted": _of(_RECALLS, "recall", average="weighted"),
-    "roc_auc": _of(_PROBABILITIES, "roc_auc"),
-    "roc_auc_ovr": _of(_PROBABILITIES, "roc_auc_ovr"),
-    "roc_auc_ovr_weighted": _of(_PROBABILITIES, "roc_auc_ovr", weighted=True),
-    "score": _of("judged_metrics", "score"),
-    "specificity": _of(_RECALLS, "specificity"),
-    "zero_one_loss": _of(_LABELS, "zero_one_loss"),
+    "neg_mean_absolute_error": _negative_of(_VALUES, "mae"),
+    "neg_mean_squared_error": _negative_of(_VALUES, "mse"),
+    "neg_quantile_loss": _negative_of(_VALUES, "quantile_loss"),
+    "neg_root_mean_squared_error": _negative_of(_VALUES, "rmse"),
 }
 _ALIASES = {"mcc": "matthews_corrcoef", "pinball_loss": "quantile_loss"}
-_BOUNDED: dict[str, tuple[Callable[..., Metric], str]] = {  # and what to write
-    "mae": (_of(_VALUES, "mae"), "mae(lower=..., upper=...)"),
-    "mse": (_of(_VALUES, "mse"), "mse(lower=..., upper=...)"),
-    "neg_mean_absolute_error": (_negative_of(_VALUES, "mae"), "negated(mae(lower=..., upper=...))"),
-    "neg_mean_squared_error": (_negative_of(_VALUES, "mse"), "negated(mse(lower=..., upper=...))"),
-    "neg_quantile_loss": (
-        _negative_of(_VALUES, "quantile_loss"),
-        "negated(quantile_loss(lower=..., upper=..., quantile=...))",
-    ),
-    "neg_root_mean_squared_error": (_negative_of(_VALUES, "rmse"), "negated(rmse(lower=..., upper=...))"),
-    "quantile_loss": (_of(_VALUES, "quantile_loss"), "quantile_loss(lower=..., upper=..., quantile=...)"),
-    "r2": (_of(_VALUES, "r2"), "r2(lower=..., upper=..., variance=...)"),
-    "rmse": (_of(_VALUES, "rmse"), "rmse(lower=..., upper=...)"),
-    "score_with_judge": (
-        _of("judged_metrics", "score_with_judge"),
-        "score_with_judge(labelled=..., power=...)",
-    ),
+_NOT_BY_NAME = {  # what to write
+    "mae": "mae(lower=..., upper=...)",
+    "mse": "mse(lower=..., upper=...)",
+    "neg_mean_absolute_error": "negated(mae(lower=..., upper=...))",
+    "neg_mean_squared_error": "negated(mse(lower=..., upper=...))",
+    "neg_quantile_loss": "negated(quantile_loss(lower=..., upper=..., quantile=...))",
+    "neg_root_mean_squared_error": "negated(rmse(lower=..., upper=...))",
+    "quantile_loss": "quantile_loss(lower=..., upper=..., quantile=...)",
+    "r2": "r2(lower=..., upper=..., variance=...)",
+    "rmse": "rmse(lower=..., upper=...)",
+    "score_with_judge": "score_with_judge(labelled=..., power=...)",
 }
 _STATED = {"score_with_judge": "how many rows people have scored"}
-_WITH_BETA: dict[str, Callable[..., Metric]] = {
-    "fbeta": _of(_CONFUSION, "fbeta"),
-    "fbeta_macro": _of(_CONFUSION, "fbeta", average="macro"),
+_WITH_BETA = {
+    **_own(_CONFUSION, "fbeta"),
+    **_averages(_CONFUSION, "fbeta"),
     "fbeta_micro": _of(_CONFUSION, "fbeta", beta=1, average="micro"),
-    "fbeta_weighted": _of(_CONFUSION, "fbeta", average="weighted"),
 }
-_WITH_K = {"pass@": _of("judged_metrics", "pass_at"), "pass^": _of("judged_metrics", "pass_hat")}
+_WITH_K = {"pass@": _of(_JUDGED, "pass_at"), "pass^": _of(_JUDGED, "pass_hat")}
 
 
 def resolve_metric(metric: str | Metric) -> Metric:
@@ -134,29 +122,38 @@ def resolve_metric(metric: str | Metric) -> Metric:
     """
     if isinstance(metric, Metric):
         return metric
-    names = sorted([*_CATALOGUE, *_BOUNDED, *(f"{start}k" for start in _WITH_K)])
+    names = sorted([*_CATALOGUE, *(f"{start}k" for start in _WITH_K)])
     if not isinstance(metric, str):
         raise InputError(
             f"a metric must be a name or a Metric; got {type(metric).__name__}; "
             f"{sklearn_names.advice_about(metric) or _hint(getattr(metric, '__name__', ''), names)}"
         )
     metric = _ALIASES.get(metric, metric)
-    if metric in _BOUNDED:
+    if metric in _NOT_BY_NAME:
         raise InputError(
             f"{_STATED.get(metric, 'the bounds of the targets')} must be stated for {metric!r}; got the name alone; "
-            f"pass {_BOUNDED[metric][1]}, from reusable_holdout.queries"
+            f"pass {_NOT_BY_NAME[metric]}, from reusable_holdout.queries"
         )
-    if metric[:5] in _WITH_K:
-        return _of_repeats(metric)
-    if _which_score(metric) is not None:
-        return judged_metrics.score(of=_which_score(metric))
-    if metric not in _CATALOGUE:
+    found = None if metric in _WITH_BETA else _named(metric)
+    if found is None:
+        # all names, unless one of them must be meant, which would be lost among them
+        which = "in the catalogue" if closest(metric, names) else f"one of {', '.join(names)}"
         raise InputError(
             sklearn_names.refusal_of_name(metric)
-            or f"a metric's name must be {_all_or_known(metric, names)}; got {metric!r}; "
+            or f"a metric's name must be {which}; got {metric!r}; "
             f"{sklearn_names.place_of_function(metric) or _hint(metric, names)}"
         )
-    return _CATALOGUE[metric]()
+    return found
+
+
+def _named(name: str, **parameters: Any) -> Metric | None:
+    """Metric of this name, with the numbers that it is called with; None if there is none."""
+    if name[:5] in _WITH_K:
+        return _of_repeats(name)
+    if name.startswith("score[") and name.endswith("]"):
+        return _CATALOGUE["score"](of=name[6:-1], **parameters)
+    factory = (_CATALOGUE | _WITH_BETA).get(name)
+    return None if factory is None else factory(**parameters)
 
 
 def _of_repeats(name: str) -> Metric:
@@ -166,17 +163,7 @@ def _of_repeats(name: str) -> Metric:
         raise InputError(
             f"a number of repeats from 1 to 999999 must follow {start}; got {name!r}; write {start}3, for example"
         )
-    return _WITH_K[start](int(k))
-
-
-def _which_score(name: str) -> str | None:
-    """What the brackets of "score[politeness]" hold; None if it is another name."""
-    return name[6:-1] if name.startswith("score[") and name.endswith("]") else None
-
-
-def _all_or_known(name: str, names: list[str]) -> str:
-    """All names, unless one of them must be meant, which would be lost among them."""
-    return "in the catalogue" if closest(name, names) else f"one of {', '.join(names)}"
+    return _WITH_K[start](k=int(k))
 
 
 def _hint(name: str, names: list[str]) -> str:
@@ -185,34 +172,10 @@ def _hint(name: str, names: list[str]) -> str:
 
 
 def described_metric(description: Mapping[str, Any]) -> Metric:
-    """Metric of the catalogue from what :meth:`Metric.describe` said of it.
-
-    Parameters
-    ----------
-    description : mapping
-        As from :meth:`Metric.describe`, e.g. read back from JSON.
-
-    Raises
-    ------
-    InputError
-        If no metric of the catalogue has this description: it is one of the user's own.
-
-    Examples
-    --------
-    >>> from reusable_holdout.queries import mae
-    >>> described_metric(mae(lower=0, upper=2).describe()) == mae(lower=0, upper=2)
-    True
-    """
-    metric: Metric | None
+    """Metric of the catalogue from what :meth:`Metric.describe` said of it, e.g. read back from JSON."""
     name = str(description.get("name"))
-    factories = _CATALOGUE | _WITH_BETA | {name: factory for name, (factory, _) in _BOUNDED.items()}
     try:
-        if name[:5] in _WITH_K:
-            metric = _of_repeats(name)
-        elif _which_score(name) is not None:
-            metric = judged_metrics.score(**description["parameters"], of=_which_score(name))
-        else:
-            metric = factories[name](**description["parameters"]) if name in factories else None
+        metric = _named(name, **description["parameters"])
     except (InputError, KeyError, TypeError):
         metric = None
     if metric is None or metric.describe() != dict(description):

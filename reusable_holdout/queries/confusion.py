@@ -29,15 +29,7 @@ __all__ = ["ClassAverage", "ClassScore", "FScore", "JaccardScore", "PrecisionSco
 
 @dataclass(frozen=True, kw_only=True)
 class ClassScore(ABC):
-    """A score in [0, 1] of one class against the rest.
-
-    Parameters
-    ----------
-    own : int
-        Rows of the class, >= 1.
-    rest : int
-        All other rows.
-    """
+    """A score in [0, 1] of one class, which has a row at least, against the rest, from numbers of rows."""
 
     own: int
     rest: int
@@ -57,31 +49,26 @@ class ClassScore(ABC):
         """Most that a row of another class can change it."""
 
     @property
-    @abstractmethod
     def spread(self) -> float:
         """Sum of squares s with Pr[score beyond its population value by t] <= exp(-2 t^2 / s), each side."""
+        return float(self.own * self.own_change**2 + self.rest * self.rest_change**2)
 
     @abstractmethod
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
         """Rows that make the score as a ratio of means, or as the least of several such."""
 
-    @abstractmethod
-    def likely_counts(self, mean: float) -> tuple[float, float]:
-        """TP and PP, as shares of the class's rows, of an even-handed model with this score."""
+    def likely_hits(self, mean: float) -> float:
+        """TP as a share of the class's rows, of a model with this score that predicts as many rows as there are."""
+        return mean
 
-    @abstractmethod
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
         """Most that a row of this class can change the weighted sum of both scores, if no third class exists."""
+        return weight * self.own_change + other_weight * other.rest_change
 
 
 @dataclass(frozen=True, kw_only=True)
 class FScore(ClassScore):
-    """F of one class: B TP / (PP + b n_k), with b = beta^2 and B = 1 + b.
-
-    Parameters
-    ----------
-    b : fractions.Fraction
-        Square of beta, > 0.
+    """F of one class: B TP / (PP + b n_k), with b = beta^2 > 0 and B = 1 + b.
 
     Notes
     -----
@@ -144,10 +131,6 @@ class FScore(ClassScore):
         missed = (0.0, b / (1.0 + b), self.own - hits)
         return (ratio((1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed),)
 
-    def likely_counts(self, mean: float) -> tuple[float, float]:
-        """Counts of a model that predicts as many rows as there are."""
-        return mean, 1.0
-
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
         """Most that a row of this class can change both, no third class existing.
 
@@ -156,7 +139,7 @@ class FScore(ClassScore):
         T: the sum is largest at T = 0 or T = n_k - 1.
         """
         if self.b < 1:
-            return weight * self.own_change + other_weight * other.rest_change
+            return super().joint_change(other, weight, other_weight)
         c, theirs, whole = self.b * self.own, other.own, 1 + self.b
 
         def change(hits: int) -> Fraction:
@@ -171,10 +154,7 @@ class FScore(ClassScore):
 class PrecisionScore(ClassScore):
     """Precision of one class with a floor under its denominator: TP / max(PP, m).
 
-    Parameters
-    ----------
-    floor : fractions.Fraction
-        Share of the class's rows, in (0, 1], that is the floor: m is this many of them, rounded up.
+    The floor m is this share, in (0, 1], of the class's rows, rounded up.
 
     Notes
     -----
@@ -236,10 +216,6 @@ class PrecisionScore(ClassScore):
         own = ratio((1.0, 1.0, hits), (0.0, 1.0, self.own - hits), factor=1.0 / floor)
         return ratio((1.0, 1.0, hits), (0.0, 1.0, predicted - hits)), own
 
-    def likely_counts(self, mean: float) -> tuple[float, float]:
-        """Counts of a model that predicts as many rows as there are."""
-        return mean, 1.0
-
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
         """Most that a row of this class can change both, no third class existing.
 
@@ -278,22 +254,13 @@ class JaccardScore(ClassScore):
         """1 / (n_k + 1)."""
         return Fraction(1, self.own + 1)
 
-    @property
-    def spread(self) -> float:
-        """Sum of squares."""
-        return float(self.own * self.own_change**2 + self.rest * self.rest_change**2)
-
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
         """Rows that are either, of value 1 if both."""
         return (ratio((1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)),)
 
-    def likely_counts(self, mean: float) -> tuple[float, float]:
-        """Counts of a model that predicts as many rows as there are."""
-        return 2.0 * mean / (1.0 + mean), 1.0
-
-    def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Both changes."""
-        return weight * self.own_change + other_weight * other.rest_change
+    def likely_hits(self, mean: float) -> float:
+        """TP as a share of the class's rows, of a model that predicts as many rows as there are."""
+        return 2.0 * mean / (1.0 + mean)
 
 
 class ClassAverage(Statistic):
@@ -302,16 +269,8 @@ class ClassAverage(Statistic):
     Computed in integers: one class's score is exact, a mean of several is floored at 2^-96 and the room for that
     is in the sensitivity. A row of class k that moves from class j to its own raises k's score and can raise j's;
     every other move changes less, or two scores in opposite directions. So c_r = w_k own_change_k + max over j
-    other than k of w_j rest_change_j, and less if there are only two classes.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels.
-    scores : mapping of int to ClassScore
-        By class code, for each class that has rows.
-    weights : mapping of int to int
-        By class code, >= 0, not all zero; of one sum.
+    other than k of w_j rest_change_j, and less if there are only two classes. Scores and weights are those of the
+    codes of all classes that have rows; some weight is not 0.
     """
 
     def __init__(
@@ -322,11 +281,11 @@ class ClassAverage(Statistic):
         self._classes = len(targets.counts)
         self._parts = [(code, weights[code], score) for code, score in scores.items() if weights[code]]
         self._total = sum(weights.values())
-        alone = len(self._parts) == 1
+        self.is_ratio = len(self._parts) == 1  # the score of one class alone
         shares = {code: Fraction(weights[code], self._total) for code in scores}
         changes = _changes(scores, shares, only_two=self._classes == 2)
-        self.sensitivity = min(max(changes.values()) + (0 if alone else FINE_SLACK), Fraction(1))
-        if alone:
+        self.sensitivity = min(max(changes.values()) + (0 if self.is_ratio else FINE_SLACK), Fraction(1))
+        if self.is_ratio:
             self.sum_of_squares = self._parts[0][2].spread
         else:
             self.sum_of_squares = float(sum(scores[code].own * change**2 for code, change in changes.items()))
@@ -344,15 +303,8 @@ class ClassAverage(Statistic):
         """Weighted mean of the classes' scores."""
         hits, predicted = self._counts(query)
         ratios = ((weight, score.ratio(hits[code], predicted[code])) for code, weight, score in self._parts)
-        return (
-            sum(weight * (numerator / denominator) for weight, (numerator, denominator) in ratios)
-            / self._total
-        )
-
-    @property
-    def is_ratio(self) -> bool:
-        """Whether it is the score of one class alone."""
-        return len(self._parts) == 1
+        total = sum(weight * (numerator / denominator) for weight, (numerator, denominator) in ratios)
+        return total / self._total
 
     def sample(self, query: NDArray[Any]) -> Counted:
         """Rows that make the one class's score."""
@@ -364,10 +316,9 @@ class ClassAverage(Statistic):
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
         """What is likely of a model that predicts the class as often as it occurs."""
         ((code, _, score),) = self._parts
-        hits, predicted = score.likely_counts(mean)
         own = max(round(prevalence[code] * self.rows), 1)
         at = replace(score, own=own, rest=self.rows)
-        return Likely.of(at.ratios(hits * own, predicted * own)[0], mean)
+        return Likely.of(at.ratios(score.likely_hits(mean) * own, own)[0], mean)
 
     def _counts(self, query: NDArray[Any]) -> tuple[list[int], list[int]]:
         """Hits of each class, and rows predicted to be of it."""

@@ -19,7 +19,7 @@ from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.definition import is_finite
 from reusable_holdout.queries.label_metrics import Average, agreement, averaged_name
-from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.metric import Metric, unit_metric
 
 if TYPE_CHECKING:
     from reusable_holdout.queries import confusion, matthews
@@ -77,9 +77,7 @@ def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
     >>> precision(floor=1).measure([0, 0, 1, 1], [0, 0, 0, 1])
     0.5
     """
-    least = _checked_floor(floor)
-    name = averaged_name("precision", average)
-    return _averaged(name, "precision", average, {} if average == "micro" else {"floor": least})
+    return _averaged("precision", "precision", average, floor=_checked_floor(floor))
 
 
 def f1(*, average: Average = "binary") -> Metric:
@@ -118,7 +116,7 @@ def f1(*, average: Average = "binary") -> Metric:
     >>> f1().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.8
     """
-    return _averaged(averaged_name("f1", average), "f", average, {})
+    return _averaged("f1", "f", average)
 
 
 def fbeta(*, beta: float, average: Average = "binary") -> Metric:
@@ -153,8 +151,7 @@ def fbeta(*, beta: float, average: Average = "binary") -> Metric:
     """
     if not (is_finite(beta) and 0.1 <= beta <= 10):
         raise InputError(f"beta must be a number in [0.1, 10]; got {beta!r}; 1 is the usual F1")
-    name = averaged_name("fbeta", average)
-    return _averaged(name, "f", average, {} if average == "micro" else {"beta": float(beta)})
+    return _averaged("fbeta", "f", average, beta=float(beta))
 
 
 def jaccard() -> Metric:
@@ -177,7 +174,7 @@ def jaccard() -> Metric:
     >>> jaccard().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.6666666666666666
     """
-    return _averaged("jaccard", "jaccard", "binary", {})
+    return _averaged("jaccard", "jaccard", "binary")
 
 
 def matthews_corrcoef(*, floor: float = 0.5) -> Metric:
@@ -239,17 +236,13 @@ def _checked_floor(floor: float) -> float:
     return float(floor)
 
 
-def _averaged(name: str, score: _Score, average: Average, parameters: dict[str, float]) -> Metric:
-    return Metric(
-        name=name,
-        response="labels",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        family="binomial" if average == "micro" else "bounded-difference",
-        parameters=parameters,
-        kernel=agreement if average == "micro" else _AveragedScores(score, average),
-    )
+def _averaged(name: str, score: _Score, average: Average, **parameters: float) -> Metric:
+    """Metric with these parameters, of which that of all rows together has none."""
+    name = averaged_name(name, average)
+    if average == "micro":
+        return unit_metric(name, "labels", agreement, family="binomial")
+    kernel = _AveragedScores(score, average)
+    return unit_metric(name, "labels", kernel, family="bounded-difference", parameters=parameters)
 
 
 # ---- how they are computed, once the labels are known

@@ -65,22 +65,10 @@ def from_arrow(values: Any) -> Any:
 
 
 def as_array(values: object, *, what: str) -> NDArray[Any]:
-    """NumPy array of a list, array, pandas, polars or pyarrow object, or sparse matrix.
+    """NumPy array of a list, array, pandas, polars or pyarrow object, or sparse matrix; `what` it is is for messages.
 
     Nothing is converted in meaning: a list that mixes text and numbers stays a list of objects and is refused
     later, never turned into text.
-
-    `what` the values are is for messages.
-
-    Raises
-    ------
-    InputError
-        If the values are ragged or masked, or no array at all.
-
-    Examples
-    --------
-    >>> as_array([0, 1, 1], what="predictions")
-    array([0, 1, 1])
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{what} must not be missing; got masked entries; drop or fill them")
@@ -116,11 +104,8 @@ def is_reordered(values: object, index: Any) -> bool:
     own = index_of(values)
     if own is None or index is None or len(own) != len(index) or own.nlevels != index.nlevels:
         return False
-    numbered = (getattr(own, "start", None), getattr(own, "step", None)) == (
-        0,
-        1,
-    )  # as pandas does by default
-    if numbered or own.equals(index):
+    as_they_came = (getattr(own, "start", None), getattr(own, "step", None)) == (0, 1)  # pandas' default
+    if as_they_came or own.equals(index):
         return False
     try:
         if own[0] not in index or not (index.is_unique and own.is_unique):
@@ -134,10 +119,7 @@ def is_reordered(values: object, index: Any) -> bool:
 def check_same_order(rows: object, beside: object, *, names: tuple[str, str], nothing: str) -> None:
     """Refuse two pandas objects that have the same labels in another order: taken as they come, rows would be mixed up.
 
-    Raises
-    ------
-    InputError
-        Without a label.
+    The words quote no label.
     """
     if is_reordered(beside, index_of(rows)):
         first, second = names
@@ -175,20 +157,9 @@ def one_column(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def typed_array(array: NDArray[Any], *, what: str) -> tuple[NDArray[Any], Kind]:
-    """Array of numbers or text in native byte order, and which of these it is.
+    """Array of numbers or text in native byte order, and which of these it is; booleans are the numbers 0 and 1.
 
-    Booleans are the numbers 0 and 1. Objects are looked at one by one: a mixture is refused, and no value is
-    quoted.
-
-    Raises
-    ------
-    InputError
-        If entries are missing, complex, dates, bytes, or of several kinds.
-
-    Examples
-    --------
-    >>> typed_array(np.array(["yes", "no"], dtype=object), what="labels")
-    (array(['yes', 'no'], dtype='<U3'), 'text')
+    Objects are looked at one by one: a mixture, or something missing, is refused, and no value is quoted.
     """
     if array.dtype.kind in "OT":
         array = _from_objects(array.astype(np.object_), what=what)
@@ -233,11 +204,6 @@ def as_floats(values: object) -> NDArray[Any]:
     """Float array of what a user gives, or an empty one that fits nothing if that is not real numbers.
 
     Whatever goes wrong inside is withheld.
-
-    Examples
-    --------
-    >>> as_floats([True, 2]), as_floats(1j).shape
-    (array([1., 2.]), (0, 0))
     """
     try:
         array = np.asarray(values)
@@ -252,17 +218,9 @@ def as_floats(values: object) -> NDArray[Any]:
 
 
 class CodedLabels:
-    """Text labels as codes: a byte or so per row.
+    """Text labels as codes, a byte or so per row: places in `values`, which are distinct and sorted.
 
     Its repr does not depend on the labels' values.
-
-    A code is the place of a label in `values`, which are distinct and sorted.
-
-    Examples
-    --------
-    >>> labels = CodedLabels(np.array([1, 0], np.uint8), ["ham", "spam"])
-    >>> labels, np.asarray(labels).tolist()
-    (<CodedLabels: 2 rows>, ['spam', 'ham'])
     """
 
     def __init__(self, codes: NDArray[Any], values: Sequence[str]) -> None:
@@ -285,13 +243,7 @@ def is_dask(values: object) -> bool:
 
 
 def pieces_of(values: object) -> Iterator[NDArray[Any]] | None:
-    """Consecutive pieces of a column or matrix, rows first; None if it is all in memory.
-
-    Raises
-    ------
-    InputError
-        While they are read, if a piece is no array.
-    """
+    """Consecutive pieces of a column or matrix, rows first; None if it is all in memory."""
     read = getattr(values, "row_pieces", None)
     if callable(read) and not isinstance(values, type):
         pieces: Iterator[NDArray[Any]] = read()
@@ -302,12 +254,7 @@ def pieces_of(values: object) -> Iterator[NDArray[Any]] | None:
 def compact(values: object, *, what: str) -> Any:
     """Labels in little memory: unchanged if they are in memory, else read once.
 
-    Values and kind of number stay: booleans, integers, floats. Text becomes :class:`CodedLabels`.
-
-    Raises
-    ------
-    InputError
-        If they are missing, or of several kinds; no value is quoted.
+    Values and kind of number stay: booleans, integers, floats. Text becomes :class:`CodedLabels`. No value is quoted.
     """
     pieces = pieces_of(values)
     if pieces is None:
@@ -324,7 +271,7 @@ def compact(values: object, *, what: str) -> Any:
         if len(array):
             typed, kind = typed_array(array, what=what)
             kinds.add(kind if kind == "text" else typed.dtype.kind.replace("u", "i"))
-            parts.append(_numbered(typed, codes) if kind == "text" else _shortened(typed))
+            parts.append(_numbered(typed, codes) if kind == "text" else _joined([typed]))
     if len(kinds) != 1:
         raise InputError(f"{what} must be of one kind in every chunk; got {len(kinds)} kinds; convert them")
     if not codes:
@@ -352,22 +299,13 @@ def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Copy of pieces as one; integers in as few bytes as they need, but 64 bits without a sign stay what they are."""
     kind = np.result_type(*parts)
     if kind.kind in "iu" and kind != np.uint64:
-        kind = _narrowest(min(int(part.min()) for part in parts), max(int(part.max()) for part in parts))
+        low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
+        other = -high - 1 if low < 0 <= high else high  # NumPy's smallest type for a number >= 0 has no sign
+        kind = np.result_type(np.min_scalar_type(low), np.min_scalar_type(other))
     return np.concatenate(parts, dtype=kind, casting="unsafe")
-
-
-def _shortened(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Integers in as few bytes as they need; 64 bits without a sign stay what they are."""
-    if numbers.dtype.kind not in "iu" or numbers.dtype == np.uint64:
-        return numbers.copy()
-    return numbers.astype(_narrowest(int(numbers.min()), int(numbers.max())))
-
-
-def _narrowest(low: int, high: int) -> np.dtype[Any]:
-    """Smallest integer type for a range."""
-    return np.result_type(np.min_scalar_type(low), np.min_scalar_type(-high - 1 if low < 0 <= high else high))
 
 
 def _computed(collection: Any) -> Iterator[NDArray[Any]]:
@@ -380,13 +318,7 @@ def _computed(collection: Any) -> Iterator[NDArray[Any]]:
 
 
 def dask_parts(collection: Any) -> list[Any]:
-    """Parts of a Dask array or frame, all columns of some rows each.
-
-    Raises
-    ------
-    InputError
-        If it is another collection.
-    """
+    """Parts of a Dask array or frame, all columns of some rows each."""
     axes = getattr(collection, "ndim", None)
     axes = axes if isinstance(axes, int) else 0  # of something delayed, every attribute is delayed
     if axes and hasattr(collection, "blocks"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,20 +33,8 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
 
     The loss is tried once on innocent predictions, before any question is asked, so that a wrong definition
     is found by the one who made it.
-
-    Parameters
-    ----------
-    metric : Metric
-        With `loss`.
-    targets : ClassTargets or RealTargets
-        Private labels.
-
-    Raises
-    ------
-    InputError
-        If the trial does not give one loss within the bounds for each row.
     """
-    call = _Caller(metric.loss, metric, targets)
+    call = _Caller(metric, targets)
 
     def losses(query: NDArray[Any]) -> NDArray[Any]:
         given = as_floats(call(query))
@@ -59,55 +47,37 @@ def mean_of_own_losses(metric: Definition, targets: ClassTargets | RealTargets) 
 
     trial = as_floats(call.trial())
     slack = 1e-9 * (metric.upper - metric.lower)
-    fits = trial.shape == (targets.rows,) and bool(
-        np.all((trial >= metric.lower - slack) & (trial <= metric.upper + slack))
-    )
-    if not fits:
+    least, most = metric.lower - slack, metric.upper + slack
+    if trial.shape != (targets.rows,) or not np.all((trial >= least) & (trial <= most)):
         raise InputError(
             f"the loss of metric {metric.name!r} must give for each row a number within "
             f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
         )
-    return metric.mean_of(losses, targets.rows, binary=metric.family == "binomial")
+    return metric.mean_of(losses, targets.rows)
 
 
 class BoundedDifferences(Statistic):
-    """The user's statistic with the user's word for how much each row can move it.
+    """The user's statistic with the user's word for how much each row can move it, in the statistic's units.
 
-    Values outside the bounds are moved to them, and one that is not a number becomes the worst.
-
-    Parameters
-    ----------
-    metric : Metric
-        With `statistic` and `differences`, the latter in the statistic's units.
-    targets : ClassTargets or RealTargets
-        Private labels.
-
-    Raises
-    ------
-    InputError
-        If a trial does not give one number, or the differences are not one non-negative number for each row,
-        not all zero.
+    It is tried once, too. Values outside the bounds are moved to them, and one that is not a number becomes the worst.
     """
 
     def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
         self.rows = targets.rows
         self._metric = metric
-        self._call = _Caller(metric.statistic, metric, targets)
+        self._call = _Caller(metric, targets)
         if as_floats(self._call.trial()).size != 1:
             raise InputError(
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
             )
-        if callable(metric.differences):
-            differences = as_floats(_withheld(metric, metric.differences, targets.shown()))
-        else:
-            differences = as_floats(metric.differences)
+        own = metric.differences
+        differences = as_floats(_withheld(metric, own, targets.shown()) if callable(own) else own)
         if differences.shape != (self.rows,):
             raise InputError(
                 f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
                 f"{differences.shape}; give one for each holdout row"
             )
-        fits = np.isfinite(differences).all() and differences.min() >= 0 and differences.max() > 0
-        if not fits:
+        if not (np.isfinite(differences).all() and differences.min() >= 0 and differences.max() > 0):
             raise InputError(
                 f"differences of metric {metric.name!r} must be finite, not negative and not all zero; "
                 "got others; give for each row the most that replacing it can change the statistic"
@@ -136,22 +106,18 @@ class BoundedDifferences(Statistic):
 
 
 class _Caller(HoldsLabels):
-    """The user's function with the labels as its first argument."""
+    """The metric's loss or statistic, with the labels as its first argument."""
 
-    def __init__(
-        self, function: Callable[..., Any] | None, metric: Definition, targets: ClassTargets | RealTargets
-    ) -> None:
+    def __init__(self, metric: Definition, targets: ClassTargets | RealTargets) -> None:
         self.rows = targets.rows
-        self._function = function
+        self._function = cast("Callable[..., Any]", metric.statistic if metric.loss is None else metric.loss)
         self._metric = metric
         self._labels = targets.shown()
         self._classes = targets.coder.classes if isinstance(targets, ClassTargets) else None
 
     def __call__(self, query: NDArray[Any]) -> object:
-        if self._metric.response == "labels" and self._classes is not None:
-            shown = self._classes[query]
-        else:
-            shown = query.view()
+        coded = self._metric.response == "labels"
+        shown = self._classes[query] if coded and self._classes is not None else query.view()
         shown.flags.writeable = False  # the prepared question will still be hashed
         return _withheld(self._metric, self._function, self._labels, shown)
 
@@ -167,11 +133,11 @@ class _Caller(HoldsLabels):
         return _withheld(self._metric, self._function, self._labels, predictions)
 
 
-def _withheld(metric: Definition, function: Callable[..., Any] | None, *arguments: NDArray[Any]) -> object:
+def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDArray[Any]) -> object:
     """Call the user's function; if it raises, an error without its words and without its context."""
-    failed = function is None
+    failed = False
     try:
-        result = function(*arguments) if function is not None else None
+        result = function(*arguments)
     except Exception:  # anything a user's function may raise
         failed = True
     if failed:  # outside the handler, so that the error does not carry the function's own one

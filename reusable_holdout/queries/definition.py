@@ -21,16 +21,8 @@ Response = Literal["judged", "labels", "probabilities", "scores", "values"]
 Kernel = Callable[["Definition", Any], Statistic]
 
 
-_OVER_OUTPUTS = {
-    "accuracy",
-    "hamming_loss",
-    "mae",
-    "mean_absolute_error",
-    "mean_squared_error",
-    "mse",
-    "quantile_loss",
-    "zero_one_loss",
-}
+_OVER_OUTPUTS = {"accuracy", "hamming_loss", "mae", "mse", "quantile_loss", "zero_one_loss"}
+_OVER_OUTPUTS |= {"mean_absolute_error", "mean_squared_error"}  # of scikit-learn, which negates them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,26 +75,13 @@ class Definition:
             "parameters": dict(sorted(self.parameters.items())),
         }
 
-    def mean_of(
-        self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int, *, binary: bool = False
-    ) -> MeanLoss:
+    def mean_of(self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int) -> MeanLoss:
         """Mean over so many rows of losses within the metric's bounds."""
-        return MeanLoss(
-            rows,
-            losses,
-            lower=self.lower,
-            upper=self.upper,
-            greater_is_better=self.greater_is_better,
-            binary=binary,
-        )
+        bounds, binary = (self.lower, self.upper), self.family == "binomial"
+        return MeanLoss(rows, losses, bounds, greater_is_better=self.greater_is_better, binary=binary)
 
     def check_over_outputs(self, outputs: int) -> None:
-        """Refuse rows with several outputs, unless it is a mean over these, too.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse rows with several outputs, unless it is a mean over these, too."""
         own = self.kernel is None and self.response in {"labels", "values"}
         if own or self.name.removeprefix("neg_") in _OVER_OUTPUTS or self.name.endswith("_samples"):
             return
@@ -155,9 +134,8 @@ class Definition:
                 f"a metric must have either a loss or a statistic, a function; got {given or 'neither'}; "
                 "pass loss= for a mean of per-row losses, else statistic= and differences="
             )
-        if (self.response == "judged") != hasattr(
-            self.kernel, "every_row"
-        ):  # as a judge has, and no other kernel
+        # as a judge has, and no other kernel
+        if (self.response == "judged") != hasattr(self.kernel, "every_row"):
             raise InputError(
                 'a metric of one\'s own must be of labels or targets; got response "judged"; use score(lower=..., '
                 "upper=...) of reusable_holdout.queries, and pass what the judge gave"
@@ -176,13 +154,7 @@ class Definition:
 
 
 def is_finite(value: object) -> bool:
-    """Whether this is a real number, of Python or NumPy, that a float can hold.
-
-    Examples
-    --------
-    >>> is_finite(1), is_finite("1"), is_finite(10**400)
-    (True, False, False)
-    """
+    """Whether this is a real number, of Python or NumPy, that a float can hold."""
     try:
         return isinstance(value, Real) and math.isfinite(value)
     except OverflowError:

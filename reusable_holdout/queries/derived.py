@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reusable_holdout.queries.samples import Explained, Likely
 from reusable_holdout.queries.scoring import GRID, GRID_BITS, Mean, Statistic
 
 if TYPE_CHECKING:
@@ -15,37 +16,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries.samples import Counted, Explained, Likely, Ranked
+    from reusable_holdout.queries.samples import Counted, Ranked
     from reusable_holdout.queries.scoring import Family
 
-__all__ = ["Negated", "NegatedMean", "OfRows", "RootMean", "averaged", "negated_statistic"]
+__all__ = ["ExplainedAbout", "Negated", "NegatedMean", "OfRows", "RootMean", "averaged", "negated_statistic"]
 
 _FINE_BITS = 52  # of each row's term: a root would show the rounding to 32 bits
 
 
 class OfRows(Statistic):
-    """A statistic of some of the rows; the others do not matter.
+    """A statistic of the rows at the chosen places; the others do not matter.
 
     Which rows these are, or at least how many, is public. Replacing one of them changes it as it changes the
     statistic, replacing another one changes nothing.
-
-    Parameters
-    ----------
-    rows : int
-        All rows of the holdout.
-    chosen : numpy.ndarray of int
-        Places of the rows that count.
-    statistic : Statistic
-        Bound to these rows' labels.
-    family : {"binomial", "bounded", "bounded-difference"}, optional
-        Of the confidence bound; by default the statistic's.
-
-    Attributes
-    ----------
-    chosen : numpy.ndarray of int
-        Places of the rows that are measured.
-    inner : Statistic
-        The statistic.
     """
 
     def __init__(
@@ -55,14 +38,13 @@ class OfRows(Statistic):
         self.sensitivity = statistic.sensitivity
         self.sum_of_squares = statistic.sum_of_squares
         self.family = family or statistic.family
-        self.chosen = chosen
-        self.inner = statistic
+        self.effective_rows = statistic.effective_rows
+        self.is_ratio, self.only_as_ratio = statistic.is_ratio, statistic.only_as_ratio
+        if statistic.part is not None:  # a class's rows, in a slice
+            places, statistic = statistic.part
+            chosen = chosen[places]
+        self.chosen, self.inner = chosen, statistic
         self.part = chosen, statistic
-
-    @property
-    def effective_rows(self) -> int:
-        """Rows that the confidence bound of the inner statistic may count."""
-        return self.inner.effective_rows
 
     def units(self, query: NDArray[Any]) -> int:
         """Grid units of the chosen rows."""
@@ -71,16 +53,6 @@ class OfRows(Statistic):
     def value(self, query: NDArray[Any]) -> float:
         """Value of the chosen rows."""
         return self.inner.value(query[self.chosen])
-
-    @property
-    def is_ratio(self) -> bool:
-        """Whether the inner statistic is a ratio."""
-        return self.inner.is_ratio
-
-    @property
-    def only_as_ratio(self) -> bool:
-        """Whether the inner statistic is known as a ratio only."""
-        return self.inner.only_as_ratio
 
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         """Sample of the chosen rows."""
@@ -92,18 +64,9 @@ class OfRows(Statistic):
 
 
 class RootMean(Statistic):
-    """Square root of a mean of terms in [0, 1], or a floor if that is more.
+    """Square root of a mean of terms in [0, 1], or a normalised floor in [0, 1) if that is more.
 
-    Each row's term is rounded to 2^-52, and the rest is exact.
-
-    Parameters
-    ----------
-    mean : Mean
-        What to take the root of.
-    floor : float
-        Smallest root that is told apart, normalised; in [0, 1).
-    unit : float
-        What a normalised root of 1 is in the metric's units.
+    Each row's term is rounded to 2^-52, and the rest is exact. A normalised root of 1 is `unit` in the metric's units.
 
     Notes
     -----
@@ -126,10 +89,9 @@ class RootMean(Statistic):
 
     def __init__(self, mean: Mean, *, floor: float, unit: float) -> None:
         self.rows = mean.rows
-        self.sensitivity = min(
-            _root_above(Fraction(floor) ** 2 + mean.largest_share) - Fraction(floor), Fraction(1)
-        )
-        spreads = [2 * float(mean.largest_share)]
+        root = _root_above(Fraction(floor) ** 2 + mean.sensitivity)
+        self.sensitivity = min(root - Fraction(floor), Fraction(1))
+        spreads = [2 * float(mean.sensitivity)]
         if floor > 0:
             spreads.append(mean.sum_of_squares / (4 * floor**2))
         self.sum_of_squares = min(spreads)
@@ -155,30 +117,70 @@ class RootMean(Statistic):
         return RootMean(mean, floor=floor, unit=unit)
 
 
-class Negated(Statistic):
-    """A statistic with the opposite sign: normalised, one minus it.
+class ExplainedAbout(Statistic):
+    """One minus the sum of squared errors over that of the constant `center`, moved to a least value.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        Whose rows, changes and distances from the population it has.
-
-    Attributes
-    ----------
-    inner : Statistic
-        The statistic.
+    Of targets in [lower, upper]; `errors` gives the squared errors of predictions. One row can make its denominator, so
+    it is known as a ratio only.
     """
+
+    is_ratio = only_as_ratio = True
+
+    def __init__(
+        self,
+        targets: NDArray[np.float64],
+        errors: Callable[[NDArray[Any]], NDArray[Any]],
+        *,
+        lower: float,
+        upper: float,
+        center: float,
+        least: float,
+    ) -> None:
+        self.rows = len(targets)
+        self.sensitivity, self.sum_of_squares = Fraction(1), float(self.rows)
+        self._square = (upper - lower) ** 2
+        self._totals = np.square(targets - center) / self._square
+        self._most = max(upper - center, center - lower) ** 2 / self._square
+        self._errors, self._unit = errors, 1.0 - least
+
+    def units(self, query: NDArray[Any]) -> int:
+        """Floor the share to the grid."""
+        return self.sample(query).score
+
+    def value(self, query: NDArray[Any]) -> float:
+        """Share that is explained, at least the least one."""
+        return 1.0 - self._unit * (1.0 - self._share(self._of(query)))
+
+    def sample(self, query: NDArray[Any]) -> Explained:
+        """Errors of the model and of the constant."""
+        errors = self._of(query)
+        score = min(int(self._share(errors) * GRID), GRID)
+        return Explained(score, errors, self._totals, self._most, self._unit)
+
+    def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
+        """What is likely if targets and errors are normal."""
+        return Likely(float(self.rows), max(min(2.0 * (1.0 - mean), 0.5), 1e-3))
+
+    def _of(self, query: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(self._errors(query) / self._square)
+
+    def _share(self, errors: NDArray[np.float64]) -> float:
+        """From 0 to 1; a constant without errors is explained by none with any."""
+        total, left = float(self._totals.sum()) * self._unit, float(errors.sum())
+        if total <= 0.0:
+            return 0.0 if left > 0.0 else 1.0
+        return min(max(1.0 - left / total, 0.0), 1.0)
+
+
+class Negated(Statistic):
+    """A statistic with the opposite sign: normalised, one minus it. Changes and distances from the population stay."""
 
     def __init__(self, statistic: Statistic) -> None:
         self.rows = statistic.rows
         self.sensitivity, self.sum_of_squares = statistic.sensitivity, statistic.sum_of_squares
         self.family = statistic.family
+        self.effective_rows = statistic.effective_rows
         self.inner = statistic
-
-    @property
-    def effective_rows(self) -> int:
-        """Rows that the confidence bound of the inner statistic may count."""
-        return self.inner.effective_rows
 
     def units(self, query: NDArray[Any]) -> int:
         """What is left of the grid."""
@@ -190,13 +192,7 @@ class Negated(Statistic):
 
 
 class NegatedMean(Mean):
-    """A mean over the rows with the opposite sign: a mean over the same rows, each term one minus what it was.
-
-    Parameters
-    ----------
-    mean : Mean
-        Of all rows, without weights.
-    """
+    """A mean over all rows, without weights, with the opposite sign: each term is one minus what it was."""
 
     def __init__(self, mean: Mean) -> None:
         self._mean_of_rows(mean.rows)
@@ -205,13 +201,11 @@ class NegatedMean(Mean):
 
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """One minus the normalised term of each row."""
-        shares: NDArray[Any] = 1.0 - self._mean.shares(query)
-        return shares
+        return np.asarray(1.0 - self._mean.shares(query))
 
     def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
         """Term of each row with the opposite sign."""
-        values: NDArray[Any] = 0.0 - self._mean.row_values(query)
-        return values
+        return np.asarray(0.0 - self._mean.row_values(query))
 
 
 def negated_statistic(statistic: Statistic) -> Statistic:

@@ -24,29 +24,7 @@ _LONGEST = 60  # of an id, in a message
 
 
 class Ids:
-    """One name for each row, a number or text.
-
-    Parameters
-    ----------
-    y : array-like of shape (rows,)
-        Distinct, none missing.
-
-    Attributes
-    ----------
-    rows : int
-    names : list of int, float or str
-        In the order of the rows.
-
-    Raises
-    ------
-    InputError
-        If ids are missing or come twice; these are named.
-
-    Examples
-    --------
-    >>> Ids(["q1", "q2"])
-    <Ids: 2 rows>
-    """
+    """One name for each row, a number or text: distinct, none missing, in the order of the rows."""
 
     def __init__(self, y: object) -> None:
         given = rows_of(compact(y, what="the ids"), what="the ids")
@@ -81,15 +59,7 @@ class Ids:
 
 
 def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
-    """What keeps these from being the wanted names in some order, in words; empty if nothing does.
-
-    Parameters
-    ----------
-    wanted, found : sequence
-        The wanted ones are distinct.
-    owner : str
-        Whose the wanted ones are, for the words.
-    """
+    """What keeps these from being the owner's wanted, distinct names in some order; empty if nothing does."""
     expected, came = set(wanted), set(found)
     lost = [name for name in wanted if name not in came]
     strange = [name for name in dict.fromkeys(found) if name not in expected]
@@ -112,37 +82,19 @@ def places_in(found: Sequence[Any], wanted: Iterable[Any]) -> NDArray[np.int64]:
 
 
 def doubled(names: Sequence[Any]) -> list[Any]:
-    """Names that come more than once.
-
-    Examples
-    --------
-    >>> doubled(["b", "a", "b"])
-    ['b']
-    """
+    """Names that come more than once."""
     return [name for name, times in Counter(names).items() if times > 1]
 
 
 def few(items: Iterable[Any]) -> str:
-    """First few, as text.
-
-    Examples
-    --------
-    >>> few(range(9))
-    '0, 1, 2, 3, 4 and 4 more'
-    """
+    """First few, as text, and how many more there are."""
     listed = [str(item) for item in items]
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more
 
 
 def shown(names: Iterable[Any]) -> str:
-    r"""First few ids for a message: those that look like others, or would end a line, are written with escapes.
-
-    Examples
-    --------
-    >>> print(shown(["q1", "caf\u00e9", "two lines\n"]))
-    q1, 'caf\xe9', 'two lines\n'
-    """
+    """First few ids for a message: those that look like others, or would end a line, are written with escapes."""
     return few(_plain(name) for name in names)
 
 
@@ -160,9 +112,5 @@ def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
     import pandas as pd  # noqa: PLC0415 - a slow import that whole numbers do not need
 
     missing: NDArray[np.bool_] = np.asarray(pd.isna(ids))
-    missing |= [_is_empty(name) for name in ids.tolist()]
+    missing |= [isinstance(name, str) and not name for name in ids.tolist()]
     return missing
-
-
-def _is_empty(name: object) -> bool:
-    return isinstance(name, str) and not name

@@ -17,9 +17,7 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.containers import as_array, is_dask, real_array
 from reusable_holdout.queries.predictions import Form
-from reusable_holdout.queries.score_table import ScoreTable
-from reusable_holdout.queries.scoring import MeanLoss
-from reusable_holdout.queries.tables import table_of
+from reusable_holdout.queries.score_table import ScoreTable, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,23 +48,11 @@ class Judge(ABC):
 
     @abstractmethod
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
-        """One score for each row, of shape (rows,), from finite ones of shape (rows, repeats).
-
-        Raises
-        ------
-        InputError
-            If scores are out of range, or too few.
-        """
+        """One score for each row, of shape (rows,), from finite ones of shape (rows, repeats)."""
 
     def __call__(self, metric: Definition, ids: Ids) -> Statistic:
         """Mean over rows of what is prepared already."""
-        return MeanLoss(
-            ids.rows,
-            lambda scores: scores,
-            lower=metric.lower,
-            upper=metric.upper,
-            greater_is_better=metric.greater_is_better,
-        )
+        return metric.mean_of(lambda scores: scores, ids.rows)
 
 
 @dataclass(frozen=True)
@@ -98,14 +84,7 @@ class MeanOfRepeats(Judge):
 
 @dataclass(frozen=True)
 class Passes(Judge):
-    """Chance that `k` repeats, drawn without replacement from a row's, hold a pass or are all passes.
-
-    Attributes
-    ----------
-    k : int
-    every : bool
-        All of them.
-    """
+    """Chance that `k` repeats, drawn without replacement from a row's, hold a pass, or that every one is a pass."""
 
     k: int
     every: bool
@@ -134,49 +113,19 @@ class Passes(Judge):
 
 
 class JudgedScores(Form):
-    """Scores of the rows, or of several repeats of each.
-
-    Parameters
-    ----------
-    ids : Ids
-        By which tables are brought into order.
-    judge : Judge
-
-    Examples
-    --------
-    >>> from reusable_holdout.queries.ids import Ids
-    >>> JudgedScores(Ids(["q1", "q2"]), MeanOfRepeats(0.0, 1.0)).prepare([[0, 1], [1, 1]])
-    array([0.5, 1. ])
-    """
+    """Scores of the rows, or of several repeats of each; a column or index that holds exactly the ids orders them."""
 
     def __init__(self, ids: Ids, judge: Judge) -> None:
         self.rows = ids.rows
         self._ids, self._judge = ids, judge
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """One float64 for each row; equal ones are one question, whatever container or repeats they came in.
-
-        Parameters
-        ----------
-        predictions : array-like of shape (rows,) or (rows, repeats), ScoreTable, or table or series with ids
-            A column or index that holds exactly the guard's ids says which rows the others are of.
-
-        Raises
-        ------
-        InputError
-            If they do not fit.
-        """
+        """One float64 for each row; equal ones are one question, whatever container or repeats they came in."""
         return self._judge.of_repeats(self.aligned(predictions), self._ids) + 0.0  # turns -0.0 into 0.0
 
     def aligned(self, predictions: object) -> NDArray[np.float64]:
-        """Scores in the order of the rows, of shape (rows, repeats): all there is to them.
-
-        Raises
-        ------
-        InputError
-            If their shape or ids do not fit, or one is not finite.
-        """
-        table = None if is_dask(predictions) else table_of(predictions)
+        """Scores in the order of the rows, of shape (rows, repeats): all there is to them."""
+        table = table_of(predictions)
         if isinstance(predictions, ScoreTable):
             numbers: NDArray[Any] = predictions.in_order_of(self._ids)
         elif table is None:
@@ -208,12 +157,8 @@ class JudgedScores(Form):
         )
 
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        if isinstance(predictions, list | tuple):
-            return predictions
         must = f"the scores of several models must have shape (models, {self.rows}) or (models, {self.rows}, repeats)"
-        if isinstance(predictions, ScoreTable) or (
-            not is_dask(predictions) and table_of(predictions) is not None
-        ):
+        if isinstance(predictions, ScoreTable) or table_of(predictions) is not None:
             raise InputError(f"{must}; got a table; pass a list of one table for each model")
         array = scores_in_memory(predictions)
         if array.ndim not in {2, 3} or array.shape[1] != self.rows:
@@ -222,13 +167,7 @@ class JudgedScores(Form):
 
 
 def scores_in_memory(scores: object) -> NDArray[Any]:
-    """Scores as an array, if they are no table.
-
-    Raises
-    ------
-    InputError
-        If they are lazy.
-    """
+    """Scores as an array, if they are no table, and not lazy."""
     if is_dask(scores) or hasattr(scores, "row_pieces"):
         raise InputError(
             f"the scores must be in memory; got {type(scores).__name__}; pass what its compute() gives"

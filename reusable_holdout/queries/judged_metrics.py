@@ -6,7 +6,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.queries.beside_a_judge import BesideAJudge
 from reusable_holdout.queries.definition import is_finite
 from reusable_holdout.queries.judged import MeanOfRepeats, Passes
-from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.metric import Metric, unit_metric
 
 __all__ = ["pass_at", "pass_hat", "score", "score_with_judge"]
 
@@ -200,15 +200,7 @@ def _passes(sign: str, k: int, *, every: bool) -> Metric:
         raise InputError(
             f"k of pass{sign}k must be a whole number from 1 to 999999; got {k!r}; 1 is one repeat"
         )
-    return Metric(
-        name=f"pass{sign}{k}",
-        response="judged",
-        lower=0.0,
-        upper=1.0,
-        greater_is_better=True,
-        parameters={"k": k},
-        kernel=Passes(k, every),
-    )
+    return unit_metric(f"pass{sign}{k}", "judged", Passes(k, every), parameters={"k": k})
 
 
 def _bounds(lower: float, upper: float) -> tuple[float, float]:

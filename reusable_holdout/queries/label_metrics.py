@@ -9,22 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.metric import unit_metric
 from reusable_holdout.queries.scoring import Agreement
 
 if TYPE_CHECKING:
-    from reusable_holdout.queries.definition import Definition, Kernel
-    from reusable_holdout.queries.scoring import Family
+    from reusable_holdout.queries.definition import Definition
+    from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.targets import ClassTargets
 
-__all__ = [
-    "Average",
-    "accuracy",
-    "agreement",
-    "averaged_name",
-    "share",
-    "zero_one_loss",
-]
+__all__ = ["Average", "accuracy", "agreement", "averaged_name", "zero_one_loss"]
 
 Average = Literal["binary", "macro", "micro", "weighted"]
 
@@ -44,7 +37,7 @@ def accuracy() -> Metric:
     >>> accuracy().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.75
     """
-    return share("accuracy", agreement, "binomial")
+    return unit_metric("accuracy", "labels", agreement, family="binomial")
 
 
 def zero_one_loss() -> Metric:
@@ -61,38 +54,14 @@ def zero_one_loss() -> Metric:
     >>> zero_one_loss().measure([0, 1, 1, 0], [0, 1, 1, 1])
     0.25
     """
-    return share("zero_one_loss", _disagreement, "binomial", greater_is_better=False)
+    return unit_metric("zero_one_loss", "labels", _disagreement, family="binomial", greater_is_better=False)
 
 
 def averaged_name(name: str, average: Average) -> str:
-    """What the averaged form of a metric is called, as scikit-learn calls it.
-
-    Raises
-    ------
-    InputError
-        If there is no such average.
-
-    Examples
-    --------
-    >>> averaged_name("f1", "binary"), averaged_name("f1", "macro")
-    ('f1', 'f1_macro')
-    """
+    """What the averaged form of a metric is called, as scikit-learn calls it: "f1" or "f1_macro"."""
     if average not in get_args(Average):
         raise InputError(f"average must be one of {get_args(Average)}; got {average!r}; choose one")
     return name if average == "binary" else f"{name}_{average}"
-
-
-def share(name: str, kernel: Kernel, family: Family, *, greater_is_better: bool = True) -> Metric:
-    """A mean of hits or misses, as a metric."""
-    return Metric(
-        name=name,
-        response="labels",
-        lower=0,
-        upper=1,
-        greater_is_better=greater_is_better,
-        family=family,
-        kernel=kernel,
-    )
 
 
 # ---- how they are computed, once the labels are known

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.metric import Metric
-from reusable_holdout.queries.scoring import Agreement, MeanLoss
+from reusable_holdout.queries.metric import unit_metric
+from reusable_holdout.queries.scoring import Agreement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reusable_holdout.queries.definition import Definition
-    from reusable_holdout.queries.scoring import Mean
+    from reusable_holdout.queries.metric import Metric
+    from reusable_holdout.queries.scoring import Mean, MeanLoss
     from reusable_holdout.queries.targets import ClassTargets
 
 __all__ = ["SetScore", "hamming_loss", "score_of_sets"]
@@ -41,9 +42,7 @@ def hamming_loss() -> Metric:
     >>> hamming_loss().measure([[0, 1], [1, 1]], [[0, 1], [0, 1]])
     0.25
     """
-    return Metric(
-        name="hamming_loss", response="labels", lower=0, upper=1, greater_is_better=False, kernel=_share_amiss
-    )
+    return unit_metric("hamming_loss", "labels", _share_amiss, greater_is_better=False)
 
 
 def score_of_sets(score: SetScore) -> Metric:
@@ -73,21 +72,14 @@ def score_of_sets(score: SetScore) -> Metric:
     """
     if score not in get_args(SetScore):
         raise InputError(f"score must be one of {get_args(SetScore)}; got {score!r}; choose one")
-    return Metric(
-        name=f"{score}_samples",
-        response="labels",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        kernel=_Overlap(score),
-    )
+    return unit_metric(f"{score}_samples", "labels", _Overlap(score))
 
 
 def _share_amiss(metric: Definition, targets: ClassTargets) -> Mean:
     """Share of a row's labels that differ."""
     if targets.outputs == 1:
         return Agreement(targets, errors=True)
-    return _mean(metric, targets, lambda query: (query != targets.codes).mean(axis=1))
+    return metric.mean_of(lambda query: (query != targets.codes).mean(axis=1), targets.rows)
 
 
 @dataclass(frozen=True)
@@ -103,14 +95,10 @@ class _Overlap:
                 f'column; use "{"f1" if self.score == "jaccard" else self.score}"'
             )
         truth = targets.codes.astype(np.bool_)
-        return _mean(metric, targets, lambda query: self._of(truth, query.astype(np.bool_)))
+        return metric.mean_of(lambda query: self._of(truth, query.astype(np.bool_)), targets.rows)
 
     def _of(self, truth: NDArray[Any], predicted: NDArray[Any]) -> NDArray[Any]:
         hits, true, named = (one.sum(axis=1) for one in (truth & predicted, truth, predicted))
         sizes = {"f1": (true + named) / 2, "jaccard": true + named - hits, "precision": named, "recall": true}
         shares: NDArray[Any] = hits / np.maximum(sizes[self.score], 0.5)  # of no labels none are hit
         return shares
-
-
-def _mean(metric: Definition, targets: ClassTargets, terms: Any) -> MeanLoss:
-    return MeanLoss(targets.rows, terms, lower=0.0, upper=1.0, greater_is_better=metric.greater_is_better)

@@ -24,14 +24,7 @@ class Matthews(Statistic):
     """Correlation of two binary labels, with a floor under the predictions' variance; computed in integers.
 
     With P and N rows of the classes, both public, TP and PP as for a precision: (n TP - P PP) / sqrt(P N Q), Q =
-    max(PP (n - PP), m (n - m)).
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of two classes, both present.
-    least : int
-        The floor m, 1 <= m <= min(P, N).
+    max(PP (n - PP), m (n - m)), with the floor m from 1 to min(P, N).
 
     Notes
     -----

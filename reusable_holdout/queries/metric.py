@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reusable_holdout.queries.bound import BoundMetric
 from reusable_holdout.queries.definition import Definition
 
-__all__ = ["Metric"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reusable_holdout.queries.definition import Family, Kernel, Response
+
+__all__ = ["Metric", "unit_metric"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,15 +28,13 @@ class Metric(Definition):
     name : str
         How answers and reports call it.
     lower, upper : float
-        Bounds of the statistic, and of each row's loss; finite, lower < upper. What falls outside is moved to
-        them.
+        Bounds of the statistic, and of each row's loss; finite, lower < upper. What falls outside is moved to them.
     greater_is_better : bool
         Whether a better model has the larger statistic.
     response : {"values", "labels", "probabilities", "scores"}
-        What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of
-        the last of the sorted classes, or (rows, classes) for more than two; real decision "scores". Values and labels
-        of several outputs are (rows, outputs). What is "judged" comes with the catalogue's "score", "pass@k" and
-        "pass^k".
+        What a model must produce, each of shape (rows,): real "values"; class "labels"; "probabilities" of the last of
+        the sorted classes, or (rows, classes) for more than two; real decision "scores". Values and labels of several
+        outputs are (rows, outputs). What is "judged" comes with the catalogue's "score", "pass@k" and "pass^k".
     family : {"bounded", "binomial", "bounded-difference"}
         Mean of losses in the bounds; mean of losses that are 0 or 1; any statistic with `differences`.
     parameters : mapping of str to float
@@ -40,9 +44,8 @@ class Metric(Definition):
     statistic : callable, optional
         ``statistic(y_true, y_pred)`` gives one number. Needs `differences`.
     differences : callable or array-like of shape (rows,), optional
-        Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding
-        errors. ``differences(y_true)`` may use what is public about the labels, such as class counts; and
-        nothing else.
+        Of each row, the most that replacing it can change `statistic`, in its units, with room for rounding errors.
+        ``differences(y_true)`` may use what is public about the labels, such as class counts; and nothing else.
     kernel : callable, optional
         The catalogue's own; leave it out.
 
@@ -113,16 +116,12 @@ class Metric(Definition):
         Examples
         --------
         >>> from reusable_holdout.queries import resolve_metric
-        >>> resolve_metric("accuracy").bind(["no", "yes", "no"])
-        <BoundMetric: accuracy, 3 rows>
+        >>> bound = resolve_metric("accuracy").bind(["no", "yes", "no"])
+        >>> bound, bound.prepare(["yes", "yes", "no"])
+        (<BoundMetric: accuracy, 3 rows>, array([1, 1, 0], dtype=uint8))
         """
         return BoundMetric(
-            self,
-            y,
-            classes=classes,
-            sample_weight=sample_weight,
-            groups=groups,
-            largest_group=largest_group,
+            self, y, classes=classes, sample_weight=sample_weight, groups=groups, largest_group=largest_group
         )
 
     def measure(
@@ -161,3 +160,25 @@ class Metric(Definition):
         """
         bound = self.bind(y, classes=classes, sample_weight=sample_weight)
         return bound.statistic.value(bound.prepare(predictions))
+
+
+def unit_metric(
+    name: str,
+    response: Response,
+    kernel: Kernel,
+    *,
+    family: Family = "bounded",
+    greater_is_better: bool = True,
+    parameters: Mapping[str, float] | None = None,
+) -> Metric:
+    """Metric of the catalogue whose values lie in [0, 1]."""
+    return Metric(
+        name=name,
+        response=response,
+        lower=0,
+        upper=1,
+        greater_is_better=greater_is_better,
+        family=family,
+        parameters=parameters or {},
+        kernel=kernel,
+    )

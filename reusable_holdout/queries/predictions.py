@@ -26,7 +26,7 @@ from reusable_holdout.queries.containers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,30 +40,14 @@ _SLACK = 1e-6  # how far a probability, or a row's sum, may stray; float32 model
 
 
 class ClassCoder:
-    """The set of classes, and each label's place in it.
+    """The set of classes, public, and each label's place in it.
 
-    Equal labels get equal bytes whatever holds them: code k is the k-th class in sorted order, in the
-    smallest unsigned dtype that also has room for one value more than there are classes. The set of classes
-    is public.
-
-    Classes come in any order, repetitions allowed; booleans are the numbers 0 and 1.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two classes or a number is not whole. No class is quoted.
-
-    Examples
-    --------
-    >>> coder = ClassCoder(np.array(["spam", "ham"]), "text")
-    >>> coder.encode(np.array(["ham", "spam", "spam"]))
-    array([0, 1, 1], dtype=uint8)
+    Equal labels get equal bytes whatever holds them: code k is the k-th class in sorted order, in the smallest
+    unsigned dtype that also has room for one value more than there are classes. Refusals quote no class.
     """
 
     def __init__(self, classes: NDArray[Any], kind: Kind) -> None:
-        if classes.dtype.kind == "f" and not all(
-            _are_whole(classes[rows]) for rows in in_blocks(len(classes))
-        ):
+        if classes.dtype.kind == "f" and not all(map(_are_whole, _blocks_of(classes))):
             raise InputError(
                 "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
                 "drop missing rows, or take a metric of numbers, such as mae"
@@ -86,10 +70,7 @@ class ClassCoder:
         self._table = self._lookup_table()
 
     def encode(self, labels: NDArray[Any]) -> NDArray[Any] | None:
-        """Codes of the labels, or None if a label is not one of the classes.
-
-        They are of this coder's kind, in native byte order.
-        """
+        """Codes of labels of this coder's kind, in native byte order; None if one is not among the classes."""
         codes = np.empty(labels.shape, self.dtype)
         for rows in in_blocks(len(labels)):
             block = self._encoded(labels[rows])
@@ -144,11 +125,11 @@ class Form(ABC):
 
     @abstractmethod
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        """Something to take the queries from one by one; an array that cannot be meant so is refused here."""
+        """What is no list, to take the queries from one by one; what cannot be meant so is refused here."""
 
     def prepare_many(self, predictions: object) -> NDArray[Any]:
         """Several queries in canonical form; see :meth:`BoundMetric.prepare_many`."""
-        queries = self._queries(predictions)
+        queries = predictions if isinstance(predictions, list | tuple) else self._queries(predictions)
         prepared = None
         for index, query in enumerate(queries):
             try:
@@ -164,15 +145,7 @@ class Form(ABC):
 
 
 class Predictions(Form):
-    """The form of the predictions that a metric of this response needs.
-
-    It knows the number of rows and the classes, both public, and no label.
-
-    Examples
-    --------
-    >>> Predictions("scores", rows=2, coder=None).prepare([1, -0.0])
-    array([1., 0.])
-    """
+    """The form of the predictions that a metric of this response needs; it knows no label."""
 
     def __init__(self, response: str, *, rows: int, coder: ClassCoder | None, outputs: int = 1) -> None:
         self.rows = rows
@@ -190,7 +163,7 @@ class Predictions(Form):
         """One query in canonical form; see :meth:`BoundMetric.prepare`."""
         pieces = pieces_of(predictions)
         if pieces is not None:
-            return self.joined(self._of(pieces))
+            return self.joined(self.of_rows(len(piece)).prepare(piece) for piece in pieces if len(piece))
         self._check_order(predictions)
         array = one_column(as_array(predictions, what=_WHAT))
         if array.shape not in self._shapes:
@@ -214,27 +187,16 @@ class Predictions(Form):
         if shape[::-1] in self._shapes:
             return "transpose it"
         if len(shape) > len(self._shapes[0]) and shape[0] == self.rows:
-            return (
-                f"pass what the model predicts, one {self._entry} for each row, and not the rows themselves"
-            )
+            entry = "label (predict, not predict_proba)" if self._response == "labels" else "number"
+            return f"pass what the model predicts, one {entry} for each row, and not the rows themselves"
         return "predict every holdout row once, in order"
-
-    @property
-    def _entry(self) -> str:
-        return "label (predict, not predict_proba)" if self._response == "labels" else "number"
 
     def of_rows(self, rows: int) -> Self:
         """Form of the predictions for some of the rows."""
         return type(self)(self._response, rows=rows, coder=self._coder, outputs=self._outputs)
 
     def joined(self, parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-        """One query in canonical form from that of consecutive rows.
-
-        Raises
-        ------
-        InputError
-            If they are not as many as the holdout's rows.
-        """
+        """One query in canonical form from that of consecutive rows, which must be all of the holdout's."""
         whole, start = None, 0
         for part in parts:
             if whole is None:
@@ -249,12 +211,7 @@ class Predictions(Form):
             )
         return whole
 
-    def _of(self, pieces: Iterable[NDArray[Any]]) -> Iterable[NDArray[Any]]:
-        return (self.of_rows(len(piece)).prepare(piece) for piece in pieces if len(piece))
-
     def _queries(self, predictions: object) -> Sequence[Any] | NDArray[Any]:
-        if isinstance(predictions, list | tuple):
-            return predictions
         if is_dask(predictions) and getattr(predictions, "ndim", 0) > 1 and hasattr(predictions, "blocks"):
             return [predictions[query] for query in range(len(predictions))]  # type: ignore[arg-type,index]
         array = as_array(predictions, what=_WHAT)
@@ -271,9 +228,13 @@ class Predictions(Form):
 def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
     """Sorted classes; of many rows found block by block, for sorting them all takes their memory again."""
     found = labels[:0]
-    for rows in in_blocks(len(labels)):
-        found = np.unique(np.concatenate([found, np.unique(labels[rows])]))
+    for block in _blocks_of(labels):
+        found = np.unique(np.concatenate([found, np.unique(block)]))
     return found
+
+
+def _blocks_of(labels: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (labels[rows] for rows in in_blocks(len(labels)))
 
 
 def _are_whole(numbers: NDArray[Any]) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
 from reusable_holdout.queries.definition import is_finite
-from reusable_holdout.queries.metric import Metric
+from reusable_holdout.queries.metric import Metric, unit_metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,14 +50,7 @@ def brier() -> Metric:
     >>> brier().measure([0, 1], [0.0, 0.5])
     0.125
     """
-    return Metric(
-        name="brier",
-        response="probabilities",
-        lower=0,
-        upper=1,
-        greater_is_better=False,
-        kernel=_squared_distance,
-    )
+    return unit_metric("brier", "probabilities", _squared_distance, greater_is_better=False)
 
 
 def log_loss(*, clip: float = 0.01) -> Metric:
@@ -68,8 +61,7 @@ def log_loss(*, clip: float = 0.01) -> Metric:
     Parameters
     ----------
     clip : float
-        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without
-        limit.
+        Smallest probability that is told apart; in (0, 1). Without it one row could change the mean without limit.
 
     Raises
     ------
@@ -122,15 +114,7 @@ def roc_auc() -> Metric:
     >>> roc_auc().measure([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
     0.875
     """
-    return Metric(
-        name="roc_auc",
-        response="scores",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        family="bounded",
-        kernel=_pair_order,
-    )
+    return unit_metric("roc_auc", "scores", _pair_order)
 
 
 def roc_auc_ovr(*, weighted: bool = False) -> Metric:
@@ -168,15 +152,8 @@ def roc_auc_ovr(*, weighted: bool = False) -> Metric:
     >>> round(roc_auc_ovr().measure([0, 1, 2, 2], ranked), 4)
     0.9444
     """
-    return Metric(
-        name="roc_auc_ovr_weighted" if weighted else "roc_auc_ovr",
-        response="probabilities",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        family="bounded-difference",
-        kernel=_OneVersusRest(weighted),
-    )
+    name = "roc_auc_ovr_weighted" if weighted else "roc_auc_ovr"
+    return unit_metric(name, "probabilities", _OneVersusRest(weighted), family="bounded-difference")
 
 
 def average_precision() -> Metric:
@@ -205,15 +182,7 @@ def average_precision() -> Metric:
     >>> round(average_precision().measure([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    return Metric(
-        name="average_precision",
-        response="scores",
-        lower=0,
-        upper=1,
-        greater_is_better=True,
-        family="bounded-difference",
-        kernel=_average_precision,
-    )
+    return unit_metric("average_precision", "scores", _average_precision, family="bounded-difference")
 
 
 # ---- how they are computed, once the labels are known

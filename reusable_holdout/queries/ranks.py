@@ -27,13 +27,7 @@ _FLOAT_SLACK = Fraction(1, 1 << 50)  # above what floats can add to a change of 
 class PairOrder(Statistic):
     """Share of (positive, negative) pairs of rows that scores put in order, ties counting one half.
 
-    Twice the number of pairs in order is an integer, counted exactly in n log n. Class counts are public:
-    neighbours keep every label.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of two classes, both present.
+    Twice the number of pairs in order is an integer, counted exactly in n log n. Both classes are present.
 
     Notes
     -----
@@ -53,15 +47,10 @@ class PairOrder(Statistic):
         self._positive = np.flatnonzero(targets.codes == 1)
         negatives, positives = len(self._negative), len(self._positive)
         self.rows = targets.rows
-        self._pairs = min(negatives, positives)
-        self.sensitivity = Fraction(1, self._pairs)
+        self.effective_rows = min(negatives, positives)
+        self.sensitivity = Fraction(1, self.effective_rows)
         self.sum_of_squares = 1 / negatives + 1 / positives
         self._twice_pairs = 2 * negatives * positives
-
-    @property
-    def effective_rows(self) -> int:
-        """Rows of the rarer class."""
-        return self._pairs
 
     def units(self, query: NDArray[Any]) -> int:
         """Shift twice the pairs in order left and divide by twice all pairs, in integers."""
@@ -78,14 +67,8 @@ class PairOrder(Statistic):
 class OneVersusRest(Statistic):
     """Weighted mean over the classes of the area of each class's probability against all other rows.
 
-    Each area is an exact fraction; they are floored at 2^-96, and the room for that is in the sensitivity.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of three or more classes, of which two or more have rows.
-    weights : mapping of int to int
-        By class code, for each class that has rows; > 0.
+    Each area is an exact fraction; they are floored at 2^-96, and the room for that is in the sensitivity. Weights > 0
+    are those of the codes of all classes that have rows: two at least, of three at least that may occur.
 
     Notes
     -----
@@ -129,12 +112,8 @@ class OneVersusRest(Statistic):
 class AveragePrecision(Statistic):
     """Mean over the positive rows of the precision among all rows that score at least as high.
 
-    Summed so that no order of adding matters; the room for the rounding of each precision is in the sensitivity.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels of two classes, both present.
+    Summed so that no order of adding matters; the room for the rounding of each precision is in the sensitivity. Both
+    classes are present.
 
     Notes
     -----
@@ -154,6 +133,8 @@ class AveragePrecision(Statistic):
     top.
     """
 
+    is_ratio = True  # an average of ratios
+
     def __init__(self, targets: ClassTargets) -> None:
         self._positive = targets.codes == 1
         positives, negatives = int(targets.counts[1]), int(targets.counts[0])
@@ -171,11 +152,6 @@ class AveragePrecision(Statistic):
     def units(self, query: NDArray[Any]) -> int:
         """Floor the value to the grid."""
         return self._units(*self._above(query))
-
-    @property
-    def is_ratio(self) -> bool:
-        """Always: an average of ratios."""
-        return True
 
     def sample(self, query: NDArray[Any]) -> Ranked:
         """Negatives above each positive."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.queries.label_metrics import Average, agreement, averaged_name, share
+from reusable_holdout.queries.label_metrics import Average, agreement, averaged_name
+from reusable_holdout.queries.metric import unit_metric
 from reusable_holdout.queries.samples import Counted, Likely, ratio
 from reusable_holdout.queries.scoring import GRID_BITS, Agreement, Statistic
 
@@ -53,7 +55,7 @@ def balanced_accuracy() -> Metric:
     >>> balanced_accuracy().measure([0, 0, 0, 0, 1], [0, 0, 0, 1, 1])
     0.875
     """
-    return share("balanced_accuracy", _class_balanced, "bounded")
+    return unit_metric("balanced_accuracy", "labels", _class_balanced)
 
 
 def recall(*, average: Average = "binary") -> Metric:
@@ -91,10 +93,10 @@ def recall(*, average: Average = "binary") -> Metric:
     """
     name = averaged_name("recall", average)
     if average == "binary":
-        return share(name, _RecallOf(1), "bounded-difference")
+        return unit_metric(name, "labels", _RecallOf(1), family="bounded-difference")
     if average == "macro":
-        return share(name, _class_balanced, "bounded")
-    return share(name, agreement, "binomial")
+        return unit_metric(name, "labels", _class_balanced)
+    return unit_metric(name, "labels", agreement, family="binomial")
 
 
 def specificity() -> Metric:
@@ -113,7 +115,7 @@ def specificity() -> Metric:
     >>> specificity().measure([0, 0, 1, 1], [0, 1, 1, 1])
     0.5
     """
-    return share("specificity", _RecallOf(0), "bounded-difference")
+    return unit_metric("specificity", "labels", _RecallOf(0), family="bounded-difference")
 
 
 # ---- how they are computed, once the labels are known
@@ -138,14 +140,9 @@ class _RecallOf:
 
 
 class BalancedAgreement(Statistic):
-    """Mean over the classes of the share of a class's rows that are predicted right.
+    """Mean over the classes that have rows of the share of these that are predicted right.
 
     Computed in integers of any size, so it is exact. Class counts are public: neighbours keep every label.
-
-    Parameters
-    ----------
-    targets : ClassTargets
-        Private labels; classes without rows are left out of the mean.
 
     Notes
     -----
@@ -154,11 +151,13 @@ class BalancedAgreement(Statistic):
     """
 
     family = "bounded"
+    is_ratio = True  # the population's mean of recalls, whatever the class counts
 
     def __init__(self, targets: ClassTargets) -> None:
         counts = targets.counts[targets.counts > 0].tolist()
         self.rows = targets.rows
-        self.sensitivity = Fraction(1, len(counts) * min(counts))
+        self.effective_rows = len(counts) * min(counts)  # 1/max c_r
+        self.sensitivity = Fraction(1, self.effective_rows)
         self.sum_of_squares = float(sum(Fraction(1, count) for count in counts) / len(counts) ** 2)
         self._order = np.argsort(targets.codes, kind="stable")
         self._codes = targets.codes[self._order]
@@ -169,11 +168,6 @@ class BalancedAgreement(Statistic):
         self._weights = [common // count for count in counts]
         self._whole = common * len(counts)
 
-    @property
-    def effective_rows(self) -> int:
-        """1/max c_r."""
-        return self.sensitivity.denominator
-
     def units(self, query: NDArray[Any]) -> int:
         """Weigh each class's hits by an integer, so that all share one denominator."""
         return (self._weighted(self._hits(query)) << GRID_BITS) // self._whole
@@ -181,11 +175,6 @@ class BalancedAgreement(Statistic):
     def value(self, query: NDArray[Any]) -> float:
         """Mean of the classes' recalls."""
         return self._weighted(self._hits(query)) / self._whole
-
-    @property
-    def is_ratio(self) -> bool:
-        """Always: the population's mean of recalls, whatever the class counts."""
-        return True
 
     def sample(self, query: NDArray[Any]) -> Counted:
         """Hits and misses of each class, with the weight of its rows.
@@ -200,21 +189,17 @@ class BalancedAgreement(Statistic):
         ]
         each += [((0.0, 0.0, 0), (0.0, 0.0, 0))] * missing  # how many classes have rows shows in no length
         score = (self._weighted(hits) << GRID_BITS) // self._whole
-        rows = ratio(*(row for pair in each for row in pair), factor=1.0 - missing / self._possible)
+        rows = ratio(*chain.from_iterable(each), factor=1.0 - missing / self._possible)
         return Counted(score, (rows,))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
         """What is likely if all recalls are alike."""
         counts = [share * self.rows for share in prevalence]
-        rows = [
-            row
+        each = [
+            ((1.0, min(counts) / count, count * mean), (0.0, min(counts) / count, count * (1.0 - mean)))
             for count in counts
-            for row in (
-                (1.0, min(counts) / count, count * mean),
-                (0.0, min(counts) / count, count * (1.0 - mean)),
-            )
         ]
-        return Likely.of(ratio(*rows), mean)
+        return Likely.of(ratio(*chain.from_iterable(each)), mean)
 
     def _hits(self, query: NDArray[Any]) -> list[int]:
         marks = query[self._order] == self._codes

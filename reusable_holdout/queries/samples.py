@@ -15,13 +15,8 @@ __all__ = ["Counted", "Explained", "Likely", "Ranked", "Ratio", "ratio"]
 class Ratio(NamedTuple):
     """Rows that make a ratio ``E[weight * value] / E[weight]``, times a factor.
 
-    With a factor below 1 nothing is known of the rest: up to one minus the factor may be added.
-
-    Attributes
-    ----------
-    values, weights, counts : numpy.ndarray of float64
-        In [0, 1], in [0, 1], and how many rows have both.
-    factor : float
+    Values and weights lie in [0, 1], and counts say how many rows have both. With a factor below 1 nothing is known of
+    the rest: up to one minus the factor may be added.
     """
 
     values: NDArray[np.float64]
@@ -34,14 +29,9 @@ class Ratio(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Score of a metric that counts rows, such as precision, and the ratios of rows that its interval is made of.
+    """Score on the grid of a metric that counts rows, such as precision, and the ratios its interval is made of.
 
-    Attributes
-    ----------
-    score : int
-        In steps of the grid.
-    ratios : tuple of Ratio
-        The metric itself; or several of which the least is the metric, as the least of two classes' recalls.
+    One ratio is the metric itself; of several the least is the metric, as the least of two classes' recalls.
     """
 
     score: int
@@ -52,16 +42,9 @@ class Counted(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """How scores rank the rows of two classes.
+    """How scores rank the rows of two classes, and the metric's score on the grid.
 
-    Attributes
-    ----------
-    score : int
-        On the grid.
-    above : numpy.ndarray of int64 of shape (positives,)
-        Of each positive row, from the highest score down, the negative rows that score at least as high.
-    negatives : int
-        Rows of the other class.
+    Of shape (positives,), from the highest score down: how many of the negative rows score at least as high.
     """
 
     score: int
@@ -75,13 +58,7 @@ class Ranked(NamedTuple):
 class Explained(NamedTuple):
     """Errors of a model and of a constant: the value is ``1 - mean(errors) / (unit * mean(totals))``.
 
-    Attributes
-    ----------
-    score : int
-        On the grid.
-    errors, totals : numpy.ndarray of float64 of shape (rows,)
-        In [0, 1] and in [0, `most`].
-    most, unit : float
+    Both of shape (rows,), in [0, 1] and in [0, `most`]; the score is on the grid.
     """
 
     score: int
@@ -95,14 +72,7 @@ class Explained(NamedTuple):
 
 
 class Likely(NamedTuple):
-    """Rows of equal weight whose mean is about as uncertain as a metric: what a plan is made with.
-
-    Attributes
-    ----------
-    rows : float
-    spread : float
-        Standard deviation of a row.
-    """
+    """Rows of equal weight and this standard deviation, whose mean is about as uncertain as a metric: for a plan."""
 
     rows: float
     spread: float

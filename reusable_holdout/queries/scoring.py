@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -51,14 +52,9 @@ FINE_SLACK = Fraction(1, 1 << 90)  # far above what that rounding can add to a c
 
 
 class PublicNumbers(NamedTuple):
-    """Numbers of a bound metric that its confidence bound and its noise rest on; see :class:`BoundMetric`.
+    """Numbers of a bound metric that its confidence bound and its noise rest on; `rows` are effective ones.
 
-    Attributes
-    ----------
-    sensitivity : fractions.Fraction
-    sum_of_squares : float
-    rows : int
-        Effective rows.
+    :class:`BoundMetric` says what they mean.
     """
 
     sensitivity: Fraction
@@ -85,20 +81,22 @@ class Statistic(HoldsLabels, ABC):
     sensitivity: Fraction
     sum_of_squares: float
     family: Family | None = None  # of the confidence bound, where it is not the metric's
-    part: tuple[NDArray[Any], Statistic] | None = (
-        None  # of some rows alone: their places, and their statistic
-    )
+    part: tuple[NDArray[Any], Statistic] | None = None
+    """Of some rows alone: their places, and their statistic, which is of all of these."""
 
-    @property
+    is_ratio: bool = False
+    """Whether its population value is one that the rows of a query give a confidence set of; see `sample`."""
+    only_as_ratio: bool = False
+    """Whether it is known as a ratio only: no other bound of it is."""
+
+    @cached_property
     def effective_rows(self) -> int:
-        """Rows that the confidence bound may count."""
+        """Rows that the confidence bound may count; some statistics set others."""
         return self.rows
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
-        """Grid units of each query; `prepared` has shape (queries, rows[, classes]).
-
-        One query at a time: its rows are what fits a processor's cache, and threads were measured to be slower.
-        """
+        """Grid units of each query; `prepared` has shape (queries, rows[, classes])."""
+        # one query at a time: its rows are what fits a processor's cache, and threads were measured to be slower
         return np.fromiter((self.units(query) for query in prepared), np.int64, len(prepared))
 
     @abstractmethod
@@ -109,16 +107,6 @@ class Statistic(HoldsLabels, ABC):
     def value(self, query: NDArray[Any]) -> float:
         """Statistic of one query of shape (rows[, classes]), in its own units."""
 
-    @property
-    def is_ratio(self) -> bool:
-        """Whether its population value is one that the rows of a query give a confidence set of; see `sample`."""
-        return False
-
-    @property
-    def only_as_ratio(self) -> bool:
-        """Whether it is known as a ratio only: no other bound of it is."""
-        return False
-
     def sample(self, query: NDArray[Any]) -> Counted | Explained | Ranked:
         """What the confidence set of a ratio rests on."""
         raise NotImplementedError
@@ -127,20 +115,18 @@ class Statistic(HoldsLabels, ABC):
         """Rows that are about as uncertain, if classes have these shares, near a value of the metric."""
         raise NotImplementedError
 
+
+class Mean(Statistic):
+    """A mean over the rows of terms in [0, 1] after normalisation, one per row.
+
+    Its sensitivity is the largest weight of a row in the mean.
+    """
+
     def _mean_of_rows(self, rows: int) -> None:
-        """Set the sensitivities of a mean of per-row terms in [0, 1]."""
+        """Set the sensitivities of a mean in which all rows weigh the same."""
         self.rows = rows
         self.sensitivity = Fraction(1, rows)
         self.sum_of_squares = 1 / rows
-
-
-class Mean(Statistic):
-    """A mean over the rows of terms in [0, 1] after normalisation, one per row."""
-
-    @property
-    def largest_share(self) -> Fraction:
-        """Largest weight of a row in the mean, which is its sensitivity; 1/rows without weights."""
-        return Fraction(1, self.rows)
 
     @property
     def relative_weights(self) -> NDArray[np.float64] | None:
@@ -153,7 +139,8 @@ class Mean(Statistic):
 
     def total(self, terms: NDArray[np.int64]) -> tuple[int, int]:
         """Sum of whole-numbered terms of at most 2**52, one per row, and the weight of all rows; exact."""
-        return _long_sum(terms), self.rows
+        low = terms & ((1 << 26) - 1)  # in halves, for the sum may exceed 64 bits
+        return (int((terms >> 26).sum()) << 26) + int(low.sum()), self.rows
 
     def mean_of(self, values: NDArray[Any]) -> float:
         """Mean of one value per row."""
@@ -173,17 +160,8 @@ class Mean(Statistic):
         return self.mean_of(self.row_values(query))
 
 
-def _long_sum(terms: NDArray[np.int64]) -> int:
-    """Sum of whole numbers in [0, 2**52], which may exceed 64 bits."""
-    low = terms & ((1 << 26) - 1)
-    return (int((terms >> 26).sum()) << 26) + int(low.sum())
-
-
 class Agreement(Mean):
-    """Share of rows whose predicted code equals the label's, or differs from it; of several labels all, or any.
-
-    The count is exact.
-    """
+    """Share of rows whose predicted code equals the label's, or differs from it; of several labels all, or any."""
 
     def __init__(self, targets: ClassTargets, *, errors: bool = False) -> None:
         self._mean_of_rows(targets.rows)
@@ -191,22 +169,15 @@ class Agreement(Mean):
         self._errors = errors
 
     def units(self, query: NDArray[Any]) -> int:
-        """Shift the count left and divide by the rows, in integers."""
-        return (self._count(query) << GRID_BITS) // self.rows
+        """Shift the exact count left and divide by the rows, in integers."""
+        marks = (self._marks(query[rows], self._codes[rows]) for rows in in_blocks(self.rows))
+        return (sum(int(np.count_nonzero(block)) for block in marks) << GRID_BITS) // self.rows
 
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """1 for the rows counted, else 0."""
         return self._marks(query, self._codes).astype(np.float64)
 
-    def row_values(self, query: NDArray[Any]) -> NDArray[Any]:
-        """1 for the rows counted, else 0."""
-        return self.shares(query)
-
-    def _count(self, query: NDArray[Any]) -> int:
-        codes = self._codes
-        return sum(
-            int(np.count_nonzero(self._marks(query[rows], codes[rows]))) for rows in in_blocks(self.rows)
-        )
+    row_values = shares
 
     def _marks(self, query: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
         marks: NDArray[Any] = np.not_equal(query, codes) if self._errors else np.equal(query, codes)
@@ -229,15 +200,14 @@ class MeanLoss(Mean):
         self,
         rows: int,
         losses: Callable[[NDArray[Any]], NDArray[Any]],
+        bounds: tuple[float, float],
         *,
-        lower: float,
-        upper: float,
         greater_is_better: bool,
         binary: bool = False,
     ) -> None:
         self._mean_of_rows(rows)
         self._losses = losses
-        self._lower, self._upper = lower, upper
+        self._lower, self._upper = bounds
         self._greater_is_better = greater_is_better
         self._binary = binary
 

@@ -83,13 +83,7 @@ _LOSSES = {  # and with the opposite sign
     "root_mean_squared_error": ("rmse(lower=..., upper=...)", "negated(rmse(lower=..., upper=...))"),
     "zero_one_loss": ('"zero_one_loss"', '"accuracy", which is 1 more'),
 }
-_AVERAGED = {
-    "f1_score": "f1",
-    "fbeta_score": "fbeta",
-    "jaccard_score": "jaccard",
-    "precision_score": "precision",
-    "recall_score": "recall",
-}
+_AVERAGED = {f"{ours}_score": ours for ours in ("f1", "fbeta", "jaccard", "precision", "recall")}
 _AVERAGES = ("binary", "macro", "micro", "samples", "weighted")
 _NEUTRAL: dict[str, tuple[Any, ...]] = {  # arguments that change nothing that is measured here
     "adjusted": (False,),
@@ -109,13 +103,7 @@ _OWN = (
 
 
 def refusal_of_name(name: str) -> str | None:
-    """Why one of scikit-learn's scorers cannot be certified, and what can; None if it is none that is known.
-
-    Examples
-    --------
-    >>> refusal_of_name("neg_median_absolute_error").split("; ")[-1]
-    'use mae with bounds'
-    """
+    """Why one of scikit-learn's scorers cannot be certified, and what can; None if it is none that is known."""
     if name not in _REFUSED:
         return None
     why, nearest = _REFUSED[name]
@@ -126,13 +114,7 @@ def refusal_of_name(name: str) -> str | None:
 
 
 def advice_about(metric: object) -> str | None:
-    """What to pass in place of a scorer or a function; None if it is neither.
-
-    Examples
-    --------
-    >>> advice_about(len).startswith("pass Metric(name=..., lower=..., upper=...,")
-    True
-    """
+    """What to pass in place of a scorer or a function; None if it is neither."""
     function: Any = getattr(metric, "_score_func", metric)
     is_scorer, stored = function is not metric, getattr(metric, "_kwargs", None)
     kwargs = dict(stored) if isinstance(stored, dict) else {}
@@ -150,30 +132,13 @@ def advice_about(metric: object) -> str | None:
 def place_of_function(name: str, kwargs: dict[str, Any] | None = None, sign: int = 1) -> str | None:
     """What to pass in place of one of scikit-learn's functions, or why nothing does; None if it is not known.
 
-    Parameters
-    ----------
-    name : str
-        The function's.
-    kwargs : dict, optional
-        What it is called with besides labels and predictions.
-    sign : {1, -1}
-        -1 of a scorer of what is to be small.
-
-    Examples
-    --------
-    >>> place_of_function("fbeta_score", {"beta": 2, "average": "macro"})
-    'pass fbeta(beta=2, average="macro") from reusable_holdout.queries'
-    >>> place_of_function("log_loss", sign=-1)
-    'pass "neg_log_loss"'
+    Of a function by its name and what it is called with besides labels and predictions; the sign is -1 of a scorer of
+    what is to be small.
     """
-    left = {
-        word: value for word, value in (kwargs or {}).items() if not _is_one_of(value, _NEUTRAL.get(word, ()))
-    }
-    last = (
-        ""
-        if _is_one_of(left.pop("pos_label", None), (None, 1))
-        else "; its positive class is the last sorted one"
-    )
+    given = (kwargs or {}).items()
+    left = {word: value for word, value in given if not _is_one_of(value, _NEUTRAL.get(word, ()))}
+    is_last = _is_one_of(left.pop("pos_label", None), (None, 1))
+    last = "" if is_last else "; its positive class is the last sorted one"
     ours = _spelled(name, left, sign)
     if ours is not None:
         return f"pass {ours}{'' if ours.startswith(chr(34)) else ' from reusable_holdout.queries'}{last}"

@@ -47,29 +47,10 @@ class HoldsLabels:
 
 
 class ClassTargets(HoldsLabels):
-    """Class labels as codes.
+    """Class labels as codes of shape (rows,), or (rows, outputs) if each row has several zeros and ones.
 
-    The set of classes and the number of rows of each are treated as public, the assignment to rows is
-    private. Several labels for each row are zeros and ones in columns.
-
-    Attributes
-    ----------
-    coder : ClassCoder
-        The classes; holds nothing private.
-    codes : numpy.ndarray of shape (rows,) or (rows, outputs)
-        Place of each label in the sorted classes.
-    counts : numpy.ndarray of shape (classes,)
-        Rows of each class, over all outputs.
-
-    Raises
-    ------
-    InputError
-        If the labels are not such; no label is quoted.
-
-    Examples
-    --------
-    >>> ClassTargets(["no", "yes", "no"])
-    <ClassTargets: 3 rows>
+    The set of classes and the number of rows of each, over all outputs, are treated as public, the assignment to rows
+    is private: refusals quote no label.
     """
 
     def __init__(self, y: object, classes: object | None = None) -> None:
@@ -92,19 +73,20 @@ class ClassTargets(HoldsLabels):
         codes = self.coder.encode(labels)
         if codes is None:
             raise InputError("classes= must name every class of the labels; got labels outside it; add them")
-        self.codes = codes if coded is None else codes[coded.codes]
-        self.codes.flags.writeable = False
-        self.rows = len(self.codes)
-        self.counts = _counted(self.codes, len(self.coder.classes))
+        self._hold(codes if coded is None else codes[coded.codes])
+
+    def _hold(self, codes: NDArray[Any]) -> None:
+        codes.flags.writeable = False
+        self.codes, self.rows = codes, len(codes)
+        self.counts = np.zeros(len(self.coder.classes), np.int64)
+        for rows in in_blocks(self.rows):  # NumPy counts in 8 bytes for each row
+            self.counts += np.bincount(codes[rows].ravel(), minlength=len(self.counts))
 
     def part(self, chosen: NDArray[Any]) -> Self:
         """Labels of some rows; the classes stay all that may occur."""
         part = object.__new__(type(self))
         part.coder, part.outputs = self.coder, self.outputs
-        part.codes = self.codes[chosen]
-        part.codes.flags.writeable = False
-        part.rows = len(part.codes)
-        part.counts = _counted(part.codes, len(self.counts))
+        part._hold(self.codes[chosen])
         return part
 
     def check_several(self, metric: str) -> None:
@@ -131,44 +113,29 @@ class ClassTargets(HoldsLabels):
 
 
 class RealTargets(HoldsLabels):
-    """Real-valued targets as float64.
-
-    The values are private; whether they keep to stated bounds is public.
-
-    Raises
-    ------
-    InputError
-        If the targets are not such; no target is quoted.
-    """
+    """Real-valued targets as float64: private, and never quoted; whether they keep to stated bounds is public."""
 
     def __init__(self, y: object) -> None:
         given = rows_of(compact(y, what="the targets"), what="the targets", outputs=True)
-        self.values = real_array(given, what="the targets").astype(np.float64)
-        if not np.isfinite(self.values).all():
+        values = real_array(given, what="the targets").astype(np.float64)
+        if not np.isfinite(values).all():
             raise InputError("the targets must be finite; got NaN or infinity; drop or fill those rows")
-        self.values.flags.writeable = False
-        self.rows = len(self.values)
-        self.outputs = 1 if self.values.ndim == 1 else self.values.shape[1]
+        self._hold(values)
+
+    def _hold(self, values: NDArray[np.float64]) -> None:
+        values.flags.writeable = False
+        self.values, self.rows = values, len(values)
+        self.outputs = 1 if values.ndim == 1 else values.shape[1]
 
     def part(self, chosen: NDArray[Any]) -> Self:
         """Targets of some rows."""
         part = object.__new__(type(self))
-        part.values = self.values[chosen]
-        part.values.flags.writeable = False
-        part.rows, part.outputs = len(part.values), self.outputs
+        part._hold(self.values[chosen])
         return part
 
     def shown(self) -> NDArray[Any]:
         """Targets as a user's own metric sees them: read-only."""
         return self.values
-
-
-def _counted(codes: NDArray[Any], classes: int) -> NDArray[np.int64]:
-    """Rows of each class; NumPy counts in 8 bytes for each row, so blocks are counted."""
-    counts = np.zeros(classes, np.int64)
-    for rows in in_blocks(len(codes)):
-        counts += np.bincount(codes[rows].ravel(), minlength=classes)
-    return counts
 
 
 def _check_marks(labels: NDArray[Any], kind: Kind, classes: object | None) -> None:
@@ -184,13 +151,7 @@ def _check_marks(labels: NDArray[Any], kind: Kind, classes: object | None) -> No
 
 
 def rows_of(y: object, *, what: str = "the labels", outputs: bool = False) -> NDArray[Any]:
-    """One column as an array of shape (rows,), or several as one of shape (rows, outputs); of any dtype.
-
-    Raises
-    ------
-    InputError
-        If it is something else, or has no rows or too many.
-    """
+    """One column as an array of shape (rows,), or several as one of shape (rows, outputs); of any dtype."""
     array = one_column(as_array(y, what=what))
     if array.ndim not in ({1, 2} if outputs else {1}) or array.shape[1:] == (0,):
         shape = "(rows,) or (rows, outputs)" if outputs else "(rows,)"

@@ -31,19 +31,7 @@ __all__ = ["bound_or_undefined"]
 def bound_or_undefined(metric: Metric, y: Any, **given: Any) -> BoundMetric:
     """Metric bound to labels, or to stand-ins for them if it is not defined on these, and then every score fails.
 
-    Parameters
-    ----------
-    metric : Metric
-    y : array-like of shape (rows,) or (rows, outputs)
-    **given
-        Classes, weights and groups, as for :meth:`Metric.bind`.
-
-    Raises
-    ------
-    InputError
-        If metric and rows do not fit, whatever the labels are.
-    ModelError
-        If a metric of the user's own fails in its trial.
+    It is refused if metric and rows do not fit, whatever the labels are.
     """
     try:
         return metric.bind(y, **given)
@@ -71,7 +59,7 @@ def _stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> NDArray[Any]:
 
 def _make_fail(statistic: Statistic) -> None:
     """Leave all that is public as it is, whatever that is, and no score."""
-    while statistic.part is not None:
+    if statistic.part is not None:
         _, statistic = statistic.part
     statistic.__class__ = type("Undefined", (_Fails, type(statistic)), {})
 
@@ -83,18 +71,4 @@ class _Fails:
         """Fail."""
         raise ModelError("the metric is not defined on these labels; nothing was answered")
 
-    def value(self, query: NDArray[Any]) -> NoReturn:
-        """Fail."""
-        self.units(query)
-
-    def sample(self, query: NDArray[Any]) -> NoReturn:
-        """Fail."""
-        self.units(query)
-
-    def shares(self, query: NDArray[Any]) -> NoReturn:
-        """Fail."""
-        self.units(query)
-
-    def row_values(self, query: NDArray[Any]) -> NoReturn:
-        """Fail."""
-        self.units(query)
+    value = sample = shares = row_values = units

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries import derived, explained
+    from reusable_holdout.queries import derived
     from reusable_holdout.queries.definition import Definition, Kernel
     from reusable_holdout.queries.targets import RealTargets
-else:  # a mean of losses needs neither
-    derived, explained = modules_on_first_use(__package__, "derived", "explained")
+else:  # a mean of losses needs none of it
+    (derived,) = modules_on_first_use(__package__, "derived")
 
 __all__ = ["mae", "mse", "quantile_loss", "r2", "rmse"]
 
@@ -57,7 +57,7 @@ def mae(*, lower: float, upper: float) -> Metric:
     0.5
     """
     lowest, highest = _bounds(lower, upper)
-    return _error("mae", lowest, highest, highest - lowest, _absolute_error)
+    return _metric("mae", _absolute_error, (lowest, highest), (0, highest - lowest))
 
 
 def mse(*, lower: float, upper: float) -> Metric:
@@ -87,7 +87,7 @@ def mse(*, lower: float, upper: float) -> Metric:
     2.0
     """
     lowest, highest = _bounds(lower, upper)
-    return _error("mse", lowest, highest, (highest - lowest) ** 2, _squared_error)
+    return _metric("mse", _squared_error, (lowest, highest), (0, (highest - lowest) ** 2))
 
 
 def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
@@ -128,7 +128,7 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
         raise InputError(
             f"floor must be an error in [0, upper - lower); got {floor!r}; state what no model can fall below"
         )
-    return _error("rmse", lowest, highest, highest - lowest, _root_squared_error, floor=floor)
+    return _metric("rmse", _root_squared_error, (lowest, highest), (0, highest - lowest), floor=floor)
 
 
 def r2(
@@ -195,15 +195,8 @@ def r2(
             f"variance must lie between a millionth of (upper - lower)^2 and all of it; got {variance!r}; "
             "state the training targets' variance"
         )
-    return Metric(
-        name="r2",
-        response="values",
-        lower=1 - largest / float(variance),
-        upper=1,
-        greater_is_better=True,
-        parameters={"lower": lowest, "upper": highest, "variance": variance},
-        kernel=_explained_share,
-    )
+    values = (1 - largest / float(variance), 1)
+    return _metric("r2", _explained_share, (lowest, highest), values, gain=True, variance=variance)
 
 
 def _about_center(lower: float, upper: float, center: float | None, least: float) -> Metric:
@@ -213,16 +206,8 @@ def _about_center(lower: float, upper: float, center: float | None, least: float
         )
     if not (is_finite(least) and -1e6 <= least <= 0.9):
         raise InputError(f"least must be a number in [-1e6, 0.9]; got {least!r}; -1 is usual")
-    return Metric(
-        name="r2",
-        response="values",
-        lower=least,
-        upper=1,
-        greater_is_better=True,
-        family="bounded-difference",
-        parameters={"lower": lower, "upper": upper, "center": cast("float", center), "least": least},
-        kernel=_explained_about,
-    )
+    stated = {"center": cast("float", center), "least": least}
+    return _metric("r2", _explained_about, (lower, upper), (least, 1), gain=True, **stated)
 
 
 def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metric:
@@ -257,7 +242,7 @@ def quantile_loss(*, lower: float, upper: float, quantile: float = 0.5) -> Metri
     if not (is_finite(quantile) and 0 < quantile < 1):
         raise InputError(f"quantile must lie in (0, 1); got {quantile!r}; 0.5 is the median")
     largest = max(quantile, 1 - quantile) * (highest - lowest)
-    return _error("quantile_loss", lowest, highest, largest, _pinball, quantile=quantile)
+    return _metric("quantile_loss", _pinball, (lowest, highest), (0, largest), quantile=quantile)
 
 
 def _bounds(lower: float, upper: float) -> tuple[float, float]:
@@ -269,17 +254,24 @@ def _bounds(lower: float, upper: float) -> tuple[float, float]:
     return float(lower), float(upper)
 
 
-def _error(
-    name: str, lower: float, upper: float, largest: float, kernel: Kernel, **parameters: float
+def _metric(
+    name: str,
+    kernel: Kernel,
+    targets: tuple[float, float],
+    values: tuple[float, float],
+    *,
+    gain: bool = False,
+    **parameters: float,
 ) -> Metric:
+    """Metric with values in these bounds, of targets in those."""
     return Metric(
         name=name,
         response="values",
-        lower=0,
-        upper=largest,
-        greater_is_better=False,
-        family="bounded-difference" if kernel is _root_squared_error else "bounded",
-        parameters={"lower": lower, "upper": upper, **parameters},
+        lower=values[0],
+        upper=values[1],
+        greater_is_better=gain,
+        family="bounded-difference" if kernel in {_root_squared_error, _explained_about} else "bounded",
+        parameters={"lower": targets[0], "upper": targets[1], **parameters},
         kernel=kernel,
     )
 
@@ -301,7 +293,7 @@ def _root_squared_error(metric: Definition, targets: RealTargets) -> derived.Roo
     """Root of the mean squared error, the parameter `floor` at least."""
     span = metric.upper - metric.lower
     losses = _of_excess(metric, targets, np.square)
-    mean = MeanLoss(targets.rows, losses, lower=0.0, upper=span**2, greater_is_better=False)
+    mean = MeanLoss(targets.rows, losses, (0.0, span**2), greater_is_better=False)
     return derived.RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
 
 
@@ -311,10 +303,10 @@ def _explained_share(metric: Definition, targets: RealTargets) -> MeanLoss:
     return _mean_of_excess(metric, targets, lambda excess: 1 - np.square(excess) / variance)
 
 
-def _explained_about(metric: Definition, targets: RealTargets) -> explained.ExplainedAbout:
+def _explained_about(metric: Definition, targets: RealTargets) -> derived.ExplainedAbout:
     """One minus the squared errors over those of the parameter `center`."""
     errors = _of_excess(metric, targets, np.square)
-    return explained.ExplainedAbout(targets.values, errors, **metric.parameters)
+    return derived.ExplainedAbout(targets.values, errors, **metric.parameters)
 
 
 def _pinball(metric: Definition, targets: RealTargets) -> MeanLoss:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout.guard.configuration import Configuration
-from reusable_holdout.guard.history import history_frame, read_epochs
+from reusable_holdout.guard.configuration import Configuration, history_frame, read_epochs
 from reusable_holdout.guard.kinds import Allowance, State, failed
 from reusable_holdout.guard.kinds.table import Ways
 from reusable_holdout.guard.views import VIEW

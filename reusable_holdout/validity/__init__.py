@@ -6,11 +6,11 @@ from reusable_holdout.deferred import names_on_first_use
 __getattr__, __dir__ = names_on_first_use(
     __name__,
     {
-        ".adaptive_code": ["AdaptiveCode", "Estimator", "Priced"],
+        ".adaptive_code": ["AdaptiveCode", "Estimator", "Priced", "lead_nats", "paired_length"],
         ".alternatives.fixed_queries": ["fixed_queries_half_width", "sample_splitting_half_width"],
         ".alternatives.naive_reuse": ["majority_attack_gain"],
         ".bound": ["ConfidenceBound", "Interval"],
-        ".certificate": ["Certificate"],
+        ".certificate": ["Certificate", "ThresholdTable"],
         ".evidence": ["Evidence", "EvidenceRows", "gains_of_rows", "likely_rows", "worst_rows"],
         ".evidence_set": ["EvidenceSet"],
         ".outcome_code": [
@@ -22,7 +22,6 @@ __getattr__, __dir__ = names_on_first_use(
             "choice_nats",
             "worst_choice_nats",
         ],
-        ".paired": ["lead_nats", "paired_length"],
         ".precision_bands": ["average_precision_interval"],
         ".theory": [
             "BY_DISTANCE",
@@ -38,7 +37,6 @@ __getattr__, __dir__ = names_on_first_use(
             "parameter_free_step",
             "policy_code",
         ],
-        ".threshold_table": ["ThresholdTable"],
         ".transcript_code": ["NoiseTails", "TranscriptCode"],
     },
 )

@@ -106,22 +106,21 @@ class ConfidenceBound:
     def __post_init__(self) -> None:
         check_rows(self.rows)
         if self.family not in get_args(_Family):
-            msg = f"family must be one of {', '.join(get_args(_Family))}, {self.family!r} came; correct it"
-            raise InputError(msg)
+            known = ", ".join(get_args(_Family))
+            raise InputError(f"family must be one of {known}, {self.family!r} came; correct it")
         mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=0.0)
 
     def lower(self, value: Real | float, *, log_level: Real | float) -> Real:
         """Lower bound for the population value, in [0, 1], when the observed one is at least this."""
         if self.family == "binomial":
-            return binomial_lower(value, rows=self.rows, log_level=log_level)
+            return cast("Real", binomial_lower(value, rows=self.rows, log_level=log_level))
         checked_value, level = _checked(value, log_level, self.rows)
         f = functions(checked_value)
         inside = f.least(f.most(checked_value, 0.0), 1.0)
-        found = cast("Real", f.most(inside - self._width(level), 0.0))
+        found = f.most(inside - self._width(level), 0.0)
         if self.family == "bounded":
-            chernoff = chernoff_lower(value, rows=self.rows, log_level=log_level)
-            found = cast("Real", f.most(chernoff, found))
-        return found
+            found = f.most(chernoff_lower(value, rows=self.rows, log_level=log_level), found)
+        return cast("Real", found)
 
     def upper(self, value: Real | float, *, log_level: Real | float) -> Real:
         """Upper bound for the population value, in [0, 1], when the observed one is at most this."""
@@ -130,16 +129,15 @@ class ConfidenceBound:
     def reach_low(self, target: Real | float, *, log_level: Real | float) -> Real:
         """Observed value from which on ``lower`` reaches the target; -inf: always, +inf: never."""
         if self.family == "binomial":
-            return binomial_reach_low(target, rows=self.rows, log_level=log_level)
+            return cast("Real", binomial_reach_low(target, rows=self.rows, log_level=log_level))
         checked_target, level = _checked(target, log_level, self.rows)
         f = functions(checked_target)
         needed = checked_target + self._width(level) + 2.0 * EPS
         needed = f.where(needed > 1.0, math.inf, needed)
-        found = cast("Real", f.where(checked_target <= 0.0, -math.inf, needed))
+        found = f.where(checked_target <= 0.0, -math.inf, needed)
         if self.family == "bounded":
-            chernoff = chernoff_reach_low(target, rows=self.rows, log_level=log_level)
-            found = cast("Real", f.least(chernoff, found))
-        return found
+            found = f.least(chernoff_reach_low(target, rows=self.rows, log_level=log_level), found)
+        return cast("Real", found)
 
     def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
         """Observed value up to which ``upper`` stays within the target; +inf: always, -inf: never."""
@@ -153,159 +151,74 @@ class ConfidenceBound:
         return mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=level) * (1.0 + 4.0 * EPS)
 
 
-# ---- the three families
+# ---- the three families: each lower bound exceeds the population mean with probability at most exp(log_level), the log
+# level being finite and at most log(0.5); rounding only lowers it
 
 
-def binomial_lower(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Exact (Clopper-Pearson) lower confidence bound for a mean of 0/1 losses.
+def binomial_lower(value: Number, *, rows: int, log_level: Number) -> Number:
+    """Exact (Clopper-Pearson 1934) lower bound for a mean of 0/1 losses, of which the observed one is at least `value`.
 
-    The population mean lies below it with probability at most ``exp(log_level)``; rounding only lowers it.
-
-    Parameters
-    ----------
-    value : float or array
-        What the observed mean is at least; rounded up to a multiple of 1/rows, and clipped to [0, 1].
-    rows : int
-        Number of losses, >= 1.
-    log_level : float or array
-        Natural log of the one-sided level; finite, at most log(0.5).
-
-    Returns
-    -------
-    float or array
-        In [0, 1], 0 if no loss is 1; an array, of the broadcast shape, if an argument is one.
-
-    Raises
-    ------
-    InputError
-        If rows is below 1, a level lies outside (0, 0.5], or a value is NaN.
-
-    Notes
-    -----
-    With ``x = ceil(rows * value)`` less a slack of 1e-9 + 2^-51 rows for rounding, solves
-    ``log P(Bin(rows, p) >= x) = log_level`` for p; falls short of the solution by less than 1e-12.
-
-    References
-    ----------
-    .. [1] Clopper and Pearson (1934).
-
-    Examples
-    --------
-    >>> round(binomial_lower(0.9, rows=100, log_level=math.log(0.025)), 6)
-    0.823777
+    With ``x = ceil(rows * value)``, less a slack of 1e-9 + 2^-51 rows for rounding, it solves
+    ``log P(Bin(rows, p) >= x) = log_level`` for p, and falls short of the solution by less than 1e-12; 0 at x = 0.
     """
     value, level = _checked(value, log_level, rows)
     f = functions(value)
     value = f.least(f.most(value, 0.0), 1.0)
     x = f.ceil(rows * value - _counting_slack(rows))
-    if isinstance(x, np.ndarray) and x.size and (level == level.flat[0]).all():
+    if not isinstance(x, np.ndarray):
+        return _kept(x, rows, level)
+    if x.size and (level == level.flat[0]).all():
         counts, places = np.unique(x, return_inverse=True)  # many questions, few counts
-        return cast("Real", _lower_of_count(counts, rows, np.full(len(counts), level.flat[0]))[places])
-    return cast(
-        "Real", _lower_of_count(x, rows, level) if isinstance(x, np.ndarray) else _kept(x, rows, level)
-    )
+        return _lower_of_count(counts, rows, np.full(len(counts), level.flat[0]))[places]
+    return _lower_of_count(x, rows, level)
 
 
-def binomial_upper(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Exact (Clopper-Pearson) upper confidence bound, the mirror image of :func:`binomial_lower`.
-
-    The population mean lies above it with probability at most ``exp(log_level)``; rounding only raises it.
-
-    Examples
-    --------
-    >>> round(binomial_upper(0.9, rows=100, log_level=math.log(0.025)), 6)
-    0.950995
-    """
-    return cast("Real", mirrored(binomial_lower(1.0 - value, rows=rows, log_level=log_level)))
+def binomial_upper(value: Number, *, rows: int, log_level: Number) -> Number:
+    """Exact upper bound, the mirror image of :func:`binomial_lower`; rounding only raises it."""
+    return mirrored(binomial_lower(1.0 - value, rows=rows, log_level=log_level))
 
 
-def binomial_reach_low(target: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target.
+def binomial_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
+    """Observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target: for every value from it on.
 
-    Every value from the result on has a lower bound of at least the target; the smallest such value lies less
-    than 1/rows below. It is -inf where every value will do (target <= 0), +inf where none will. A positive target below
-    1e-300 is taken to be 1e-300.
-
-    Notes
-    -----
-    Solves ``log I_target(x, rows - x + 1) = log_level`` for a real x; the result is ``x / rows``, rounded up.
-
-    Examples
-    --------
-    >>> round(binomial_reach_low(0.823777, rows=100, log_level=math.log(0.025)), 6)
-    0.9
+    The smallest such value lies less than 1/rows below. It is -inf where every value will do (target <= 0), +inf where
+    none will; a positive target below 1e-300 is taken to be 1e-300. With a real x that solves
+    ``log I_target(x, rows - x + 1) = log_level`` the result is ``x / rows``, rounded up.
     """
     counting = _counting_slack(rows)
     slack = (counting + counting) / rows  # the bound's own, and once more
-    return cast("Real", _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack))
+    return _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack)
 
 
-def chernoff_lower(value: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Lower confidence bound for a mean of independent losses in [0, 1], whatever their distribution.
+def chernoff_lower(value: Number, *, rows: int, log_level: Number) -> Number:
+    """Lower bound for a mean of independent losses in [0, 1], whatever their distribution; never above the exact one.
 
-    The population mean lies below it with probability at most ``exp(log_level)``; rounding only lowers it.
-
-    As :func:`binomial_lower`, and never above it, without rounding to multiples of 1/rows.
-
-    Notes
-    -----
-    Solves ``rows * kl(value, u) = -log_level`` for ``u < value``.
-
-    References
-    ----------
-    .. [1] Hoeffding (1963), Theorem 1, inequality (2.1).
-
-    Examples
-    --------
-    >>> round(chernoff_lower(0.9, rows=100, log_level=math.log(0.025)), 6)
-    0.799682
+    Solves ``rows * kl(value, u) = -log_level`` for ``u < value`` (Hoeffding 1963, Theorem 1, inequality (2.1)).
     """
     value, level = _checked(value, log_level, rows)
     f = functions(value)
     value = f.least(f.most(value, 0.0), 1.0)
-    return cast(
-        "Real", solve_where(value > 1e-100, solve_chernoff, 0.0, rows * value, rows * (1.0 - value), level)
-    )
+    return solve_where(value > 1e-100, solve_chernoff, 0.0, rows * value, rows * (1.0 - value), level)
 
 
-def chernoff_reach_low(target: Real | float, *, rows: int, log_level: Real | float) -> Real:
-    """Smallest observed mean whose :func:`chernoff_lower` reaches a target.
-
-    Rounded upwards; infinite as in :func:`binomial_reach_low`, whose parameters it has.
-
-    Examples
-    --------
-    >>> round(chernoff_reach_low(0.799682, rows=100, log_level=math.log(0.025)), 6)
-    0.9
-    """
-    return cast(
-        "Real", _reach_low(solve_chernoff_reach, target, rows, log_level, accuracy=0.0, slack=4.0 * EPS)
-    )
+def chernoff_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
+    """Smallest observed mean whose :func:`chernoff_lower` reaches a target, rounded up; infinite as the binomial's."""
+    return _reach_low(solve_chernoff_reach, target, rows, log_level, accuracy=0.0, slack=4.0 * EPS)
 
 
-def mcdiarmid_width(*, sum_of_squares: Real | float, log_level: Real | float) -> Real:
-    """One-sided width of the bounded-difference confidence bound.
+def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:
+    """One-sided width of the bounded-difference bound (McDiarmid 1989, Lemma 1.2).
 
     A statistic whose row r moves it by at most c_r exceeds its mean by this much with probability at most
-    ``exp(log_level)``.
-
-    The sum is of c_r squared over the rows, in the squared unit of the statistic; the log level is at most 0.
-
-    References
-    ----------
-    .. [1] McDiarmid (1989), Lemma 1.2.
-
-    Examples
-    --------
-    >>> round(mcdiarmid_width(sum_of_squares=0.01, log_level=math.log(0.025)), 6)
-    0.13581
+    ``exp(log_level)``, a level of at most 1; the sum is of c_r squared over the rows, in the statistic's unit squared.
     """
     squares, level = pair(sum_of_squares, log_level)
     f = functions(level)
     if not (f.every(level <= 0.0) and f.every(squares >= 0.0)):
-        msg = "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
-        raise InputError(msg)
-    return cast("Real", f.sqrt(-0.5 * level * squares))
+        raise InputError(
+            "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
+        )
+    return f.sqrt(-0.5 * level * squares)
 
 
 # ---- checks and rounding
@@ -317,11 +230,9 @@ def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Numbe
     value, level = pair(value, log_level)
     every = functions(level).every
     if not every((level > -1e100) & (level <= _LOG_HALF)):
-        msg = "log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05"
-        raise InputError(msg)
+        raise InputError("log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05")
     if not every(value == value):  # noqa: PLR0124 - NaN alone differs from itself
-        msg = "observed values and targets must be numbers, NaN came; leave them out"
-        raise InputError(msg)
+        raise InputError("observed values and targets must be numbers, NaN came; leave them out")
     return value, level
 
 

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.mechanisms.calibration import Calibration
+from reusable_holdout.mechanisms.calibration import Calibration, GuardMechanism
 from reusable_holdout.validity.bound import ConfidenceBound, Interval, Numbers
 from reusable_holdout.validity.theory import THEORY, Shares, Theory
 from reusable_holdout.validity.transcript_code import NoiseTails, TranscriptCode
 
 if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.calibration import GuardMechanism
+    from numpy.typing import NDArray
+
     from reusable_holdout.validity import adaptive_code
     from reusable_holdout.validity import evidence as _evidence
     from reusable_holdout.validity import evidence_set as _evidence_set
@@ -29,13 +30,12 @@ else:  # most plans have one code, and count their rows
         __package__, "adaptive_code", "evidence", "evidence_set"
     )
 
-__all__ = ["GRID_SLACK", "Certificate"]
+__all__ = ["GRID_SLACK", "Certificate", "ThresholdTable"]
 
 GRID_SLACK = 8.0 * 2.0**-32
 """Bounds all rounding to the noise grid (statistic, losses, prior, threshold, tails); fraction of the range."""
 
 _LOG_HALF = math.log(0.5)  # no side of an interval is certified at less
-
 _AFFORDED = 1e-9  # nats: rounding of sums that were added up in another order
 
 
@@ -63,12 +63,10 @@ class Certificate:
         A threshold stated by the user instead, in the metric's unit.
     least_threshold : float
         No derived threshold goes below this, in the metric's unit.
-    charge_nats : float
-        What the dearest charge costs.
-    reserved_nats : float
-        Set aside for reveals and choices.
+    charge_nats, reserved_nats : float
+        What the dearest charge costs, and what is set aside for reveals and choices.
     shares : Shares
-        How the sides of an interval divide a question's failure probability.
+        How the sides of an interval divide a question's failure probability, and why they may.
     greater_is_better : bool
         Whether a larger metric is better.
     mechanism : {"numeric-sparse", "standard-svt", "target-charging", "noiseless"}
@@ -93,25 +91,6 @@ class Certificate:
         how many charges there can be.
     of_ratio : bool
         Whether the value is a ratio, of which `bound` says nothing: intervals come from samples of the rows alone.
-
-    Notes
-    -----
-    A node of weight w has ``0.95 beta w``. Of this an agreed answer's interval spends 0.8 on *each* side, a charged
-    one's 0.2. Take a node: the question, its prior a and the description length are fixed (not so, inside a batch, the
-    threshold T), and a lies in every agreed interval, so the population value q can miss it on one side only: say above
-    (below it is the same with the sides exchanged), and write v for the holdout's value. The answer misses if it is
-
-    - agreed: then ``v <= a + T + t``, so q lies above the upper bound of v at 0.8;
-    - charged and too low: then q lies above the upper bound of v at 0.2, hence above that at 0.8, so both together
-      have probability at most 0.8 of the node's;
-    - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
-
-    Where evidence decides, agreed answers and charged ones rest on bounds of two kinds, neither of which is always the
-    narrower: an agreed one has 0.8, for q lies on one side of the interval, and a charged one 0.1 on each side.
-
-    Where every outcome is told as a cell, and for questions that look one way only, whose prior inside a batch may
-    follow the charges in it, each side has a half. A side of a one-bit gate has all: both its ends are functions of
-    what was named, so only one of them can miss.
     """
 
     bound: ConfidenceBound
@@ -162,14 +141,7 @@ class Certificate:
     @cached_property
     def tails(self) -> NoiseTails:
         """Reach of the mechanism's noise."""
-        return NoiseTails(
-            queries=self.queries,
-            charges=self.charges,
-            beta=self.beta,
-            mechanism=self.mechanism,
-            view=self.view,
-            theory=self.theory,
-        )
+        return NoiseTails(self.queries, self.charges, self.beta, self.mechanism, self.view, self.theory)
 
     @property
     def grid_slack(self) -> float:
@@ -179,7 +151,7 @@ class Certificate:
     @cached_property
     def comparison_tail(self) -> float:
         """Reach of the comparison's noise and rounding, in the metric's unit."""
-        return self.tails.comparison * self.noise_scale + GRID_SLACK * self.span
+        return self.tails.comparison * self.noise_scale + self.grid_slack
 
     @property
     def comparison_sd(self) -> float:
@@ -190,22 +162,21 @@ class Certificate:
     @cached_property
     def answer_tail(self) -> float:
         """Reach of a charged value's noise and rounding, in the metric's unit."""
-        return self.tails.answer * self.noise_scale + GRID_SLACK * self.span
+        return self.tails.answer * self.noise_scale + self.grid_slack
 
     # ---- description lengths
 
     def length(self, *, charges: int, nats: float) -> float:
         """Description length of a question in this state; the same for all that are declared."""
-        told = nats + self.told_before
-        return self.code.length(query=self.queries, charges=min(charges, self.queries - 1), nats=told)
+        made, told = min(charges, self.queries - 1), nats + self.told_before
+        return self.code.length(query=self.queries, charges=made, nats=told)
 
     def final_length(
         self, *, charges: int, nats: float, answers: int = 1, last_charge: int | None = None
     ) -> float:
         """Description length of a final of so many answers, in this state; an exam takes half of its share."""
-        length = self.code.final_length(
-            charges=charges, nats=nats + self.told_before, answers=answers, last_charge=last_charge
-        )
+        told = nats + self.told_before
+        length = self.code.final_length(charges=charges, nats=told, answers=answers, last_charge=last_charge)
         return length + math.log(2.0) if self.exam_rows else length
 
     def exam_length(self, answers: int = 1) -> float:
@@ -270,7 +241,7 @@ class Certificate:
 
     def evidence_set(self, nats: float, guess: float) -> _evidence_set.EvidenceSet:
         """Set that the rows' evidence leaves, each end at so many nats, if their mean is as guessed."""
-        mean, spread = ((guess - self.lower) / self.span, cast("float", self.spread) / self.span)
+        mean, spread = (guess - self.lower) / self.span, cast("float", self.spread) / self.span
         return _evidence_set.EvidenceSet(nats, self.bound.rows, mean, spread, self.theory)
 
     def left_by(self, ends: tuple[float, float]) -> Interval:
@@ -280,8 +251,7 @@ class Certificate:
 
     def likely_half_width(self, nats: float, estimate: float) -> float:
         """Half-width of the set that rows of the guessed spread leave, each end at so many nats; the metric's unit."""
-        rows = self._likely_rows((estimate - self.lower) / self.span)
-        least, most = self.evidence_set(nats, estimate).of(rows)
+        least, most = self.evidence_set(nats, estimate).likely
         return (most - least) / 2.0 * self.span
 
     def of_rows(self, rows: int) -> Certificate:
@@ -290,7 +260,7 @@ class Certificate:
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
-        length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
+        length = self.length(charges=charges, nats=nats)
         if self.by_evidence:
             return self.likely_half_width(-float(self.log_level(length, self.shares.agreed)), estimate)
         low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)
@@ -299,11 +269,11 @@ class Certificate:
     def final_half_width(self, *, length: float, estimate: float, answers: int = 1) -> float:
         """Half-width of a final's interval around ``estimate`` at a description length, in the metric's unit."""
         rows, reach = self.bound.rows + self.exam_rows, self.final_reach(answers)
-        every = self._final_ends(rows, estimate, length, reach)
-        if not self.exam_rows:
-            return float(every.high - every.low) / 2.0
-        exam = self._final_ends(self.exam_rows, estimate, self.exam_length(answers))
-        return float(min(every.high, exam.high) - max(every.low, exam.low)) / 2.0
+        low, high = self._final_ends(rows, estimate, length, reach)
+        if self.exam_rows:
+            least, most = self._final_ends(self.exam_rows, estimate, self.exam_length(answers))
+            low, high = max(low, least), min(high, most)
+        return float(high - low) / 2.0
 
     def exam_half_width(self, *, estimate: float) -> float:
         """Half-width of the interval that the exam's rows alone give a final of one model."""
@@ -318,7 +288,7 @@ class Certificate:
         width = own.likely_half_width(-float(self.log_level(length, 0.5)), value)
         return Interval(value - width, value + width)
 
-    # ---- evidence
+    # ---- thresholds, and evidence that decides in their place
 
     def evidence(
         self, named: float, tolerance: float, sides: Literal["both", "low", "high"] = "both"
@@ -335,24 +305,15 @@ class Certificate:
         """Reach of the comparison's noise and rounding, in nats."""
         return self.comparison_tail / self.span / self.sensitivity * evidence.sensitivity
 
-    # ---- thresholds
-
     def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
         """Largest deviation that may go uncorrected at this prior, in the metric's unit.
 
-        An agreed answer is then within the tolerance of the population value, up to the plan's ``estimate``.
-
-        Notes
-        -----
-        The largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``: it changes
-        only when something is told.
+        The largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``, up to the
+        plan's ``estimate``: an agreed answer is that near the population value. It changes only when something is told.
         """
         if self.fixed_threshold is not None:
-            return (
-                np.full_like(prior, self.fixed_threshold)
-                if isinstance(prior, np.ndarray)
-                else self.fixed_threshold
-            )
+            fixed = self.fixed_threshold
+            return np.full_like(prior, fixed) if isinstance(prior, np.ndarray) else fixed
         return self.threshold_of_length(prior, self.length(charges=charges, nats=nats))
 
     def threshold_of_length(
@@ -363,30 +324,21 @@ class Certificate:
         Another tolerance and another least threshold may be named than the plan's. Where evidence decides, rows whose
         spread is as guessed are agreed up to it, and none deviates less than the least one.
         """
+        limit = self.tolerance if tolerance is None else tolerance
         if self.by_evidence:
-            limit = self.tolerance if tolerance is None else tolerance
-            if isinstance(prior, np.ndarray):
-                return np.array([self._likely_threshold(one, length, limit) for one in prior.tolist()])
-            return self._likely_threshold(prior, length, limit)
-        level, value = self.log_level(length, self.shares.agreed), self._unit(prior)
-        tolerance = (self.tolerance if tolerance is None else tolerance) / self.span
-        least = self.least_threshold if least is None else least
-        below = value - self.bound.reach_low(value - tolerance, log_level=level)
-        above = self.bound.reach_high(value + tolerance, log_level=level) - value
+            each = [self._likely_threshold(one, length, limit) for one in np.atleast_1d(prior).tolist()]
+            return np.array(each) if isinstance(prior, np.ndarray) else each[0]
+        level, value, unit = self.log_level(length, self.shares.agreed), self._unit(prior), limit / self.span
+        below = value - self.bound.reach_low(value - unit, log_level=level)
+        above = self.bound.reach_high(value + unit, log_level=level) - value
         room = np.minimum(np.minimum(below, above), 1.0) * self.span - self.comparison_tail
-        threshold = np.maximum(room, least)
+        threshold = np.maximum(room, self.least_threshold if least is None else least)
         return threshold if isinstance(prior, np.ndarray) else float(threshold)
 
     def _likely_threshold(self, prior: float, length: float, tolerance: float) -> float:
-        evidence = self.evidence(prior, tolerance)
+        evidence, spread = self.evidence(prior, tolerance), cast("float", self.spread) / self.span
         needed = self.evidence_needed(evidence, length)
-        return self.span * min(
-            evidence.reach(needed, self._likely_rows, above=above) for above in (True, False)
-        )
-
-    def _likely_rows(self, mean: float) -> _evidence.EvidenceRows:
-        """Rows of a mean, normalised, that spread as is guessed."""
-        return _evidence.likely_rows(mean, cast("float", self.spread) / self.span, self.bound.rows)
+        return self.span * evidence.likely_reach(needed, spread, self.bound.rows)
 
     def tidy(self, value: float) -> float:
         """Hide what lies below the noise grid, and stay within the bounds."""
@@ -395,3 +347,52 @@ class Certificate:
 
     def _unit(self, value: Numbers) -> Numbers:
         return (value - self.lower) / self.span
+
+
+class ThresholdTable:
+    """Thresholds after so many charges, rounded down to a table over the priors.
+
+    An agreed answer keeps the certificate's tolerance as with the exact threshold, which is at most 2e-4 of the range
+    larger. The state changes only at charges, so a question costs a look-up instead of two inversions.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the plan.
+    charges, nats : int, float
+        Charges made, and the description length of their values.
+
+    Notes
+    -----
+    The exact threshold is the smaller of two smooth functions of the prior, each without a dip inside a cell of
+    1/2,048 of the range, so the smaller of a cell's two ends is a lower bound on it (tested).
+    """
+
+    def __init__(self, certificate: Certificate, *, charges: int, nats: float) -> None:
+        self.charges, self.nats = charges, nats
+        count = certificate.theory.threshold_cells
+        self._lower, self._last, self._cell = certificate.lower, count - 1, certificate.span / count
+        self._cells = _cells(certificate, charges, nats)
+
+    def at(self, prior: float) -> float:
+        """Threshold at one prior, in the metric's unit."""
+        cell = min(max(int((prior - self._lower) / self._cell), 0), self._last)
+        return float(self._cells[cell])
+
+    def at_each(self, priors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Thresholds at many priors; the same numbers as :meth:`at`."""
+        cells = ((priors - self._lower) / self._cell).astype(np.int64)
+        return self._cells[np.clip(cells, 0, self._last)]
+
+
+@lru_cache(maxsize=64)
+def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.float64]:
+    """Threshold of each cell; a process that opens or verifies a ledger again finds it here."""
+    nodes = np.linspace(certificate.lower, certificate.upper, certificate.theory.threshold_cells + 1)
+    exact = np.asarray(certificate.threshold(nodes, charges=charges, nats=nats))
+    cells: NDArray[np.float64] = np.minimum(exact[:-1], exact[1:])
+    if certificate.fixed_threshold is None:
+        slack = certificate.theory.threshold_slack * certificate.span
+        cells = np.maximum(cells - slack, certificate.least_threshold)
+    cells.flags.writeable = False
+    return cells

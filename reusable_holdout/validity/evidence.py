@@ -146,13 +146,8 @@ def mixed(logs: NDArray[np.float64]) -> float:
 class Null:
     """Hypothesis that a mean of independent terms in [0, 1] is at most a number, to be bet against.
 
-    Parameters
-    ----------
-    mean : float
-        That number; from 1 on there is no evidence against it, and up to 0 none is needed.
-    tolerance : float
-        How far above it the rows are expected, > 0: the bets' size follows from it.
-    sizes : BetSizes
+    From a mean of 1 on there is no evidence against it, and up to 0 none is needed. The tolerance is how far above it
+    the rows are expected, > 0: the bets' size follows from it.
 
     Notes
     -----
@@ -190,15 +185,7 @@ class Null:
         return np.geomspace(least, most, count)
 
     def log_evidence(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-        """Ln E, in nats.
-
-        Parameters
-        ----------
-        terms : numpy.ndarray of shape (rows,)
-            In [0, 1].
-        weights : numpy.ndarray of shape (rows,), optional
-            In [0, 1].
-        """
+        """Ln E, in nats, of terms, and weights, in [0, 1]; both of shape (rows,)."""
         return self._mixed(lambda bets: gains_of_rows(terms, self.mean, bets, weights))
 
     def log_evidence_of(self, rows: EvidenceRows) -> float:
@@ -249,15 +236,13 @@ class Evidence:
 
     @cached_property
     def _low(self) -> Null | None:
-        if self.sides == "high":
-            return None
-        return Null(self.named - self.tolerance, self.tolerance, self.sizes)
+        mean = self.named - self.tolerance
+        return None if self.sides == "high" else Null(mean, self.tolerance, self.sizes)
 
     @cached_property
     def _high(self) -> Null | None:
-        if self.sides == "low":
-            return None
-        return Null(1.0 - self.named - self.tolerance, self.tolerance, self.sizes)
+        mean = 1.0 - self.named - self.tolerance
+        return None if self.sides == "low" else Null(mean, self.tolerance, self.sizes)
 
     def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
         """Nats for the side that has less of it; infinite if both are beyond the bounds.
@@ -271,21 +256,12 @@ class Evidence:
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> float:
         """Nats, as of `of_rows`, of rows that are known up to their order; for the upper side there may be others."""
-        low = math.inf if self._low is None else self._low.log_evidence_of(rows)
-        if self._high is None:
-            return low
-        return min(low, self._high.log_evidence_of((rows if above is None else above).mirrored))
+        return min(self._nats(rows, high=False), self._nats(rows if above is None else above, high=True))
 
-    def _has(self, rows: EvidenceRows, nats: float, *, high_first: bool) -> bool:
-        """Whether `of` is at least so many nats; the other side is not looked at where the first has fewer."""
-
-        def low() -> bool:
-            return self._low is None or self._low.log_evidence_of(rows) >= nats
-
-        def high() -> bool:
-            return self._high is None or self._high.log_evidence_of(rows.mirrored) >= nats
-
-        return high() and low() if high_first else low() and high()
+    def _nats(self, rows: EvidenceRows, *, high: bool) -> float:
+        """Nats for one side; infinite where nothing is said of it."""
+        side = self._high if high else self._low
+        return math.inf if side is None else side.log_evidence_of(rows.mirrored if high else rows)
 
     @cached_property
     def sensitivity(self) -> float:
@@ -312,11 +288,13 @@ class Evidence:
 
         def enough(distance: float) -> bool:
             mean = self.named + sign * distance
-            return 0.0 <= mean <= 1.0 and self._has(rows(mean), nats, high_first=above)
+            if not 0.0 <= mean <= 1.0:
+                return False
+            found = rows(mean)  # of which the other side is not looked at where the first has fewer nats
+            return all(self._nats(found, high=high) >= nats for high in (above, not above))
 
-        ahead, behind = 1.0 - self.named, self.named
-        if not above:
-            ahead, behind = behind, ahead
+        room = (1.0 - self.named, self.named)
+        ahead, behind = room if above else room[::-1]
         far = min(self.tolerance, ahead)
         # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
         near = -self.tolerance if self.sides == "both" else -behind
@@ -333,3 +311,9 @@ class Evidence:
             middle = (kept + refused) / 2.0
             kept, refused = (middle, refused) if enough(middle) else (kept, middle)
         return float(kept)
+
+    def likely_reach(self, nats: float, spread: float, count: float) -> float:
+        """How far so many rows of a guessed spread may lie to either side of what was named: see `reach`."""
+        return min(
+            self.reach(nats, lambda mean: likely_rows(mean, spread, count), above=up) for up in (True, False)
+        )

@@ -114,9 +114,13 @@ class EvidenceSet:
                 rows.mean, lambda m: np.log1p(np.outer(bets / m, rows.gains(m))) @ rows.counts + stakes
             )
 
-        return lowest(rows, self.mean), 1.0 - lowest(
-            (rows if above is None else above).mirrored, 1.0 - self.mean
-        )
+        mirrored = (rows if above is None else above).mirrored
+        return lowest(rows, self.mean), 1.0 - lowest(mirrored, 1.0 - self.mean)
+
+    @property
+    def likely(self) -> tuple[float, float]:
+        """Ends of rows that are as was guessed."""
+        return self.of(likely_rows(self.mean, self.spread, self.rows))
 
     def lowest(self, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]) -> float:
         """Largest value up to which all are excluded by evidence of another form, or a little less; see `excludes`."""
@@ -136,7 +140,9 @@ class EvidenceSet:
             population's value is at most this, and falls in it.
         """
         bets, stakes = self._stakes(guess)
-        logs = won(value, bets) + stakes
+        return self._enough(won(value, bets) + stakes)
+
+    def _enough(self, logs: NDArray[np.float64]) -> bool:
         return mixed(logs) + math.log(len(logs)) >= self.nats
 
     def _lowest(self, mean: float, won: Callable[[float], NDArray[np.float64]]) -> float:
@@ -146,9 +152,5 @@ class EvidenceSet:
             middle = (excluded + kept) / 2.0
             if middle <= 0.0:
                 break
-            logs = won(middle)
-            if mixed(logs) + math.log(len(logs)) >= self.nats:
-                excluded = middle
-            else:
-                kept = middle
+            excluded, kept = (middle, kept) if self._enough(won(middle)) else (excluded, middle)
         return excluded

@@ -34,9 +34,6 @@ __all__ = [
     "Number",
     "Real",
     "check_rows",
-    "chernoff_in_failures",
-    "chernoff_in_odds",
-    "climb",
     "excess",
     "functions",
     "inflated",
@@ -49,7 +46,6 @@ __all__ = [
     "solve_chernoff",
     "solve_chernoff_reach",
     "solve_where",
-    "tail_in_failures",
     "tail_in_odds",
 ]
 
@@ -97,8 +93,7 @@ _LENGTHS_OF_FRACTIONS = (33, 97, 289, 865, 2_593, _LONGEST_FRACTION)
 def check_rows(rows: int) -> None:
     """Refuse a number of rows that no bound is defined for."""
     if rows < 1:
-        msg = f"rows must be at least 1, {rows} came; give the number of holdout rows"
-        raise InputError(msg)
+        raise InputError(f"rows must be at least 1, {rows} came; give the number of holdout rows")
 
 
 def functions(x: Number) -> SimpleNamespace:

@@ -112,19 +112,11 @@ class CellCode(_Failing):
 
 
 class Span(NamedTuple):
-    """Interval around a prior, in units of half a tolerance; what is better than the prior is positive.
-
-    Attributes
-    ----------
-    low, high : float
-    told : float
-        Value that is told with it: of one that is open, where it begins, for its middle would flatter.
-    weight : float
-    """
+    """Interval around a prior, in units of half a tolerance; what is better than the prior is positive."""
 
     low: float
     high: float
-    told: float
+    told: float  # value that is told with it: of one that is open, where it begins, for its middle would flatter
     weight: float
 
 

@@ -32,12 +32,31 @@ __all__ = [
 
 
 class Shares(NamedTuple):
-    """Share of a question's failure probability that each side of an interval may spend; see `Certificate`.
+    """Share of a question's failure probability that each side of an interval may spend.
 
     Attributes
     ----------
     agreed, charged : float
         Of the interval of a question that was not charged, and of one that was.
+
+    Notes
+    -----
+    A node of weight w has ``0.95 beta w``. Of this an agreed answer's interval spends 0.8 on *each* side, a charged
+    one's 0.2. Take a node: the question, its prior a and the description length are fixed (not so, inside a batch, the
+    threshold T), and a lies in every agreed interval, so the population value q can miss it on one side only: say above
+    (below it is the same with the sides exchanged), and write v for the holdout's value. The answer misses if it is
+
+    - agreed: then ``v <= a + T + t``, so q lies above the upper bound of v at 0.8;
+    - charged and too low: then q lies above the upper bound of v at 0.2, hence above that at 0.8, so both together
+      have probability at most 0.8 of the node's;
+    - charged and too high: then q lies below the lower bound of v at 0.2: at most 0.2 of the node's.
+
+    Where evidence decides, agreed answers and charged ones rest on bounds of two kinds, neither of which is always the
+    narrower: an agreed one has 0.8, for q lies on one side of the interval, and a charged one 0.1 on each side.
+
+    Where every outcome is told as a cell, and for questions that look one way only, whose prior inside a batch may
+    follow the charges in it, each side has a half. A side of a one-bit gate has all: both its ends are functions of
+    what was named, so only one of them can miss.
     """
 
     agreed: float
@@ -45,42 +64,20 @@ class Shares(NamedTuple):
 
 
 class BetSizes(NamedTuple):
-    """Bets that evidence is made of, geometrically spaced.
+    """Bets that evidence is made of, geometrically spaced."""
 
-    Attributes
-    ----------
-    ratio : float
-        Of one bet to the next.
-    smallest : float
-        Of the bet that is best for rows that are 0 or 1.
-    largest : float
-        Of the bet that one row could lose.
-    """
-
-    ratio: float
-    smallest: float
-    largest: float
+    ratio: float  # of one bet to the next
+    smallest: float  # of the bet that is best for rows that are 0 or 1
+    largest: float  # of the bet that one row could lose
 
 
 class BandShares(NamedTuple):
-    """How an end of an average precision's interval divides its failure probability, and where bands are exact.
+    """How an end of an average precision's interval divides its failure probability, and where bands are exact."""
 
-    Attributes
-    ----------
-    band : float
-        Share of each of the two bands that it needs.
-    positives : float
-        Of the share of the positives.
-    ranks : float
-        Of a band's, what exact intervals at some ranks have; a distance everywhere has the rest.
-    ratio : float
-        Of one of these ranks to the next.
-    """
-
-    band: float
-    positives: float
-    ranks: float
-    ratio: float
+    band: float  # share of each of the two bands that it needs
+    positives: float  # of the share of the positives
+    ranks: float  # of a band's, what exact intervals at some ranks have; a distance everywhere has the rest
+    ratio: float  # of one of these ranks to the next
 
 
 class ClaimCode(NamedTuple):
@@ -337,18 +334,13 @@ def policy_code(
     if policy in LADDERS:
         return PolicyCode(StepCode(max(1, math.ceil(places)), theory.steps_failed).worst, Shares(0.5, 0.5))
     if policy == "claims":
-        return PolicyCode(_dearest_claim(round(places), theory), Shares(0.5, 0.5))
+        code, cells = theory.claims, len(theory.charge.cells)
+        begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
+        return PolicyCode(math.log((round(places) + begun) / code.failed), Shares(0.5, 0.5))
     if policy == "gate":
         return PolicyCode(theory.gate.nats[0], Shares(1.0, 1.0))
     dearest = max(theory.charge.worst, theory.spans.worst)  # of any metric of the rows
     return PolicyCode(dearest, theory.by_evidence if by_evidence else theory.scores)
-
-
-def _dearest_claim(claims: int, theory: Theory) -> float:
-    """Nats of the dearest outcome that one of so many claims can have."""
-    code, cells = theory.claims, len(theory.charge.cells)
-    begun = code.stands + cells * code.charge + code.failed + 2.0 * sum(code.measured)
-    return math.log((claims + begun) / code.failed)
 
 
 def parameter_free_step(rows: int) -> float:

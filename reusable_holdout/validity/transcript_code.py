@@ -12,14 +12,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.mechanisms.calibration import Calibration
+from reusable_holdout.mechanisms.calibration import Calibration, GuardMechanism
 from reusable_holdout.validity.theory import THEORY, Theory
-
-if TYPE_CHECKING:
-    from reusable_holdout.mechanisms.calibration import GuardMechanism
 
 __all__ = ["NoiseTails", "TranscriptCode"]
 
@@ -87,10 +83,9 @@ class TranscriptCode:
     def __post_init__(self) -> None:
         for name, number in (("queries", self.queries), ("charges", self.charges)):
             if number is not None and number < 1:
-                msg = (
+                raise InputError(
                     f"{name} must be at least 1 or None, got {number}; declare how many there will be at most"
                 )
-                raise InputError(msg)
 
     def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
         """Nats of the ``query``-th question (from 1) after ``charges`` charges, when all outcomes cost ``nats``.
@@ -102,12 +97,8 @@ class TranscriptCode:
             place = math.log(query) + math.log(query + 1) + _log_choose(query - 1, charges)
         else:
             place = _log_choose(self.queries, charges + 1)
-        return (
-            place
-            + self._number_of_charges(charges, followed=False)
-            + nats
-            - math.log1p(-self.theory.final_share)
-        )
+        number = self._number_of_charges(charges, followed=False)
+        return place + number + nats - math.log1p(-self.theory.final_share)
 
     def final_length(
         self, *, charges: int, nats: float = 0.0, answers: int = 1, last_charge: int | None = None
@@ -147,13 +138,11 @@ class TranscriptCode:
 
     def _check(self, query: int, charges: int) -> None:
         if not 0 <= charges < query:
-            msg = (
+            raise InputError(
                 f"query must be at least 1 and charges in [0, query), got query={query} and charges={charges}"
             )
-            raise InputError(msg)
         if self.queries is not None and query > self.queries:
-            msg = f"query must be at most the declared {self.queries}, got {query}"
-            raise InputError(msg)
+            raise InputError(f"query must be at most the declared {self.queries}, got {query}")
 
     def _number_of_charges(self, charges: int, *, followed: bool) -> float:
         """Nats of a number of charges; `followed` if something may be asked after the last of them."""

@@ -5,8 +5,7 @@ from reusable_holdout.deferred import names_on_first_use
 __getattr__, __dir__ = names_on_first_use(
     __name__,
     {
-        ".file": ["FileWitness"],
-        ".head": ["Head", "Witness", "alone"],
+        ".head": ["FileWitness", "Head", "Witness", "alone"],
         ".places": ["witness_at"],
     },
 )

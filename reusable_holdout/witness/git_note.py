@@ -25,7 +25,7 @@ _SETTINGS = (
         "core.hooksPath=/dev/null",
         "-c",
         "core.fsmonitor=false",
-    ),  # who asks in a hook must not call it again
+    ),  # a hook that asks must not call itself
 )
 _OF_ANOTHER = {  # by which a hook says where it runs: of all repositories git would take that one
     *(
@@ -44,16 +44,9 @@ _PLAIN = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 class GitWitness:
     """Note of a repository, on the empty tree; for guards that answer a few questions an hour, such as CI's.
 
-    The empty tree is the same object in every clone, however shallow, and whatever is checked out.
-
-    Parameters
-    ----------
-    repository : Path
-    remote : str
-        Name of the remote that is another owner's: the note is fetched from it and pushed to it, never by force. Empty
-        for none, and then the note is worth what the repository's own safety is.
-    name : str
-        Which ledger's, where one repository is witness of several.
+    The empty tree is the same object in every clone, however shallow, and whatever is checked out. The note is fetched
+    from a remote, another owner's, and pushed to it, never by force; without one it is worth what the repository's own
+    safety is. `name` says which ledger's it is, where one repository is witness of several.
     """
 
     def __init__(self, repository: Path, remote: str = "", name: str = "") -> None:

@@ -1,19 +1,23 @@
-"""What a witness remembers, the head of a ledger, and how one of many processes at a time writes it."""
+"""What a witness remembers, the head of a ledger, and the plainest one: a file, which is only ever appended to."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
-from contextlib import contextmanager
+import os
+import stat
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from reusable_holdout.errors import LedgerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-__all__ = ["RECORD_BYTES", "Head", "Witness", "alone", "highest", "may_begin_one"]
+__all__ = ["FileWitness", "Head", "Witness", "alone", "highest"]
 
-RECORD_BYTES = 97
+_RECORD_BYTES = 97
 _MOST_EPOCHS, _MOST_QUERIES = 1 << 31, 1 << 63
 _LINE = "0" * 10 + " " + "0" * 20 + " " + "f" * 64 + "\n"
 
@@ -64,7 +68,6 @@ class Witness(Protocol):
     @property
     def place(self) -> str:
         """Where it is, as :func:`witness_at` takes it."""
-        ...
 
     def read(self) -> Head | None:
         """Highest head it has seen; None if it has seen none.
@@ -74,7 +77,6 @@ class Witness(Protocol):
         LedgerError
             If it cannot be reached.
         """
-        ...
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
         """Hold a head, if the one that is held is still that which was seen.
@@ -89,29 +91,22 @@ class Witness(Protocol):
         LedgerError
             If it cannot be reached.
         """
-        ...
 
 
-def may_begin_one(text: bytes) -> bool:
+def _may_begin_one(text: bytes) -> bool:
     """Whether some bytes are the beginning of a record, or one that was filled up with blanks."""
     begun = text.rstrip(b" \n")
     kinds = ("0123456789" if one == "0" else "0123456789abcdef" if one == "f" else one for one in _LINE)
-    return len(begun) <= RECORD_BYTES and all(
+    return len(begun) <= _RECORD_BYTES and all(
         chr(byte) in kind for byte, kind in zip(begun, kinds, strict=False)
     )
 
 
 def highest(records: bytes, place: str) -> Head | None:
-    """Last of some records; None if one was begun at most.
-
-    Raises
-    ------
-    LedgerError
-        If they are something else.
-    """
-    last = records[-RECORD_BYTES:]
+    """Last of some records; None if one was begun at most, and a LedgerError if they are something else."""
+    last = records[-_RECORD_BYTES:]
     head = Head.parse(last)
-    if head is None and not may_begin_one(last):
+    if head is None and not _may_begin_one(last):
         raise LedgerError(
             f"a witness must be a file that a guard wrote; {place} is something else; nothing was asked; name another "
             "file, or restore it"
@@ -130,3 +125,73 @@ def alone(descriptor: int) -> Iterator[None]:
         yield
     finally:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+class FileWitness:
+    """File of all heads, one to a line.
+
+    It is not forced to the disk with each answer, as the ledger is: after a power failure it may be behind the ledger
+    by a few, which is no rollback, and catches up at the next answer.
+
+    Parameters
+    ----------
+    path : Path
+        Made if there is none; may be one that its owner lets us append to, and nothing else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self._path)
+
+    def read(self) -> Head | None:
+        """Highest head it has seen; None if there is no file, or an empty one."""
+        last = None
+        with suppress(FileNotFoundError), self._opened(os.O_RDONLY) as descriptor:
+            last = self._last(descriptor)
+        return last
+
+    def advance(self, head: Head, *, after: Head | None) -> Head:
+        """Append a head if it is later than the last one, and that is the one which was seen; others wait meanwhile."""
+        with self._opened(os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor, alone(descriptor):
+            last = self._last(descriptor)
+            if last is not None and (last != after or not head.is_later_than(last)):
+                return last
+            rest = os.fstat(descriptor).st_size % _RECORD_BYTES  # of a line that a dying process began
+            line = b"\n".rjust(_RECORD_BYTES - rest) * bool(rest) + head.record()
+            if os.write(descriptor, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return head
+
+    @contextmanager
+    def _opened(self, flags: int) -> Iterator[int]:
+        """Descriptor of the file; whatever fails is a LedgerError, but that there is none which would not be made."""
+        try:
+            # to open a pipe would wait for its other end
+            descriptor = os.open(self._path, flags | os.O_NONBLOCK, 0o644)
+            try:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise OSError(errno.EINVAL, "it is no plain file")
+                yield descriptor
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and not flags & os.O_CREAT:
+                raise
+            raise LedgerError(
+                f"the ledger's witness must be a file that can be read and appended to; {self._path} cannot be "
+                f"({error.strerror}); ask its owner to let you, and ask again"
+            ) from None
+
+    def _last(self, descriptor: int) -> Head | None:
+        """Last line that was written to its end: before one that a process died in there is another."""
+        size = os.fstat(descriptor).st_size
+        records = os.pread(descriptor, size, 0) if size < _RECORD_BYTES else b""
+        for end in range(size // _RECORD_BYTES, 0, -1):
+            records = os.pread(descriptor, _RECORD_BYTES, (end - 1) * _RECORD_BYTES)
+            if Head.parse(records) is not None or not _may_begin_one(records):
+                break
+        return highest(records, self.place)

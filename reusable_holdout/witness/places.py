@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 
 from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
+from reusable_holdout.witness.head import FileWitness
 
 if TYPE_CHECKING:
-    from reusable_holdout.witness import file, git_note
+    from reusable_holdout.witness import git_note
     from reusable_holdout.witness.head import Witness
 else:
-    file, git_note = modules_on_first_use(__package__, "file", "git_note")
+    (git_note,) = modules_on_first_use(__package__, "git_note")
 
 __all__ = ["witness_at"]
 
@@ -37,7 +38,7 @@ def witness_at(place: str | Path, key: bytes = b"") -> Witness:
         If it is none of these.
     """
     if isinstance(place, Path):
-        return file.FileWitness(place)
+        return FileWitness(place)
     if not isinstance(place, str) or not place.strip():
         raise InputError(
             "a witness must be a file, git:repository or a URL, or False for none; got "
@@ -54,7 +55,7 @@ def witness_at(place: str | Path, key: bytes = b"") -> Witness:
         from reusable_holdout.witness.server import ServerWitness, token_of  # noqa: PLC0415 - loads HTTP
 
         return ServerWitness(place, token_of(key))
-    return file.FileWitness(Path(place))
+    return FileWitness(Path(place))
 
 
 def _git_witness(place: str) -> git_note.GitWitness:

@@ -25,12 +25,7 @@ def token_of(key: bytes) -> str:
 class ServerWitness:
     """Address at a server that holds a head, and gives it up for a later one alone.
 
-    Parameters
-    ----------
-    url : str
-        Such as ``https://host/api/v1/witness/name``.
-    token : str
-        Whoever sends it first owns the name.
+    The URL ends in a name, as ``https://host/api/v1/witness/name`` does; whoever sends a token first owns the name.
     """
 
     def __init__(self, url: str, token: str) -> None:

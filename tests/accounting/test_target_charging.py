@@ -322,6 +322,7 @@ privacy = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long(*ACCOUNTING)
 @settings(deadline=None, max_examples=25)
 @given(privacy, st.floats(0.01, 20.0))
 def test_the_promise_is_never_worse_than_the_papers(wish: dict[str, float], alpha: float) -> None:

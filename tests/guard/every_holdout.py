@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from reusable_holdout.guard.kinds import State, Terms
+from reusable_holdout.guard.kinds.check import Compare
 from reusable_holdout.guard.kinds.choose import Choose
-from reusable_holdout.guard.kinds.compare import Compare
 from reusable_holdout.guard.kinds.evidence import EvidenceCheck, EvidenceCompare, EvidenceGate
 from reusable_holdout.guard.kinds.final import EvidenceFinal, ExamFinal, Final
 from reusable_holdout.guard.kinds.reveal import EvidenceReveal, Reveal

@@ -9,7 +9,7 @@ from cases import for_each
 
 from reusable_holdout import InputError, LedgerMismatchError, Metric, ReusableHoldout, verify
 from reusable_holdout.queries import GRID, accuracy, mae, resolve_metric, rmse
-from reusable_holdout.queries.groups import Groups
+from reusable_holdout.queries.weights import Groups
 from reusable_holdout.validity import ConfidenceBound
 
 ROWS = 600

@@ -93,7 +93,7 @@ def test_each_runs_on_its_own_core_with_the_scales_of_its_calibration(make_guard
     unit = 0.001 * 2**32
     if mechanism == "target-charging":
         assert isinstance(core, ConditionalRelease)
-        assert float(core._law.scale) == pytest.approx(calibration.scales[1] * unit)
+        assert float(core._query_law.scale) == pytest.approx(calibration.scales[1] * unit)
     else:
         assert isinstance(core, SparseVector)
         scales = [float(scale) for scale in (core.scales.threshold, core.scales.query, core.scales.answer)]

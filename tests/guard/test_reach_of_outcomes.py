@@ -14,9 +14,10 @@ from long_tests import VALIDITY
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import State, Terms
+from reusable_holdout.guard.kinds.check import Compare
 from reusable_holdout.guard.kinds.choose import Choose
-from reusable_holdout.guard.kinds.compare import Compare, GateCompare
 from reusable_holdout.guard.kinds.final import Final
+from reusable_holdout.guard.kinds.gate import GateCompare
 from reusable_holdout.guard.kinds.reveal import Reveal
 from reusable_holdout.guard.kinds.table import POLICIES
 from reusable_holdout.mechanisms import KeyedNoise

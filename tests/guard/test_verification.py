@@ -13,7 +13,7 @@ from cases import for_each
 from guard.forging import all_rows, every_way, recompute, seal_again, sql
 
 from reusable_holdout import Halted, LedgerError, ModelError, TamperedLedgerError, verify
-from reusable_holdout.guard.history import released
+from reusable_holdout.guard.configuration import released
 from reusable_holdout.guard.kinds import State
 from reusable_holdout.guard.kinds.check import Batch
 from reusable_holdout.ledger import Row

@@ -24,8 +24,8 @@ from reusable_holdout.ledger import (
     chain_problems,
     schema,
     storage,
-    transaction,
 )
+from reusable_holdout.ledger import connection as opening
 from reusable_holdout.ledger.schema import SCHEMA
 
 
@@ -370,7 +370,7 @@ def test_a_schema_from_before_the_first_that_is_kept_is_refused(tmp_path_factory
 @pytest.fixture
 def next_schema(monkeypatch):
     """A version to come, whose answers have one more column."""
-    for module in (schema, storage, transaction):
+    for module in (schema, opening, storage):
         monkeypatch.setattr(module, "SCHEMA", SCHEMA + 1, raising=False)
     migrated = []
 

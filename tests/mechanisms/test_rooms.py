@@ -14,6 +14,7 @@ GUARDS = {
     "calibration",
     "cores",
     "cores.conditional_release",
+    "cores.guard_core",
     "cores.sparse_vector",
     "noise",
     "noise.discrete_laplace",

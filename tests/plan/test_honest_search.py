@@ -14,7 +14,7 @@ from long_tests import examples
 from scipy import stats
 
 from reusable_holdout import Plan, PlanError
-from reusable_holdout.plan.honest_search import charges_of_a_search
+from reusable_holdout.plan.wish import charges_of_a_search
 
 searches = st.fixed_dictionaries(
     {

@@ -23,7 +23,7 @@ from reusable_holdout.queries import (
     score,
 )
 from reusable_holdout.queries.judged import MeanOfRepeats
-from reusable_holdout.queries.tables import table_of
+from reusable_holdout.queries.score_table import table_of
 
 IDS = ["q1", "q2", "q3", "q4", "q5"]
 SCORES = np.array([0.1, 0.25, 1.0, 0.0, 0.6])

@@ -363,6 +363,10 @@ def test_weights_are_told_apart_by_their_digest_up_to_a_factor():
         metric.bind(y, sample_weight=other).weights_digest for other in (*WEIGHTS.values(), GROUP, ~GROUP)
     }
     assert len(digests) == 6
+    assert (
+        resolve_metric("accuracy").bind([0, 1, 1, 0], sample_weight=[1, 1, 1, 0]).weights_digest[:8]
+        == "1218a115"
+    )
     assert first.describe() == metric.describe() | {"weights": first.weights_digest}
     assert metric.bind(y[::-1].copy(), sample_weight=w).weights_digest == first.weights_digest
 

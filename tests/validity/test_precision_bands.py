@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from long_tests import VALIDITY
 
 from reusable_holdout.validity import average_precision_interval
 from reusable_holdout.validity.precision_bands import _band
@@ -105,6 +106,7 @@ def test_perfect_and_constant_scores_have_intervals_around_what_they_are():
     assert constant[0] < 0.5 < constant[1] < 0.75
 
 
+@pytest.mark.long(*VALIDITY)
 @pytest.mark.parametrize("positives", [1, 2, 3, 7, 40])
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 def test_few_positives_say_little_however_many_nats_are_asked_for(positives, place):

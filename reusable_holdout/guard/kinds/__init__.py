@@ -19,8 +19,15 @@ from reusable_holdout.validity import Interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from reusable_holdout.ledger import Row, Tail
     from reusable_holdout.validity import Certificate, Priced
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Prepared = NDArray[np.generic]  # predictions as a metric takes them, the question first
 
 __all__ = [
     "AGREED",
@@ -52,20 +59,10 @@ HaltReason = Literal["charges", "queries", "final"]
 
 
 class Outcome(NamedTuple):
-    """What is told, and what it costs.
+    """What is told, and what it costs."""
 
-    Attributes
-    ----------
-    told : str
-        Its public name.
-    value : float
-        In the metric's unit.
-    charged : bool
-    nats : float
-    """
-
-    told: str
-    value: float
+    told: str  # its public name
+    value: float  # in the metric's unit
     charged: bool
     nats: float
 
@@ -76,35 +73,16 @@ def failed(row: Row) -> bool:
 
 
 class State(NamedTuple):
-    """What has been asked and told: public, and all that a decision depends on besides the holdout.
+    """What has been asked and told: public, and all that a decision depends on besides the holdout."""
 
-    Attributes
-    ----------
-    query : int
-        Answers released.
-    asked : int
-        Declared queries that they took.
-    charges : int
-    nats : float
-        Cost of all outcomes that were told.
-    closed : bool
-        Whether a final was given: nothing new is answered any more.
-    value : float or None
-        The last one told in the question's series.
-    last_charge : int or None
-        Declared queries that were asked up to the last charge; None where it is not known, the dearest then.
-    last_charged : bytes
-        Digest of the question that was charged last; empty if none was.
-    """
-
-    query: int = 0
-    asked: int = 0
+    query: int = 0  # answers released
+    asked: int = 0  # declared queries that they took
     charges: int = 0
-    nats: float = 0.0
-    closed: bool = False
-    value: float | None = None
-    last_charge: int | None = None
-    last_charged: bytes = b""
+    nats: float = 0.0  # cost of all outcomes that were told
+    closed: bool = False  # whether a final was given: nothing new is answered any more
+    value: float | None = None  # the last one told in the question's series
+    last_charge: int | None = None  # queries asked up to the last charge; None, not known, is the dearest
+    last_charged: bytes = b""  # digest of the question that was charged last; empty if none was
 
     @classmethod
     def after(cls, row: Row | Tail, last_charge: int | None = None, last_charged: bytes = b"") -> Self:
@@ -114,13 +92,7 @@ class State(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """Charges of a plan: of everybody together, or of each series of claims.
-
-    Attributes
-    ----------
-    charges : int
-    of_each : bool
-    """
+    """Charges of a plan: of everybody together, or of each series of claims."""
 
     charges: int
     of_each: bool
@@ -147,55 +119,26 @@ class Allowance(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What is public of a claim before the rows are read.
+    """What is public of a claim before the rows are read."""
 
-    Attributes
-    ----------
-    priced : Priced
-        Weights of its outcomes.
-    leads : bool
-        Whether it will be measured if it stands.
-    least_lead : float
-        Value that a measured one must reach to take the lead, in the metric's unit.
-    charges_left : int
-        Of its series; with none it is not certified.
-    """
-
-    priced: Priced
-    leads: bool
-    least_lead: float
-    charges_left: int
+    priced: Priced  # weights of its outcomes
+    leads: bool  # whether it will be measured if it stands
+    least_lead: float  # value that a measured one must reach to take the lead, in the metric's unit
+    charges_left: int  # of its series; with none it is not certified
 
 
 class Terms(NamedTuple):
-    """Public numbers of one question, once its state is known.
+    """Public numbers of one question, once its state is known."""
 
-    Attributes
-    ----------
-    prior : float
-        What it is compared with.
-    threshold : float
-        Unit of its outcomes, in the metric's unit: the deviation that is charged, or the width of a cell.
-    claim : Claim or None
-        Of a claim: where it stands on its board.
-    """
-
-    prior: float
-    threshold: float
-    claim: Claim | None = None
+    prior: float  # what it is compared with
+    threshold: (
+        float  # unit of its outcomes, in the metric's: the deviation that is charged, or a cell's width
+    )
+    claim: Claim | None = None  # of a claim: where it stands on its board
 
 
 class Posed(NamedTuple):
-    """A question as it is decided.
-
-    Attributes
-    ----------
-    terms : Terms
-    question : bytes
-        Its digest.
-    length : float
-        Its description length.
-    """
+    """A question as it is decided: by its digest, at its description length."""
 
     terms: Terms
     question: bytes
@@ -203,29 +146,18 @@ class Posed(NamedTuple):
 
 
 class Kind(ABC):
-    """One way to ask.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the plan and the metric.
-    """
+    """One way to ask, by the certificate of a plan and a metric."""
 
     #: Name in the ledger.
     name: ClassVar[str]
-
     #: Whether several are asked together, and certified by the state before all of them.
     in_batches: ClassVar[bool] = True
-
     #: Whether the rows' own confidence set is needed, not the score alone; see `samples`.
     by_sample: ClassVar[bool] = False
-
     #: Whether a question is compared with the last answer of its series.
     climbs: ClassVar[bool] = False
-
     #: Whether it is asked on a board, where every series has an allowance of its own; see `claiming`.
     on_board: ClassVar[bool] = False
-
     #: Whether it ends what is asked, and all of it are told together.
     ends: ClassVar[bool] = False
 
@@ -251,13 +183,7 @@ class Kind(ABC):
 
     @abstractmethod
     def outcome(self, told: str, terms: Terms) -> Outcome:
-        """Value, charge and cost of an outcome, from its name.
-
-        Raises
-        ------
-        InputError
-            If a question with these terms has no such outcome.
-        """
+        """Value, charge and cost of an outcome, from its name; InputError if these terms have no such outcome."""
 
     @abstractmethod
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
@@ -286,6 +212,13 @@ class Kind(ABC):
         if not self.certificate.adaptive and state.charges >= self.certificate.charges:
             return "charges"
         return "queries" if state.asked >= self.certificate.queries else None
+
+    def numbered(self, told: str, word: str, numbers: range) -> int:
+        """Number in an outcome's name, such as "cell 3"; InputError if it is none of this kind."""
+        said, _, number = told.partition(" ")
+        if said != word or not number.isdecimal() or int(number) not in numbers:
+            raise self.unknown(told)
+        return int(number)
 
     def unknown(self, told: str) -> InputError:
         """Error for an outcome that this kind does not have."""

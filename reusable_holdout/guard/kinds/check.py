@@ -1,4 +1,8 @@
-"""Check: agree with the analyst's own estimate, or tell which way and about how far it is off."""
+"""Check: agree with the analyst's own estimate, or tell which way and about how far it is off.
+
+Of one model, or of the difference of two. Here a distance decides; :mod:`~reusable_holdout.guard.kinds.evidence` has
+those that the rows' evidence decides.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from reusable_holdout.guard.kinds import Floats, Integers, Prepared
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import CellCode
 
-__all__ = ["Batch", "Check"]
+__all__ = ["Batch", "Check", "Compare", "OfTwo"]
 
 
 class Batch(NamedTuple):
     """A batch, decided up to a halt; each of shape (decided,)."""
 
-    priors: NDArray[np.float64]
-    thresholds: NDArray[np.float64]
+    priors: Floats
+    thresholds: Floats
     outcomes: list[Outcome | None]  # None: agreed
 
 
@@ -39,34 +42,18 @@ class Check(Stated):
     """Compare with a prior; what deviates from it past a threshold is charged, and told as a cell of deviations.
 
     Releases are (epsilon, delta)-differentially private as the plan states; the intervals are valid by the transcript
-    code, whatever the noise.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the plan; it names the mechanism.
-    noise : KeyedNoise
-        Source of all noise.
-
-    Notes
-    -----
-    A question is charged when its score deviates from its prior past a threshold, all with the noise that
-    :class:`~reusable_holdout.mechanisms.Calibration` says, in integers, ties included. The cell is that of a value with
-    noise of its own. "Agreed" costs nothing: the positions of the charges are counted by the transcript code.
-
-    References
-    ----------
-    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349; "Generalization
-       in Adaptive Data Analysis and Holdout Reuse", Figure 1.
+    code, whatever the noise. A question is charged when its score deviates from its prior past a threshold, all with
+    the noise that :class:`~reusable_holdout.mechanisms.Calibration` says, in integers, ties included. The cell is that
+    of a value with noise of its own. "Agreed" costs nothing: the positions of the charges are counted by the transcript
+    code. See Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "The reusable holdout", Science 349, and
+    "Generalization in Adaptive Data Analysis and Holdout Reuse", Figure 1.
     """
 
     name: ClassVar[str] = "check"
     #: Which deviations are charged: both (0), or improvements only (1).
     one_sided: ClassVar[bool] = False
-
     #: Whether the threshold at a prior follows from the plan's tolerance, for all priors together.
     by_table: ClassVar[bool] = True
-
     #: Whether rows are measured, one question at a time, and not scores alone.
     measures_rows: ClassVar[bool] = False
 
@@ -76,7 +63,7 @@ class Check(Stated):
         self._scale = Fraction(certificate.noise_scale) / Fraction(certificate.span) * GRID
         self._noise = noise
         self._mechanism = self._resumed(State())
-        self.table = lru_cache(maxsize=4)(self._make_table)
+        self.table = lru_cache(maxsize=4)(self._made_table)
 
     @classmethod
     def check(cls, bound: BoundMetric, ledger: str | Path | None) -> None:
@@ -84,26 +71,18 @@ class Check(Stated):
 
     # ---- terms
 
-    def prior(self, stated: float, state: State) -> float:
-        """Prior of a question: the analyst's own."""
+    def prior(self, stated: Any, state: State) -> Any:
+        """Prior of a question, or of each of several: the analyst's own."""
         return stated
 
-    def priors(self, stated: NDArray[np.float64], state: State) -> NDArray[np.float64]:
-        """Priors of several questions in the same state."""
-        return stated
-
-    def check_room(
-        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
-    ) -> None:
+    def check_room(self, priors: Floats, tolerances: Floats | None, state: State) -> None:
         """Refuse what cannot be kept in this state, before anything is decided; here nothing."""
 
     def threshold(self, prior: float, state: State, tolerance: float | None) -> float:
         """Threshold of a question."""
         return self.table(state.charges, state.nats).at(prior)
 
-    def thresholds(
-        self, priors: NDArray[np.float64], state: State, tolerances: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
+    def thresholds(self, priors: Floats, state: State, tolerances: Floats | None) -> Floats:
         """Thresholds of several questions: those of a table at once."""
         if self.by_table and tolerances is None:
             return self.table(state.charges, state.nats).at_each(priors)
@@ -129,14 +108,12 @@ class Check(Stated):
             return Outcome(AGREED, terms.prior, False, 0.0)
         if told == FAILED:
             return Outcome(FAILED, self.worst, True, self.code.failure_nats)
-        word, _, place = told.partition(" ")
-        if word != "cell" or not place.isdecimal() or int(place) >= len(self.code.cells):
-            raise self.unknown(told)
-        nearest, farthest = self._cell(int(place), terms)
-        if math.isinf(self.code.cells[int(place)].far):  # of one that is open, its middle would flatter
+        place = self.numbered(told, "cell", range(len(self.code.cells)))
+        nearest, farthest = self._cell(place, terms)
+        if math.isinf(self.code.cells[place].far):  # of one that is open, its middle would flatter
             farthest = nearest
         value = self.certificate.tidy((nearest + farthest) / 2.0)
-        return Outcome(f"cell {int(place)}", value, True, self.code.nats[int(place)])
+        return Outcome(f"cell {place}", value, True, self.code.nats[place])
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval of the population value: around the prior, or around the cell that was told."""
@@ -148,18 +125,15 @@ class Check(Stated):
         low, high = self._reached(int(outcome.told.split()[1]), terms)
         return certificate.around(low, high, length=length, share=certificate.shares.charged)
 
-    def agreed(
-        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
-    ) -> Interval:
+    def agreed(self, priors: Floats | float, thresholds: Floats | float, length: float) -> Interval:
         """Intervals of questions that were not charged."""
         certificate = self.certificate
         reach = thresholds + certificate.comparison_tail
         low, high = certificate.around(
             priors - reach, priors + reach, length=length, share=certificate.shares.agreed
         )
-        if isinstance(
-            low, np.ndarray
-        ):  # an answer is in its own interval, even where no score lies within reach
+        # an answer is in its own interval, even where no score lies within reach
+        if isinstance(low, np.ndarray):
             return Interval(np.minimum(low, priors), np.maximum(high, priors))
         return Interval(min(low, priors), max(high, priors))
 
@@ -193,40 +167,23 @@ class Check(Stated):
 
     # ---- rule
 
-    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+    def measured(self, bound: BoundMetric, prepared: Prepared) -> Integers:
         """What is measured before anything is stated: each question's score on the grid; shape (queries,).
 
-        Raises
-        ------
-        ModelError
-            If a metric of the user's own fails on the holdout.
+        Raises ModelError if a metric of the user's own fails on the holdout.
         """
         return bound.score(prepared)
 
     def weighed(
-        self,
-        bound: BoundMetric,
-        measured: NDArray[np.int64],
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
-    ) -> NDArray[np.int64]:
+        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
         """What decisions are made on, from what was measured and what is stated; here the same."""
         return measured
 
     def scored(
-        self,
-        bound: BoundMetric,
-        prepared: NDArray[np.generic],
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
-    ) -> NDArray[np.int64]:
-        """What decisions are made on, for each of several questions.
-
-        Raises
-        ------
-        ModelError
-            If a metric of the user's own fails on the holdout.
-        """
+        self, bound: BoundMetric, prepared: Prepared, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
+        """What decisions are made on, for each of several questions; raises as `measured` does."""
         return self.weighed(bound, self.measured(bound, prepared), priors, tolerances)
 
     def answer(
@@ -238,7 +195,7 @@ class Check(Stated):
             return terms, self.fail(terms, state)
         return terms, self.decide(measured, terms, question, state)
 
-    def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
+    def decide(self, score: int | Integers, terms: Terms, question: bytes, state: State) -> Outcome:
         """Decide one question, by what was measured; nothing is final until the ledger has it."""
         mechanism, posed = self._at(state), Posed(terms, question, self.length(state))
         charged = self._deviates(mechanism, score, posed)
@@ -250,19 +207,13 @@ class Check(Stated):
 
     def decide_many(
         self,
-        scores: NDArray[np.int64],
-        stated: NDArray[np.float64],
+        scores: Integers,
+        stated: Floats,
         questions: Sequence[bytes],
         state: State,
-        tolerances: NDArray[np.float64] | None = None,
+        tolerances: Floats | None = None,
     ) -> Batch:
-        """Decide a batch in order, up to a halt; stretches between charges are compared at once.
-
-        Returns
-        -------
-        Batch
-            One for each question, or fewer if the charges ran out on the way.
-        """
+        """Decide a batch in order, up to a halt; stretches between charges are compared at once."""
         query_noise = self._at(state).query_noise(questions)
         priors, thresholds = stated.copy(), np.empty(len(stated))
         outcomes: list[Outcome | None] = [None] * len(stated)
@@ -270,7 +221,7 @@ class Check(Stated):
         while start < len(priors) and state.charges < self.certificate.charges:
             rest = slice(start, None)
             mechanism, length = self._at(state), self.length(state)
-            priors[rest] = self.priors(stated[rest], state)
+            priors[rest] = self.prior(stated[rest], state)
             thresholds[rest] = self.thresholds(
                 priors[rest], state, None if tolerances is None else tolerances[rest]
             )
@@ -295,27 +246,24 @@ class Check(Stated):
             start = here + 1
         return Batch(priors[:start], thresholds[:start], outcomes[:start])
 
-    def _score(self, measured: int | NDArray[np.int64]) -> int:
+    def _score(self, measured: int | Integers) -> int:
         """Score on the grid, of what was measured."""
         return int(measured)
 
-    def _deviates(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> bool:
-        prior, threshold = posed.terms.prior, posed.terms.threshold
-        limit = math.floor(threshold / self.certificate.span * GRID)
-        return mechanism.deviates(self._score(measured), self.grid_unit(prior), limit, posed.question)
+    def _deviates(self, mechanism: GuardCore, measured: int | Integers, posed: Posed) -> bool:
+        """Whether one question is charged, as several are: without an array, for it is asked most."""
+        limit = math.floor(posed.terms.threshold / self.certificate.span * GRID)
+        prior = self.grid_unit(posed.terms.prior)
+        return mechanism.deviates(self._score(measured), prior, limit, posed.question)
 
     def _compared(
-        self,
-        measured: NDArray[np.int64],
-        priors: NDArray[np.float64],
-        thresholds: NDArray[np.float64],
-        length: float,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        self, measured: Integers, priors: Floats, thresholds: Floats, length: float
+    ) -> tuple[Integers, Integers, Integers]:
         """What is compared with what, and by how much it may be off; on the grid, for each question."""
         limits = np.floor(thresholds / self.certificate.span * GRID).astype(np.int64)
         return measured, self.grid_units(priors), limits
 
-    def _charge(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> Outcome:
+    def _charge(self, mechanism: GuardCore, measured: int | Integers, posed: Posed) -> Outcome:
         value = self._noisy(mechanism, self._score(measured), posed.question)
         return self.outcome(self._told(value, posed.terms), posed.terms)
 
@@ -350,5 +298,21 @@ class Check(Stated):
         """Sign of what is charged, of what is compared; 0 for both."""
         return self.certificate.better if self.one_sided else 0
 
-    def _make_table(self, charges: int, nats: float) -> ThresholdTable:
+    def _made_table(self, charges: int, nats: float) -> ThresholdTable:
         return ThresholdTable(self.certificate, charges=charges, nats=nats)
+
+
+class OfTwo(Check):
+    """A question about the difference of two models, new less old; so are certificate and prior."""
+
+    def measured(self, bound: BoundMetric, prepared: Prepared) -> Integers:
+        """Half the difference of what is measured of each, on the grid; one question."""
+        new, old = super().measured(bound, prepared)
+        halved: Integers = (new - old + GRID)[None] >> 1
+        return halved
+
+
+class Compare(OfTwo):
+    """A check of the difference of two models."""
+
+    name: ClassVar[str] = "compare"

@@ -15,8 +15,7 @@ from reusable_holdout.validity import Interval, choice_nats, worst_choice_nats
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from reusable_holdout.guard.kinds import Floats
     from reusable_holdout.guard.kinds.samples import Sample
 
 __all__ = ["Choose", "EvidenceChoose", "Winner"]
@@ -30,23 +29,12 @@ def _place(cell: str) -> int:
 
 
 class Winner(NamedTuple):
-    """What the name of a choice's outcome says.
+    """What the name of a choice's outcome says."""
 
-    Attributes
-    ----------
-    candidate : int
-        Place of the winner among the candidates, from 0.
-    candidates : int
-    rank : int
-        Of its prior among the candidates', from 1, the best; equal ones in their order.
-    cell : str
-        Name of its cell, as a reveal's.
-    """
-
-    candidate: int
+    candidate: int  # place of the winner among the candidates, from 0
     candidates: int
-    rank: int
-    cell: str
+    rank: int  # of its prior among the candidates', from 1, the best; equal ones in their order
+    cell: str  # its name, as a reveal's
 
     @classmethod
     def parse(cls, told: str) -> Winner | None:
@@ -56,9 +44,8 @@ class Winner(NamedTuple):
             return None
         candidate, candidates, rank, cell = found.groups()
         winner = cls(int(candidate), int(candidates), int(rank), cell)
-        return (
-            winner if winner.candidate < winner.candidates and 1 <= winner.rank <= winner.candidates else None
-        )
+        fits = winner.candidate < winner.candidates and 1 <= winner.rank <= winner.candidates
+        return winner if fits else None
 
     def told(self) -> str:
         """Name of the outcome."""
@@ -69,43 +56,32 @@ class Choose(Reveal):
     """Tell which candidate is best by the holdout, by report-noisy-max, and the cell of its value.
 
     Of the other candidates nothing is told but that, up to the noise, they are no better than the winner's cell. One
-    that failed on the holdout is the worst there, and nothing is said of it.
-
-    Notes
-    -----
-    Each candidate is one of the declared queries. The winner's name costs by the rank of its prior, public before the
-    rows are read: a favourite that wins costs little. Its cell costs what a reveal's does.
+    that failed on the holdout is the worst there, and nothing is said of it. Each candidate is one of the declared
+    queries. The winner's name costs by the rank of its prior, public before the rows are read: a favourite that wins
+    costs little. Its cell costs what a reveal's does.
     """
 
     name: ClassVar[str] = "choose"
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name."""
-        winner = Winner.parse(told)
-        if winner is None:
-            raise self.unknown(told)
+        winner = self._winner(told)
         cell = super().outcome(winner.cell, terms)
         nats = cell.nats + choice_nats(winner.rank, winner.candidates)
         return Outcome(winner._replace(cell=cell.told).told(), cell.value, False, nats)
 
     def takes(self, told: str) -> int:
         """One for each candidate."""
-        winner = Winner.parse(told)
-        if winner is None:
-            raise self.unknown(told)
-        return winner.candidates
+        return self._winner(told).candidates
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval around the winner's cell."""
-        winner = Winner.parse(outcome.told)
-        if winner is None:
-            raise self.unknown(outcome.told)
-        return super().interval(outcome._replace(told=winner.cell), terms, length)
+        return super().interval(outcome._replace(told=self._winner(outcome.told).cell), terms, length)
 
     def others(self, outcome: Outcome, terms: Terms, length: float) -> float:
         """Good end of the interval of the population value of every other candidate that did not fail."""
-        winner, certificate = Winner.parse(outcome.told), self.certificate
-        if winner is None or winner.cell == FAILED:
+        winner, certificate = self._winner(outcome.told), self.certificate
+        if winner.cell == FAILED:
             return self.best
         low, high = self._reached(_place(winner.cell), terms)
         more = 2.0 * certificate.comparison_tail  # the winner's noise, and the other's
@@ -116,22 +92,22 @@ class Choose(Reveal):
         """Cost of the dearest outcome."""
         return worst_choice_nats(candidates) + super().worst_nats(candidates)
 
+    def _winner(self, told: str) -> Winner:
+        winner = Winner.parse(told)
+        if winner is None:
+            raise self.unknown(told)
+        return winner
+
     # ---- rule
 
     def choose(
         self,
         measured: Sequence[Sample | int | None],
-        priors: NDArray[np.float64],
+        priors: Floats,
         questions: Sequence[bytes],
         state: State,
     ) -> tuple[Terms, Outcome]:
-        """Find the winner; a candidate that failed on the holdout (None) is the worst there is.
-
-        Returns
-        -------
-        tuple of Terms and Outcome
-            The terms are the winner's.
-        """
+        """Find the winner, and its terms; a candidate that failed on the holdout (None) is the worst there is."""
         core, better = self._resumed(State()), self.certificate.better
         noise = core.query_noise(questions).tolist()
         noisy = [
@@ -144,7 +120,7 @@ class Choose(Reveal):
         cell = FAILED if winner is None else self._named(winner, terms, questions[best], state)
         return terms, self.outcome(Winner(best, len(noisy), self._rank(priors, best), cell).told(), terms)
 
-    def _rank(self, priors: NDArray[np.float64], place: int) -> int:
+    def _rank(self, priors: Floats, place: int) -> int:
         order = np.argsort(-self.certificate.better * priors, kind="stable")
         return int(np.flatnonzero(order == place)[0]) + 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from reusable_holdout.errors import InputError
@@ -12,12 +11,9 @@ from reusable_holdout.guard.kinds.stated import checked_names
 from reusable_holdout.validity import Estimator, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from reusable_holdout.guard.kinds.stated import Statement
+    from reusable_holdout.guard.kinds import Integers
     from reusable_holdout.ledger import Row
     from reusable_holdout.validity import Certificate
 
@@ -27,31 +23,22 @@ __all__ = ["Board", "Claims"]
 MEASURED = "measured"
 
 
-@dataclass(slots=True)
-class _Series:
+class _Context(NamedTuple):
+    """What a claim is priced by: would it lead, and was its series charged, has a claim of its stood."""
+
+    leads: bool = False
     charges: int = 0
     stood: bool = False
 
 
-class _Context(NamedTuple):
-    leads: bool
-    charges: int
-    stood: bool
-
-
 class Board:
-    """A fold of all claims about one metric, in order: a function of what was released.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the plan.
-    """
+    """A fold of all claims about one metric, in order: a function of what was released."""
 
     def __init__(self, certificate: Certificate) -> None:
         self._certificate = certificate
-        self._lead: float | None = None
-        self._series: dict[str, _Series] = {}
+        self.last = 0  # row of the ledger up to which it was followed
+        self.lead: float | None = None  # best value that was measured
+        self._series: dict[str, _Context] = {}  # after its last claim
         self._estimator = Estimator()
         code, cells = certificate.theory.claims, certificate.theory.charge.cells
         charges = {f"cell {place}": code.charge for place in range(len(cells))} | {FAILED: code.failed}
@@ -59,19 +46,15 @@ class Board:
         self._measured = {f"{MEASURED} {place}": code.measured[abs(place)] for place in places} | charges
         self._begun = [{AGREED: stands} | charges for stands in (code.stands, code.stands_again)]
 
-    @property
-    def lead(self) -> float | None:
-        """Best value that was measured; None if none was."""
-        return self._lead
-
     def charges_left(self, series: str) -> int:
         """Charges that a series has left."""
-        return max(0, self._certificate.charges - self._of(series).charges)
+        return max(0, self._certificate.charges - self._series.get(series, _Context()).charges)
 
     def claim(self, prior: float, series: str) -> Claim:
         """What is public of a series' next claim."""
         context = self._context(prior, series)
-        priced = self._estimator.at(context, self._begun_at(context))
+        begun = self._measured if context.leads else self._begun[min(context.charges, 1)]
+        priced = self._estimator.at(context, begun)
         return Claim(priced, context.leads, self._least_lead, self.charges_left(series))
 
     def follow(self, row: Row) -> None:
@@ -80,24 +63,16 @@ class Board:
             return
         context = self._context(row.prior, row.series)
         self._estimator.count(context, row.told)
-        series = self._series.setdefault(row.series, _Series())
-        series.charges += row.charged
-        if not row.charged:
-            series.stood = True
-            if context.leads:
-                self._lead = row.value
-
-    def _of(self, series: str) -> _Series:
-        return self._series.get(series) or _Series()
+        stood = context.stood or not row.charged
+        self._series[row.series] = _Context(context.leads, context.charges + row.charged, stood)
+        if not row.charged and context.leads:
+            self.lead = row.value
 
     def _context(self, prior: float, series: str) -> _Context:
-        certificate, known = self._certificate, self._of(series)
+        certificate = self._certificate
         margin = certificate.theory.claims.lead * self._unit
         leads = certificate.better * (prior - self._least_lead) >= margin
-        return _Context(leads, known.charges, known.stood)
-
-    def _begun_at(self, context: _Context) -> Mapping[str, float]:
-        return self._measured if context.leads else self._begun[min(context.charges, 1)]
+        return self._series.get(series, _Context())._replace(leads=leads)
 
     @property
     def _unit(self) -> float:
@@ -108,17 +83,15 @@ class Board:
     def _least_lead(self) -> float:
         certificate = self._certificate
         worst = certificate.lower if certificate.greater_is_better else certificate.upper
-        return worst if self._lead is None else self._lead + certificate.better * self._unit
+        return worst if self.lead is None else self.lead + certificate.better * self._unit
 
 
 class Claims(Check):
     """A board of many series, such as teams, each of which says what it believes of each of its submissions.
 
-    With the plan's confidence, every interval contains its population value, whatever the series send.
-
-    Notes
-    -----
-    The rule and its threshold T, four standard deviations of an honest claim's deviation, are public:
+    With the plan's confidence, every interval contains its population value, whatever the series send. Differential
+    privacy is not given. The rule and its threshold T, four standard deviations of an honest claim's deviation, are
+    public:
 
     - a claim within T of the holdout's value *stands*, and is the answer: "agreed";
     - one that is farther off is a charge of its series' own allowance, told as a cell;
@@ -131,20 +104,16 @@ class Claims(Check):
     it lead, has its series been charged, has a claim of its stood. So a board whose claims stand pays next to nothing,
     and one with liars pays for who they are, once each. The unit of information is not the number of submissions.
 
-    The same predictions are one question, whoever sends them and whatever is claimed; asked anew they are another.
-    Differential privacy is not given.
-
-    References
-    ----------
-    .. [1] Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "Generalization in Adaptive Data Analysis and Holdout
-       Reuse", section 3 (description length).
-    .. [2] Krichevsky and Trofimov (1981), "The performance of universal encoding".
+    The same predictions are one question, whoever sends them and whatever is claimed; asked anew they are another. See
+    Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), "Generalization in Adaptive Data Analysis and Holdout Reuse",
+    section 3 (description length), and Krichevsky and Trofimov (1981), "The performance of universal encoding".
     """
 
     name: ClassVar[str] = "claim"
     in_batches: ClassVar[bool] = False
     on_board: ClassVar[bool] = True
     by_table: ClassVar[bool] = False
+    by_prior: ClassVar[bool] = False
 
     # ---- what is asked
 
@@ -152,17 +121,6 @@ class Claims(Check):
         """Another series asks the same question."""
         checked_names([series], 1)  # type: ignore[list-item]
         return 0
-
-    def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
-        """Another claim about the same predictions is the same question, too."""
-        return super().asked(prior, tolerance, metric)._replace(unit=0)
-
-    def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
-        """Statements of several claims: another claim about the same predictions is the same question, too."""
-        stated, limits, units = super().asked_many(priors, tolerances, count, metric)
-        return stated, limits, [0] * len(units)
 
     def takes(self, told: str) -> int:
         """None, of what is not certified: the rows are not asked."""
@@ -240,7 +198,7 @@ class Claims(Check):
 
     # ---- rule
 
-    def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
+    def decide(self, score: int | Integers, terms: Terms, question: bytes, state: State) -> Outcome:
         """Decide one claim, by the holdout's value."""
         claim = _claim(terms)
         if not claim.charges_left:

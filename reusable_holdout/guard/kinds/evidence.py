@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from reusable_holdout.guard.kinds.check import Check
-from reusable_holdout.guard.kinds.gate import Gate, open_to_worse
+from reusable_holdout.guard.kinds.check import Check, OfTwo
+from reusable_holdout.guard.kinds.gate import Gate, open_to
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import EvidenceRows, Interval, worst_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.kinds import Posed, State, Terms
+    from reusable_holdout.guard.kinds import Floats, Integers, Posed, Prepared, State, Terms
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Evidence
@@ -47,18 +45,29 @@ class WithinTolerance(Check):
         """Unit of the cells: half the tolerance."""
         return (self.certificate.tolerance if tolerance is None else tolerance) / 2.0
 
-    def agreed(
-        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
-    ) -> Interval:
+    def agreed(self, priors: Floats | float, thresholds: Floats | float, length: float) -> Interval:
         """The prior and the tolerance, within the bounds."""
         lower, upper = self.certificate.lower, self.certificate.upper
         low, high = priors - 2.0 * thresholds, priors + 2.0 * thresholds
-        if isinstance(low, np.ndarray):
-            return Interval(np.maximum(low, lower), np.minimum(high, upper))
-        return Interval(max(low, lower), min(high, upper))
+        return Interval(np.maximum(low, lower), np.minimum(high, upper))
 
     def _evidence(self, prior: float, tolerance: float) -> Evidence:
         return self.certificate.evidence(prior, tolerance)
+
+    def _deviates(self, mechanism: GuardCore, measured: int | Integers, posed: Posed) -> bool:
+        prior, threshold = np.array([posed.terms.prior]), np.array([posed.terms.threshold])
+        excess = self._excess(np.asarray(measured)[None], prior, threshold, posed.length)
+        return mechanism.deviates(int(excess[0]), 0, 0, posed.question)
+
+    def _compared(
+        self, measured: Integers, priors: Floats, thresholds: Floats, length: float
+    ) -> tuple[Integers, Integers, Integers]:
+        none = np.zeros(len(measured), dtype=np.int64)
+        return self._excess(measured, priors, thresholds, length), none, none
+
+    @abstractmethod
+    def _excess(self, measured: Integers, priors: Floats, thresholds: Floats, length: float) -> Integers:
+        """What is charged if it is 0 or more, of each question; shape (queries,)."""
 
     @property
     def _direction_compared(self) -> int:
@@ -68,16 +77,11 @@ class WithinTolerance(Check):
 class EvidenceCheck(WithinTolerance):
     """Agree with the analyst's own estimate where the rows certify it within the tolerance; else tell a cell.
 
-    Notes
-    -----
     Only whether it is agreed is told, so the set that decides may depend on the rows in any way: theirs is the spread
     of this metric on these rows, and nothing is declared. The sparse vector's noise acts on the evidence, in units of
     what one row can change of it. The cells of a charge are half tolerances; the nearest begin at the prior itself, for
-    what is charged may deviate little and spread much.
-
-    References
-    ----------
-    .. [1] Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
+    what is charged may deviate little and spread much. See Waudby-Smith and Ramdas (2024), "Estimating means of bounded
+    random variables by betting", JRSSB 86.
     """
 
     def _cell(self, place: int, terms: Terms) -> tuple[float, float]:
@@ -91,18 +95,14 @@ class EvidenceCheck(WithinTolerance):
 
     # ---- rule
 
-    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+    def measured(self, bound: BoundMetric, prepared: Prepared) -> Integers:
         """Score of each question on the grid, and the terms of its rows; shape (queries, 1 + rows)."""
         each = [bound.row_terms(query) for query in prepared]
         return np.stack([np.concatenate([[bound.score_of_terms(terms)], terms]) for terms in each])
 
     def weighed(
-        self,
-        bound: BoundMetric,
-        measured: NDArray[np.int64],
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
-    ) -> NDArray[np.int64]:
+        self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
         """Score, evidence and units to a nat of each question; shape (queries, 3).
 
         A unit of evidence is what a unit of the score's grid is: one row changes both by as many at most.
@@ -117,61 +117,29 @@ class EvidenceCheck(WithinTolerance):
         return found
 
     def scored(
-        self,
-        bound: BoundMetric,
-        prepared: NDArray[np.generic],
-        priors: NDArray[np.float64],
-        tolerances: NDArray[np.float64] | None,
-    ) -> NDArray[np.int64]:
+        self, bound: BoundMetric, prepared: Prepared, priors: Floats, tolerances: Floats | None
+    ) -> Integers:
         """What decisions are made on; one question at a time, for each has as many terms as rows."""
         if len(priors) == 1:
             return super().scored(bound, prepared, priors, tolerances)
-        each = [
-            super(EvidenceCheck, self).scored(
-                bound,
-                prepared[place : place + 1],
-                priors[place : place + 1],
-                None if tolerances is None else tolerances[place : place + 1],
-            )
-            for place in range(len(prepared))
-        ]
-        return np.concatenate(each)
+        limits: Any = [None] * len(priors) if tolerances is None else tolerances[:, None]
+        stated = zip(prepared[:, None], priors[:, None], limits, strict=True)
+        return np.concatenate([self.scored(bound, *each) for each in stated])
 
     def _units(self, evidence: Evidence) -> int:
         """Units of evidence to a nat; 0 where no row can change it, or so many rows each so little that none counts."""
         change = evidence.sensitivity
         return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
 
-    def _needed(self, units: NDArray[np.int64], length: float) -> NDArray[np.int64]:
-        """Evidence that is needed at a description length, the noise's reach included; in units."""
+    def _excess(self, measured: Integers, priors: Floats, thresholds: Floats, length: float) -> Integers:
+        """Evidence that is missing of what is needed at a description length, the noise's reach included; in units."""
         certificate = self.certificate
         nats = -certificate.log_level(length, certificate.shares.agreed)
         tail = certificate.comparison_tail / certificate.span * GRID
-        needed: NDArray[np.int64] = np.ceil(nats * units + tail).astype(np.int64) + 1
-        return needed
+        needed: Integers = np.ceil(nats * measured[:, _UNITS] + tail).astype(np.int64) + 1
+        return needed - measured[:, _EVIDENCE]
 
-    def _deviates(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> bool:
-        prior = np.asarray(self.grid_unit(posed.terms.prior))
-        excess = self._excess(np.asarray(measured), prior, posed.length)
-        return mechanism.deviates(int(excess), 0, 0, posed.question)
-
-    def _compared(
-        self,
-        measured: NDArray[np.int64],
-        priors: NDArray[np.float64],
-        thresholds: NDArray[np.float64],
-        length: float,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        none = np.zeros(len(measured), dtype=np.int64)
-        return self._excess(measured, self.grid_units(priors), length), none, none
-
-    def _excess(
-        self, measured: NDArray[np.int64], priors: NDArray[np.int64], length: float
-    ) -> NDArray[np.int64]:
-        """What is charged if it is 0 or more: how much evidence is missing."""
-        return self._needed(measured[..., _UNITS], length) - measured[..., _EVIDENCE]
-
-    def _score(self, measured: int | NDArray[np.int64]) -> int:
+    def _score(self, measured: int | Integers) -> int:
         return int(np.asarray(measured)[_SCORE])
 
 
@@ -201,27 +169,17 @@ class GateWithinTolerance(Gate, WithinTolerance):
         """Tolerance of what was named."""
         return self.certificate.tolerance if tolerance is None else tolerance
 
-    def check_room(
-        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
-    ) -> None:
+    def check_room(self, priors: Floats, tolerances: Floats | None, state: State) -> None:
         """Any tolerance can be kept: the smaller it is, the better must be what is accepted."""
 
     def accepted(self, prior: float, threshold: float, length: float) -> Interval:
         """Interval of what was accepted: from what was named less the tolerance to the good side."""
-        low, high = WithinTolerance.agreed(self, prior, threshold / 2.0, length)
-        if self.certificate.greater_is_better:
-            return Interval(low, self.certificate.upper)
-        return Interval(self.certificate.lower, high)
+        return open_to(self.best, self, WithinTolerance.agreed(self, prior, threshold / 2.0, length))
 
-    def agreed(
-        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
-    ) -> Interval:
+    def agreed(self, priors: Floats | float, thresholds: Floats | float, length: float) -> Interval:
         """Intervals of what was rejected."""
-        if not isinstance(priors, np.ndarray):
-            return self._rejected(priors, float(thresholds), length)
-        pairs = zip(priors.tolist(), np.broadcast_to(thresholds, priors.shape).tolist(), strict=True)
-        low, high = zip(*(self._rejected(*pair, length) for pair in pairs), strict=True)
-        return Interval(np.array(low), np.array(high))
+        low, high = np.vectorize(self._rejected, otypes=[float, float])(priors, thresholds, length)
+        return Interval(low, high)
 
     @abstractmethod
     def _rejected(self, prior: float, tolerance: float, length: float) -> Interval:
@@ -235,8 +193,6 @@ class GateWithinTolerance(Gate, WithinTolerance):
 class EvidenceGate(GateWithinTolerance, EvidenceCheck):
     """Say whether the score is at least what was named, and certified to within the tolerance; nothing else.
 
-    Notes
-    -----
     "Yes" bounds the population value by what was named and the tolerance. After a "no" it is bounded from the other
     side: rows of 0 and 1 have the least evidence of all rows with their mean, so the holdout's value is below what was
     named, or below the one at which even those would have had enough. Score and evidence beyond what is needed are
@@ -255,36 +211,23 @@ class EvidenceGate(GateWithinTolerance, EvidenceCheck):
         value = prior + certificate.better * beyond
         if not certificate.lower <= value <= certificate.upper:
             return self.all_values
-        return open_to_worse(
-            self, certificate.around(value, value, length=length, share=certificate.shares.agreed)
-        )
+        around = certificate.around(value, value, length=length, share=certificate.shares.agreed)
+        return open_to(self.worst, self, around)
 
-    def _excess(
-        self, measured: NDArray[np.int64], priors: NDArray[np.int64], length: float
-    ) -> NDArray[np.int64]:
-        """What is accepted if it is 0 or more: the lesser of score beyond what was named, and evidence beyond need."""
-        beyond = self.certificate.better * (measured[..., _SCORE] - priors)
-        lesser: NDArray[np.int64] = np.minimum(beyond, -super()._excess(measured, priors, length))
+    def _excess(self, measured: Integers, priors: Floats, thresholds: Floats, length: float) -> Integers:
+        """The lesser of score beyond what was named, and evidence beyond need: 0 or more is accepted."""
+        beyond = self.certificate.better * (measured[:, _SCORE] - self.grid_units(priors))
+        lesser: Integers = np.minimum(beyond, -super()._excess(measured, priors, thresholds, length))
         return lesser
 
 
-class _OfTwo(EvidenceCheck):
-    """Questions about the difference of two models, new less old, row by row."""
-
-    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
-        """Half the difference of two scores and of their rows' terms; shape (1, 1 + rows)."""
-        new, old = super().measured(bound, prepared)
-        halved: NDArray[np.int64] = (new - old + GRID)[None] >> 1
-        return halved
-
-
-class EvidenceCompare(_OfTwo, EvidenceGuessAndCheck):
+class EvidenceCompare(OfTwo, EvidenceGuessAndCheck):
     """A check of the difference of two models; a tolerance of its own may be named."""
 
     name: ClassVar[str] = "compare"
 
 
-class EvidenceGateCompare(_OfTwo, EvidenceGate, AnyTolerance):
+class EvidenceGateCompare(OfTwo, EvidenceGate, AnyTolerance):
     """A gate on the difference of two models: whether the new one is better by what was named, within the tolerance."""
 
     name: ClassVar[str] = "gate-compare"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import Certificate
 
+    Found = MeasuredBoth | Sample | int
+
 __all__ = ["EvidenceExam", "EvidenceFinal", "ExamFinal", "Final"]
 
 
@@ -31,23 +33,13 @@ _NONE = "none"
 class Final(Kind):
     """Tell the holdout's value as it is, with the narrowest interval: nothing is asked of these rows afterwards.
 
-    With the plan's confidence, the intervals of a final and of all answers before it hold together.
-
-    Notes
-    -----
-    A final has a share of the failure probability of its own, and no place to pay for: given the places of the charges
-    and what was told, the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything. The
-    earlier the last charge was, the less the places cost.
+    With the plan's confidence, the intervals of a final and of all answers before it hold together. A final has a share
+    of the failure probability of its own, and no place to pay for: given the places of the charges and what was told,
+    the analyst's strategy itself fixes when it is asked. What it tells costs nobody anything. The earlier the last
+    charge was, the less the places cost.
 
     It has no noise, and the plan's epsilon excludes it, unless the plan names `final_noise`: then each value carries
     Laplace noise of its own, on the integer grid, and the interval its reach.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the plan.
-    noise : KeyedNoise
-        Source of its noise, if it has any.
     """
 
     name: ClassVar[str] = FINAL
@@ -73,25 +65,32 @@ class Final(Kind):
         return 0
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
-        """Outcome by its name: "failed", or "value" and the number, which is exact."""
-        certificate = self.certificate
+        """Outcome by its name: "failed", or the value and all that its interval rests on."""
         if told == FAILED:
             return Outcome(FAILED, self.worst, False, 0.0)
         try:
-            value = float(told.removeprefix(_VALUE))
+            told_again, value = self._read(told)
         except ValueError:
-            value = certificate.upper + 1.0
-        if not told.startswith(_VALUE) or not certificate.lower <= value <= certificate.upper:
-            raise self.unknown(told)
-        return Outcome(f"{_VALUE}{value!r}", value, False, 0.0)
+            raise self.unknown(told) from None
+        return Outcome(told_again, value, False, 0.0)
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
-        """Interval around the value."""
-        certificate = self.certificate
-        if outcome.told == FAILED:
-            return self.all_values
-        reach = terms.threshold + certificate.grid_slack
-        return certificate.final_interval(outcome.value, reach=reach, length=length)
+        """Interval of the population value, after a value was told."""
+        return self.all_values if outcome.told == FAILED else self._interval(outcome, terms, length)
+
+    def _read(self, told: str) -> tuple[str, float]:
+        """An outcome's name, and its value, which is exact; ValueError if there is no such outcome."""
+        value = float(told.removeprefix(_VALUE))
+        if not told.startswith(_VALUE) or not self._is_value(value):
+            raise ValueError
+        return f"{_VALUE}{value!r}", value
+
+    def _is_value(self, value: float) -> bool:
+        return self.certificate.lower <= value <= self.certificate.upper
+
+    def _interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+        reach = terms.threshold + self.certificate.grid_slack
+        return self.certificate.final_interval(outcome.value, reach=reach, length=length)
 
     def terms(self, outcome: Outcome, answers: int = 1) -> Terms:
         """A final is compared with nothing: its prior is its value, its unit how far the noise reaches."""
@@ -100,20 +99,13 @@ class Final(Kind):
     # ---- rule
 
     def decide(
-        self,
-        measured: MeasuredBoth | Sample | int | None,
-        question: bytes,
-        *,
-        length: float = 0.0,
-        answers: int = 1,
+        self, measured: Found | None, question: bytes, *, length: float = 0.0, answers: int = 1
     ) -> Outcome:
         """Tell what was measured, at a description length; None if the model or metric failed on the holdout."""
         told = FAILED if measured is None else self._told(measured, question, length, answers)
         return self.outcome(told, Terms(0.0, 0.0))
 
-    def _told(
-        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
-    ) -> str:
+    def _told(self, measured: Found, question: bytes, length: float, answers: int) -> str:
         """Name of the outcome: here of a score on the grid."""
         score = cast("int", measured)
         noisy = min(max(score + self._noise.draw(self._law, label="final", question=question), 0), GRID)
@@ -153,40 +145,28 @@ class EvidenceFinal(Final):
 
     by_sample: ClassVar[bool] = True
 
-    def outcome(self, told: str, terms: Terms) -> Outcome:
-        """Outcome by its name: "failed", or the value and its interval."""
-        if told == FAILED:
-            return super().outcome(told, terms)
-        certificate = self.certificate
-        try:
-            parts = _Told.parse(told)
-        except ValueError:
-            raise self.unknown(told) from None
+    def _read(self, told: str) -> tuple[str, float]:
+        """The value and its interval."""
+        parts, certificate = _Told.parse(told), self.certificate
         ordered = certificate.lower <= parts.low <= parts.value <= parts.high <= certificate.upper
         if not ordered or (parts.apart and not certificate.exam_rows):
-            raise self.unknown(told)
-        return Outcome(parts.text(), parts.value, False, 0.0)
+            raise ValueError
+        return parts.text(), parts.value
 
-    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+    def _interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """The interval that was told."""
-        if outcome.told == FAILED:
-            return super().interval(outcome, terms, length)
         parts = _Told.parse(outcome.told)
         return Interval(parts.low, parts.high)
 
-    def _told(
-        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
-    ) -> str:
+    def _told(self, measured: Found, question: bytes, length: float, answers: int) -> str:
         """The value and what its rows leave."""
-        sample = cast("Sample", measured)
-        return self._named(
-            sample.score, self.certificate.left_by(sample.ends(self.certificate.final_set(length)))
-        )
+        sample, certificate = cast("Sample", measured), self.certificate
+        return self._named(sample.score, certificate.left_by(sample.ends(certificate.final_set(length))))
 
     def _named(self, score: int, left: Interval, *, apart: bool = False) -> str:
         certificate = self.certificate
-        value = self._value(score)
         low, high = float(left.low), float(left.high)
+        value = self._value(score)
         if certificate.exam_rows:
             value = min(max(value, low), high)
         return _Told(value, min(low, value), max(high, value), apart).text()
@@ -225,24 +205,16 @@ class ExamFinal(Final):
     into the interval if it is not inside.
     """
 
-    def outcome(self, told: str, terms: Terms) -> Outcome:
-        """Outcome by its name: "failed", or the value and all that its interval rests on."""
-        if told == FAILED:
-            return super().outcome(told, terms)
-        certificate = self.certificate
-        try:
-            parts = _ToldBoth.parse(told)
-        except ValueError:
-            raise self.unknown(told) from None
+    def _read(self, told: str) -> tuple[str, float]:
+        """The value, and what both intervals rest on."""
+        parts = _ToldBoth.parse(told)
         values = [parts.value, parts.every.value, *([] if parts.exam is None else [parts.exam.value])]
-        if not all(certificate.lower <= value <= certificate.upper for value in values):
-            raise self.unknown(told)
-        return Outcome(parts.text(), parts.value, False, 0.0)
+        if not all(map(self._is_value, values)):
+            raise ValueError
+        return parts.text(), parts.value
 
-    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
+    def _interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Both intervals' intersection, or all that lies between them if they do not meet."""
-        if outcome.told == FAILED:
-            return super().interval(outcome, terms, length)
         parts = _ToldBoth.parse(outcome.told)
         interval, apart = self._together(parts.every, parts.exam, length, parts.answers)
         if apart != parts.apart or not math.isclose(
@@ -263,16 +235,13 @@ class ExamFinal(Final):
 
     # ---- rule
 
-    def _told(
-        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
-    ) -> str:
+    def _told(self, measured: Found, question: bytes, length: float, answers: int) -> str:
         """Both scores, and what lies between."""
         scores = cast("MeasuredBoth", measured)
         every = self._in_unit(scores.every)
         exam = None if scores.exam is None else self._in_unit(scores.exam)
         interval, apart = self._together(every, exam, length, answers)
-        told = _ToldBoth(_inside(every.value, interval), answers, every, exam, apart)
-        return told.text()
+        return _ToldBoth(_inside(every.value, interval), answers, every, exam, apart).text()
 
     def _in_unit(self, measured: Measured | Sample) -> Measured:
         score = cast("Measured", measured)
@@ -282,9 +251,7 @@ class ExamFinal(Final):
 class EvidenceExam(EvidenceFinal):
     """Final with an exam: what all rows leave and what the exam's leave, together; see :class:`ExamFinal`."""
 
-    def _told(
-        self, measured: MeasuredBoth | Sample | int, question: bytes, length: float, answers: int
-    ) -> str:
+    def _told(self, measured: Found, question: bytes, length: float, answers: int) -> str:
         """The value of all rows, moved into the interval."""
         certificate, both = self.certificate, cast("MeasuredBoth", measured)
         every, exam = cast("Sample", both.every), cast("Sample | None", both.exam)

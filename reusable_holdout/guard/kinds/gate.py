@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 import numpy as np
 
 from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, Posed, State, Terms
-from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.check import Check, OfTwo
 from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.kinds import State
+    from reusable_holdout.guard.kinds import Floats, Integers
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.validity import CellCode
 
-__all__ = ["Gate", "GuardedCompare", "GuardedGate", "Verdict", "open_to_worse"]
+__all__ = ["Gate", "GateCompare", "GuardedCompare", "GuardedGate", "Verdict", "open_to"]
 
 
 _CELL = "cell 0"
@@ -32,20 +30,13 @@ class Gate(Check):
     """Say whether the score is at least what was named, and nothing else.
 
     With the plan's confidence, at every question: the population value of what was accepted is at least its interval's
-    bad end, that of what was rejected at most its good end.
+    bad end, that of what was rejected at most its good end. Both ends are functions of what was named, so at one
+    question only one of them can miss: the population value lies above the good end of "no", or below the bad end of
+    "yes", or between. So a side has all of the question's failure probability, not half of it.
 
-    Notes
-    -----
     "Yes" is charged, and which questions were charged is all that an answer tells. A model that fails on the holdout is
-    told to have failed where the plan has room for what that costs, and is rejected where it has none.
-
-    Both ends are functions of what was named, so at one question only one of them can miss: the population value lies
-    above the good end of "no", or below the bad end of "yes", or between. So a side has all of the question's failure
-    probability, not half of it.
-
-    References
-    ----------
-    .. [1] Renggli et al. (2019), "Continuous integration of machine learning models with ease.ml/ci", MLSys.
+    told to have failed where the plan has room for what that costs, and is rejected where it has none. See Renggli et
+    al. (2019), "Continuous integration of machine learning models with ease.ml/ci", MLSys.
     """
 
     name: ClassVar[str] = "gate"
@@ -56,7 +47,7 @@ class Gate(Check):
         """Code of a gate's one cell."""
         return self.certificate.theory.gate
 
-    def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
+    def grid_units(self, priors: Floats) -> Integers:
         """Named scores on the integer grid, rounded down as scores are: one that is exactly as named passes."""
         unit = (priors - self.certificate.lower) / self.certificate.span
         return np.floor(unit * GRID).astype(np.int64)
@@ -82,15 +73,12 @@ class Gate(Check):
         low, high = certificate.around(
             prior - reach, prior + reach, length=length, share=certificate.shares.charged
         )
-        if certificate.greater_is_better:  # what was named is in its own interval, even between two counts
-            return Interval(min(low, prior), certificate.upper)
-        return Interval(certificate.lower, max(high, prior))
+        # what was named is in its own interval, even between two counts
+        return open_to(self.best, self, Interval(min(low, prior), max(high, prior)))
 
-    def agreed(
-        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
-    ) -> Interval:
+    def agreed(self, priors: Floats | float, thresholds: Floats | float, length: float) -> Interval:
         """Intervals of what was rejected."""
-        return open_to_worse(self, super().agreed(priors, thresholds, length))
+        return open_to(self.worst, self, super().agreed(priors, thresholds, length))
 
     def fail(self, terms: Terms, state: State) -> Outcome:
         """Decide a question that failed on the holdout: where telling so would break a promise of the plan, a "no"."""
@@ -102,12 +90,7 @@ class Gate(Check):
         return after >= self.certificate.charges or self.certificate.room(charges=after, nats=nats) >= 0.0
 
     def passes(
-        self,
-        measured: int | NDArray[np.int64],
-        prior: float,
-        question: bytes,
-        state: State,
-        length: float,
+        self, measured: int | Integers, prior: float, question: bytes, state: State, length: float
     ) -> bool:
         """Whether what was measured is at least what was named, up to the noise."""
         terms = Terms(prior, self.threshold(prior, state, None))
@@ -117,11 +100,17 @@ class Gate(Check):
         return _CELL
 
 
-def open_to_worse(kind: Check, interval: Interval) -> Interval:
-    """Interval without its bad end."""
+class GateCompare(OfTwo, Gate):
+    """A gate on the difference of two models: whether the new one is better by what was named."""
+
+    name: ClassVar[str] = "gate-compare"
+
+
+def open_to(bound: float, kind: Check, interval: Interval) -> Interval:
+    """Interval, or intervals, up to the worst or the best value there is on that side."""
     low, high = interval
-    worst = np.full_like(low, kind.worst) if isinstance(low, np.ndarray) else kind.worst
-    return Interval(worst, high) if kind.certificate.greater_is_better else Interval(low, worst)
+    end = np.full_like(low, bound) if isinstance(low, np.ndarray) else bound
+    return Interval(end, high) if bound == kind.certificate.lower else Interval(low, end)
 
 
 _YES, _NO = "yes", "no"
@@ -129,30 +118,23 @@ _TOLD = re.compile(r"(yes|no|failed) with ((?:\d+:\S+ ?)+)")
 
 
 class Verdict(NamedTuple):
-    """What the name of a guarded gate's outcome says.
+    """What the name of a guarded gate's outcome says."""
 
-    Attributes
-    ----------
-    told : {"yes", "no", "failed"}
-    named : tuple of (int, float)
-        View of each guardrail, and what was named for it.
-    """
-
-    told: str
-    named: tuple[tuple[int, float], ...]
+    told: str  # yes, no, or failed
+    named: tuple[tuple[int, float], ...]  # view of each guardrail, and what was named for it
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """Read the name of an outcome; None if it is none of a guarded gate."""
         found = _TOLD.fullmatch(text)
+        if found is None:
+            return None
+        pairs = [one.split(":") for one in found[2].split()]
         try:
-            pairs = [one.split(":") for one in found[2].split()] if found else []
-            verdict = (
-                cls(found[1], tuple((int(view), float(prior)) for view, prior in pairs)) if found else None
-            )
+            verdict = cls(found[1], tuple((int(view), float(prior)) for view, prior in pairs))
         except ValueError:
             return None
-        return verdict if verdict is not None and verdict.text() == text else None
+        return verdict if verdict.text() == text else None
 
     def text(self) -> str:
         """Name of the outcome."""
@@ -162,8 +144,6 @@ class Verdict(NamedTuple):
 class GuardedGate(Check):
     """Say whether the score, and that of every guardrail, is at least what was named, and nothing else.
 
-    Notes
-    -----
     "Yes" is one charge, and costs what a gate's does. It bounds each of the m scores, each with one m-th of the
     question's failure probability. "No" says that one of them failed, and not which: it bounds none. Each score takes
     one of the declared queries, for each is compared with noise of its own.
@@ -186,46 +166,42 @@ class GuardedGate(Check):
 
     def outcome(self, told: str, terms: Terms) -> Outcome:
         """Outcome by its name."""
-        verdict = Verdict.parse(told)
-        if verdict is None:
-            raise self.unknown(told)
-        plain = {_YES: _CELL, _NO: AGREED, FAILED: FAILED}[verdict.told]
+        plain = {_YES: _CELL, _NO: AGREED, FAILED: FAILED}[self._verdict(told).told]
         return self.gate.outcome(plain, terms)._replace(told=told)
 
     def takes(self, told: str) -> int:
         """One for each score."""
-        verdict = Verdict.parse(told)
-        if verdict is None:
-            raise self.unknown(told)
-        return 1 + len(verdict.named)
+        return 1 + len(self._verdict(told).named)
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval of the guard's own score."""
-        verdict = Verdict.parse(outcome.told)
-        if verdict is None or verdict.told != _YES:
+        verdict = self._verdict(outcome.told)
+        if verdict.told != _YES:
             return self.all_values
-        return self.gate.accepted(terms.prior, terms.threshold, self.length_of_each(length, verdict))
-
-    def length_of_each(self, length: float, verdict: Verdict) -> float:
-        """Description length of each of its bounds."""
-        return length + math.log(1 + len(verdict.named))
+        return self.gate.accepted(terms.prior, terms.threshold, _of_each(length, verdict))
 
     def bounds(self, told: str, rails: Sequence[Gate], length: float) -> list[Interval]:
         """Interval of each guardrail's score."""
-        verdict = Verdict.parse(told)
-        if verdict is None or verdict.told != _YES:
+        verdict = self._verdict(told)
+        if verdict.told != _YES:
             return [rail.all_values for rail in rails]
-        each = self.length_of_each(length, verdict)
+        each = _of_each(length, verdict)
         return [
             rail.accepted(prior, rail.certificate.tolerance, each)
             for (_, prior), rail in zip(verdict.named, rails, strict=True)
         ]
 
+    def _verdict(self, told: str) -> Verdict:
+        verdict = Verdict.parse(told)
+        if verdict is None:
+            raise self.unknown(told)
+        return verdict
+
     # ---- rule
 
     def decide_all(
         self,
-        measured: Sequence[int | NDArray[np.int64] | None],
+        measured: Sequence[int | Integers | None],
         prior: float,
         rails: Sequence[tuple[int, Gate, float]],
         question: bytes,
@@ -233,12 +209,8 @@ class GuardedGate(Check):
     ) -> tuple[Terms, Outcome]:
         """Public numbers of one question, and what is told.
 
-        Parameters
-        ----------
-        measured : sequence of int, numpy.ndarray of int64 or None
-            Of the guard's own metric, then of each guardrail, as their gates do; None if it failed on the holdout.
-        rails : sequence of (int, Gate, float)
-            View of each guardrail, and what was named for it.
+        Measured is what the guard's own metric does, then each guardrail's, as their gates measure; None of what failed
+        on the holdout. Of each rail the view, and what was named for it.
         """
         verdict = Verdict(_NO, tuple((view, least) for view, _, least in rails))
         terms = self.terms(prior, state, None)
@@ -247,13 +219,18 @@ class GuardedGate(Check):
             told = FAILED if self.gate.tells_failures(state) else _NO
         else:
             gates = [(self.gate, prior), *((rail, least) for _, rail, least in rails)]
-            each = self.length_of_each(self.length(state), verdict)
+            each = _of_each(self.length(state), verdict)
             passed = [
                 gate.passes(one, least, question, state, each)
                 for (gate, least), one in zip(gates, found, strict=True)
             ]
             told = _YES if all(passed) else _NO
         return terms, self.outcome(verdict._replace(told=told).text(), terms)
+
+
+def _of_each(length: float, verdict: Verdict) -> float:
+    """Description length of each bound of a guarded gate."""
+    return length + math.log(1 + len(verdict.named))
 
 
 class GuardedCompare(GuardedGate):

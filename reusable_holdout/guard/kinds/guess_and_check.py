@@ -1,4 +1,4 @@
-"""Guess and check: the analyst's guess, within the tolerance that she names for it."""
+"""Guess and check: the analyst's guess, within the tolerance that she names for it; of one model, or of two."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from reusable_holdout.guard.kinds.check import Check
+from reusable_holdout.guard.kinds.check import Check, OfTwo
 from reusable_holdout.guard.kinds.stated import StatedWithTolerance
 
 if TYPE_CHECKING:
     from reusable_holdout.guard.kinds import State
 
-__all__ = ["GuessAndCheck"]
+__all__ = ["GuessAndCheck", "GuessAndCompare"]
 
 
 class GuessAndCheck(StatedWithTolerance, Check):
     """Compare with the analyst's guess, within the tolerance she names for it.
 
-    References
-    ----------
-    .. [1] Rogers, Roth, Smith, Srebro, Thakkar and Woodworth (2020), "Guaranteed validity for empirical approaches to
-       adaptive data analysis", Algorithm 1.
+    See Rogers, Roth, Smith, Srebro, Thakkar and Woodworth (2020), "Guaranteed validity for empirical approaches to
+    adaptive data analysis", Algorithm 1.
     """
 
     name: ClassVar[str] = "guess-and-check"
@@ -41,6 +39,11 @@ class GuessAndCheck(StatedWithTolerance, Check):
         return max(self._exact(prior, state, tolerance), self.certificate.least_threshold)
 
     def _exact(self, prior: float, state: State, tolerance: float) -> float:
-        certificate = self.certificate
         length = self.length(state)
-        return float(certificate.threshold_of_length(prior, length, tolerance=tolerance, least=-np.inf))
+        return float(self.certificate.threshold_of_length(prior, length, tolerance=tolerance, least=-np.inf))
+
+
+class GuessAndCompare(OfTwo, GuessAndCheck):
+    """Guess and check of the difference of two models."""
+
+    name: ClassVar[str] = "guess-and-compare"

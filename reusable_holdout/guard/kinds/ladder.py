@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from reusable_holdout.errors import HoldoutError, InputError
 from reusable_holdout.guard.kinds import AGREED, FAILED, Outcome, State, Terms
 from reusable_holdout.guard.kinds.check import Batch, Check
-from reusable_holdout.guard.kinds.gate import open_to_worse
+from reusable_holdout.guard.kinds.gate import open_to
 from reusable_holdout.guard.kinds.stated import Statement, checked_names
 from reusable_holdout.queries import GRID
 from reusable_holdout.queries.scoring import Mean
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from reusable_holdout.guard.kinds import Floats, Integers, Prepared
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.queries import BoundMetric
-    from reusable_holdout.validity import Certificate, Interval
+    from reusable_holdout.validity import Certificate
 
 __all__ = ["Ladder", "ParameterFreeLadder", "ParameterFreeLadderWarning"]
 
@@ -35,12 +36,9 @@ class Ladder(Check):
     """Compare with the best score so far, and tell improvements of at least a step.
 
     With the plan's confidence, at every submission: the interval of a new best contains its population value, and any
-    other submission's population value is at most its interval's good end.
-
-    Notes
-    -----
-    The last released value is the best: a submission that is no new best is answered with it. With several series, such
-    as the teams of a competition, each has a best of its own, and all share the budget.
+    other submission's population value is at most its interval's good end. The last released value is the best: a
+    submission that is no new best is answered with it. With several series, such as the teams of a competition, each
+    has a best of its own, and all share the budget.
 
     Its step eta is the plan's threshold, and the noise is the mechanism's. The published step, of order
     ``(ln(n)/n)^(1/3)``, is one at which a score can rise from worst to best within the budget: at most 1/eta new bests,
@@ -48,12 +46,8 @@ class Ladder(Check):
     ``threshold=(ln(n)/n)**(1/3), charges=ceil(1/threshold)``: at 10,000 rows and 1,000 queries 0.097 and 11, which
     keeps a tolerance of 0.183. Left to itself the plan goes the other way: from tolerance and charges it takes the
     largest step they leave, which shrinks with every charge. With 11 charges that is 0.051 at first and 0.011 at the
-    last, and keeps 0.080; in return a climb by small steps may spend the charges.
-
-    References
-    ----------
-    .. [1] Blum and Hardt (2015), "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 1
-       and Theorem 3.1.
+    last, and keeps 0.080; in return a climb by small steps may spend the charges. See Blum and Hardt (2015), "The
+    Ladder: a reliable leaderboard for machine learning competitions", Algorithm 1 and Theorem 3.1.
     """
 
     name: ClassVar[str] = "ladder"
@@ -69,27 +63,25 @@ class Ladder(Check):
 
     def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
         """Nothing is stated: the same predictions are the same question, whatever is best by now."""
-        _refuse_prior(prior)
-        if tolerance is not None:
-            super().asked(prior, tolerance, metric)
+        self.check_given(prior, tolerance)
         return Statement(math.nan, None, 0)
 
     def asked_many(
         self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
+    ) -> tuple[Floats, Floats | None, list[int]]:
         """Nothing is stated for any of them."""
-        _refuse_prior(priors)
-        if tolerances is not None:
-            super().asked_many(priors, tolerances, count, metric)
+        self.check_given(priors, tolerances)
         return np.full(count, math.nan), None, [0] * count
 
-    def prior(self, stated: float, state: State) -> float:
+    def check_given(self, prior: object, tolerance: object) -> None:
+        """Refuse both."""
+        if prior is not None:
+            raise InputError(_NO_PRIOR)
+        super().check_given(math.nan, tolerance)
+
+    def prior(self, stated: Any, state: State) -> float:
         """Best score so far."""
         return self.start if state.value is None else state.value
-
-    def priors(self, stated: NDArray[np.float64], state: State) -> NDArray[np.float64]:
-        """Best score so far, for each."""
-        return np.full(len(stated), self.prior(0.0, state))
 
     @property
     def start(self) -> float:
@@ -105,11 +97,9 @@ class Ladder(Check):
         code = StepCode(self._places(terms), self.certificate.theory.steps_failed)
         if told == FAILED:
             return Outcome(FAILED, terms.prior, True, code.failure_nats)
-        word, _, steps = told.partition(" ")
-        if word != "steps" or not steps.isdecimal() or not 1 <= int(steps) <= code.places:
-            raise self.unknown(told)
-        value = terms.prior + self.certificate.better * terms.threshold * int(steps)
-        return Outcome(f"steps {int(steps)}", self.certificate.tidy(value), True, code.nats(int(steps)))
+        steps = self.numbered(told, "steps", range(1, code.places + 1))
+        value = terms.prior + self.certificate.better * terms.threshold * steps
+        return Outcome(f"steps {steps}", self.certificate.tidy(value), True, code.nats(steps))
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval of a new best: rounded to the worse side, and told as one step at least, which noise may make."""
@@ -123,11 +113,9 @@ class Ladder(Check):
             outcome.value - low, outcome.value + high, length=length, share=certificate.shares.charged
         )
 
-    def agreed(
-        self, priors: NDArray[np.float64] | float, thresholds: NDArray[np.float64] | float, length: float
-    ) -> Interval:
+    def agreed(self, priors: Floats | float, thresholds: Floats | float, length: float) -> Interval:
         """Intervals of submissions that are no new best: how far below it they are is not told."""
-        return open_to_worse(self, super().agreed(priors, thresholds, length))
+        return open_to(self.worst, self, super().agreed(priors, thresholds, length))
 
     @property
     def _rounding(self) -> float:
@@ -142,13 +130,7 @@ class Ladder(Check):
         return f"steps {min(max(1, math.floor(steps + self._rounding)), self._places(terms))}"
 
 
-def _refuse_prior(prior: object) -> None:
-    if prior is not None:
-        raise InputError(
-            "a ladder compares with the best score so far, and takes no prior; got one; leave it out; nothing was asked"
-        )
-
-
+_NO_PRIOR = "a ladder compares with the best score so far, and takes no prior; got one; leave it out; nothing was asked"
 _IN_MEMORY = (
     "a parameter-free ladder needs the losses of the best submission on each row, which a ledger does not hold, for "
     "they are private: it can only live in the memory of one process; got ledger=; nothing was made; leave it out, or "
@@ -171,26 +153,13 @@ class ParameterFreeLadderWarning(HoldoutError, UserWarning):  # noqa: N818 - a w
 class ParameterFreeLadder(Ladder):
     """Compare with the best submission so far, by a step that is the standard error of their difference.
 
-    Every interval holds as the plan says, by the transcript code; nothing is differentially private.
+    Every interval holds as the plan says, by the transcript code; nothing is differentially private, and no noise is
+    drawn. Whoever makes such a guard is warned: the step adapts to the data, and that is what an analyst can use. Two
+    labels flipped make a standard error of ``sqrt(2)/n`` at most, and a gain of 2/n if both flips are right, so a
+    pair-flip attack climbs by 2/n at about every fourth submission at first; unguarded, the reported loss falls from
+    0.50 to 0.25 in n submissions. Here each step is a charge: the guard halts, or with charges to spare the intervals
+    grow beyond all that was gained. The plain Ladder's step is fixed, and pair flips do not pass it.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the plan.
-    noise : KeyedNoise
-        Not drawn from.
-
-    Warns
-    -----
-    ParameterFreeLadderWarning
-        When a guard is made. The step adapts to the data, and that is what an analyst can use: two labels flipped make
-        a standard error of ``sqrt(2)/n`` at most, and a gain of 2/n if both flips are right, so a pair-flip attack
-        climbs by 2/n at about every fourth submission at first; unguarded, the reported loss falls from 0.50 to 0.25 in
-        n submissions. Here each step is a charge: the guard halts, or with charges to spare the intervals grow beyond
-        all that was gained. The plain Ladder's step is fixed, and pair flips do not pass it.
-
-    Notes
-    -----
     A submission is a new best if its mean loss is less than ``R - s/sqrt(n)``, R the best that was told, s the sample
     standard deviation of the n differences of losses, submission minus best (in units of the range, 1 at most); ties
     are none. It is told rounded to 1/n. Departures from the published algorithm: before the first submission the best
@@ -204,11 +173,8 @@ class ParameterFreeLadder(Ladder):
     with a gain of 2/n each, buy lower reported losses and pay for each with description length.
 
     All of it is computed in integers, the losses being rounded to the grid first. The losses of the best stay in this
-    object, by the number of charges after which it stands: a decision whose commit fails is decided again.
-
-    References
-    ----------
-    .. [1] Blum and Hardt (2015), "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 2.
+    object, by the number of charges after which it stands: a decision whose commit fails is decided again. See Blum and
+    Hardt (2015), "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 2.
     """
 
     name: ClassVar[str] = "parameter-free-ladder"
@@ -216,7 +182,7 @@ class ParameterFreeLadder(Ladder):
 
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate, noise)
-        self._bests: dict[int, NDArray[np.int64] | None] = {}
+        self._bests: dict[int, Integers | None] = {}
 
     def series_unit(self, series: object) -> int:
         """There is one series."""
@@ -224,18 +190,7 @@ class ParameterFreeLadder(Ladder):
 
     @classmethod
     def check(cls, bound: BoundMetric, ledger: str | Path | None) -> None:
-        """Refuse a ledger and a metric it cannot be for; warn.
-
-        Raises
-        ------
-        InputError
-            If there is a ledger outside of this process, or the metric is no plain mean over all rows.
-
-        Warns
-        -----
-        ParameterFreeLadderWarning
-            Always.
-        """
+        """Refuse a ledger outside of this process, and a metric that is no plain mean over all rows; warn always."""
         if ledger is not None:
             raise InputError(_IN_MEMORY)
         if not isinstance(bound.statistic, Mean) or bound.sensitivity * bound.rows != 1:
@@ -244,9 +199,8 @@ class ParameterFreeLadder(Ladder):
                 f"{bound.metric.name} is none, or has weights; nothing was made; use accuracy or a mean loss, and of a "
                 'slice guard its rows alone; or use policy="ladder"'
             )
-        warnings.warn(
-            ParameterFreeLadderWarning(_WALKED_DOWN), stacklevel=5
-        )  # check, check_may_stand, __init__, sealed, user
+        # check, check_may_stand, __init__, sealed, user
+        warnings.warn(ParameterFreeLadderWarning(_WALKED_DOWN), stacklevel=5)
 
     # ---- code and interval
 
@@ -258,9 +212,8 @@ class ParameterFreeLadder(Ladder):
         """Interval of a new best: half a place of rounding, no noise."""
         if outcome.told in {AGREED, FAILED}:
             return super().interval(outcome, terms, length)
-        certificate = self.certificate
+        certificate, value = self.certificate, outcome.value
         half = certificate.span / self._rows / 2.0 + certificate.answer_tail
-        value = outcome.value
         return certificate.around(value - half, value + half, length=length, share=certificate.shares.charged)
 
     @property
@@ -269,7 +222,7 @@ class ParameterFreeLadder(Ladder):
 
     # ---- rule
 
-    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+    def measured(self, bound: BoundMetric, prepared: Prepared) -> Integers:
         """Each row's term on the grid; shape (queries, rows)."""
         statistic = cast("Mean", bound.statistic)
         terms = np.empty((len(prepared), bound.rows), dtype=np.int64)
@@ -277,18 +230,18 @@ class ParameterFreeLadder(Ladder):
             row[:] = np.rint(statistic.shares(query) * GRID)
         return terms
 
-    def decide(self, score: int | NDArray[np.int64], terms: Terms, question: bytes, state: State) -> Outcome:
+    def decide(self, score: int | Integers, terms: Terms, question: bytes, state: State) -> Outcome:
         """Decide one submission, by the terms of its rows."""
         self._forget_others(state)
         return self._decide(np.asarray(score), terms, state)
 
     def decide_many(
         self,
-        scores: NDArray[np.int64],
-        stated: NDArray[np.float64],
+        scores: Integers,
+        stated: Floats,
         questions: Sequence[bytes],
         state: State,
-        tolerances: NDArray[np.float64] | None = None,
+        tolerances: Floats | None = None,
     ) -> Batch:
         """Decide a batch in order, up to a halt."""
         self._forget_others(state)
@@ -320,37 +273,29 @@ class ParameterFreeLadder(Ladder):
         """Keep the best of a committed state alone: others were replaced, or never committed."""
         self._bests = {state.charges: self._bests.get(state.charges)}
 
-    def _decide(self, rows: NDArray[np.int64], terms: Terms, state: State) -> Outcome:
+    def _decide(self, rows: Integers, terms: Terms, state: State) -> Outcome:
         places = self._gained(rows, terms, self._bests.get(state.charges))
         if places < 1:
             return self.outcome(AGREED, terms)
         self._bests[state.charges + 1] = rows.copy()  # not the whole batch
         return self.outcome(f"steps {places}", terms)
 
-    def _gained(self, rows: NDArray[np.int64], terms: Terms, best: NDArray[np.int64] | None) -> int:
+    def _gained(self, rows: Integers, terms: Terms, best: Integers | None) -> int:
         """Places that a submission is better than the best; none if it passes no standard error."""
-        better, count = self.certificate.better, len(rows)
-        place = self._place(terms.prior, count)
-        gained = better * (round(_mean(rows) / GRID * count) - place)
+        certificate, count, total = self.certificate, len(rows), int(rows.sum())
+        place = round((terms.prior - certificate.lower) / certificate.span * count)  # n-th parts of the range
+        gained = certificate.better * (round(total // count / GRID * count) - place)
         if gained < 1 or best is None:
             return gained
         # gain > s/sqrt(n) without roots, for it is half a place at least
-        gain = better * (int(rows.sum()) - place * GRID)
+        gain = certificate.better * (total - place * GRID)
         differences = rows - best
         others = max(1, count - 1)
         squares = count * _sum_of_squares(differences) - int(differences.sum()) ** 2
         return gained if gain * gain * others > min(squares, count * others * GRID * GRID) else 0
 
-    def _place(self, value: float, rows: int) -> int:
-        """How many n-th parts of the range a told value lies above the lower bound."""
-        return round((value - self.certificate.lower) / self.certificate.span * rows)
 
-
-def _mean(terms: NDArray[np.int64]) -> int:
-    return int(terms.sum()) // len(terms)
-
-
-def _sum_of_squares(differences: NDArray[np.int64]) -> int:
+def _sum_of_squares(differences: Integers) -> int:
     """Exact sum of squares of whole numbers of up to 33 bits with their sign, which 64 bits do not hold."""
     high, low = differences >> 16, differences & 0xFFFF
     return (int((high * high).sum()) << 32) + (int((high * low).sum()) << 17) + int((low * low).sum())

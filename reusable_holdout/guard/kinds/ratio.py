@@ -13,9 +13,7 @@ from reusable_holdout.guard.kinds.samples import ratio_sample, sample_of
 from reusable_holdout.validity import Interval
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from reusable_holdout.guard.kinds import Posed
+    from reusable_holdout.guard.kinds import Floats, Integers, Posed, Prepared
     from reusable_holdout.guard.kinds.samples import RatioSample
     from reusable_holdout.mechanisms import GuardCore
     from reusable_holdout.queries import BoundMetric
@@ -27,7 +25,7 @@ __all__ = ["RatioCheck", "RatioGate", "RatioGuessAndCheck"]
 class _BySample(WithinTolerance):
     """Decide by what each question's rows certify, without noise."""
 
-    def measured(self, bound: BoundMetric, prepared: NDArray[np.generic]) -> NDArray[np.int64]:
+    def measured(self, bound: BoundMetric, prepared: Prepared) -> Integers:
         """Sample of each question, packed; shape (queries, numbers)."""
         return np.stack([sample_of(bound, query).packed() for query in prepared])
 
@@ -40,33 +38,22 @@ class _BySample(WithinTolerance):
         left = self.certificate.evidence_set(nats, prior)
         return sample.certifies(self._evidence(prior, tolerance), left)
 
-    def _deviates(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> bool:
-        return self._charged(ratio_sample(np.asarray(measured)), posed.terms, posed.length)
-
-    def _compared(
-        self,
-        measured: NDArray[np.int64],
-        priors: NDArray[np.float64],
-        thresholds: NDArray[np.float64],
-        length: float,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The first that is charged exceeds nothing by 0; without noise nobody looks at those after it."""
-        none, excess = np.zeros(len(measured), dtype=np.int64), np.full(len(measured), -1)
+    def _excess(self, measured: Integers, priors: Floats, thresholds: Floats, length: float) -> Integers:
+        """0 of the first that is charged; without noise nobody looks at those after it."""
+        excess = np.full(len(measured), -1)
         for place, terms in enumerate(map(Terms, priors.tolist(), thresholds.tolist())):
             if self._charged(ratio_sample(measured[place]), terms, length):
                 excess[place] = 0
                 break
-        return excess, none, none
+        return excess
 
-    def _score(self, measured: int | NDArray[np.int64]) -> int:
+    def _score(self, measured: int | Integers) -> int:
         return ratio_sample(np.asarray(measured)).score
 
 
 class RatioCheck(_BySample):
     """Agree with the analyst's own estimate where the rows certify it within the tolerance; else tell where they lie.
 
-    Notes
-    -----
     How far one row moves a ratio has no public bound, and neither has how far the holdout's lies from the population's:
     both follow from rows that the model chooses. So nothing rests on the ratio's value. A charge tells the first of
     some public intervals around the prior that holds the whole confidence set of the rows, each side at the level of a
@@ -85,12 +72,9 @@ class RatioCheck(_BySample):
         if told in {AGREED, FAILED}:
             outcome = super().outcome(told, terms)
             return outcome if told == AGREED else outcome._replace(nats=self.spans.failure_nats)
-        word, _, place = told.partition(" ")
-        if word != "span" or not place.isdecimal() or int(place) >= len(self.spans.spans):
-            raise self.unknown(told)
-        span = self.spans.spans[int(place)]
-        value = terms.prior + self.certificate.better * span.told * terms.threshold
-        return Outcome(f"span {int(place)}", self.certificate.tidy(value), True, self.spans.nats[int(place)])
+        place = self.numbered(told, "span", range(len(self.spans.spans)))
+        value = terms.prior + self.certificate.better * self.spans.spans[place].told * terms.threshold
+        return Outcome(f"span {place}", self.certificate.tidy(value), True, self.spans.nats[place])
 
     def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
         """Interval of the population value: the tolerance around the prior, or the one that was told."""
@@ -100,17 +84,15 @@ class RatioCheck(_BySample):
 
     def _span(self, place: int, terms: Terms) -> Interval:
         certificate, span = self.certificate, self.spans.spans[place]
-        ends = sorted(
-            terms.prior + certificate.better * end * terms.threshold for end in (span.low, span.high)
-        )
-        return Interval(max(ends[0], certificate.lower), min(ends[1], certificate.upper))
+        ends = [terms.prior + certificate.better * end * terms.threshold for end in (span.low, span.high)]
+        return Interval(max(min(ends), certificate.lower), min(max(ends), certificate.upper))
 
     # ---- rule
 
     def _charged(self, sample: RatioSample, terms: Terms, length: float) -> bool:
         return not self._certified(sample, terms.prior, 2.0 * terms.threshold, length)
 
-    def _charge(self, mechanism: GuardCore, measured: int | NDArray[np.int64], posed: Posed) -> Outcome:
+    def _charge(self, mechanism: GuardCore, measured: int | Integers, posed: Posed) -> Outcome:
         certificate, terms = self.certificate, posed.terms
         nats = -float(certificate.log_level(posed.length, certificate.shares.charged))
         rows = certificate.evidence_set(nats, terms.prior)

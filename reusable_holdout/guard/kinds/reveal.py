@@ -11,9 +11,7 @@ from reusable_holdout.guard.kinds.stated import checked_prior
 from reusable_holdout.validity import FactorCode, Interval
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from reusable_holdout.guard.kinds import Integers
     from reusable_holdout.guard.kinds.samples import Sample
     from reusable_holdout.validity import CellCode
 
@@ -21,16 +19,12 @@ __all__ = ["EvidenceReveal", "Reveal"]
 
 
 class Reveal(Check):
-    """Tell the cell in which the holdout's value lies.
+    """Tell the cell in which the holdout's value lies: with the answer's noise, as a deviation from the prior.
 
-    A value with the mechanism's answer noise is told, as a cell of deviations from the prior.
-
-    Notes
-    -----
     When a reveal happens is decided by the analyst, not by the rows: it has no position to pay for, only its cell.
     Cells are 1.1/sqrt(2) standard deviations of an honest deviation wide near the prior and grow outwards, so that none
-    costs more than the theory says. One whose dearest cell would break a promise of the
-    plan is refused before the rows are read; refused afterwards, that would be an outcome.
+    costs more than the theory says. One whose dearest cell would break a promise of the plan is refused before the rows
+    are read; refused afterwards, that would be an outcome.
     """
 
     name: ClassVar[str] = "reveal"
@@ -60,14 +54,6 @@ class Reveal(Check):
         """Cost of the dearest outcome."""
         return self.code.worst
 
-    def interval(self, outcome: Outcome, terms: Terms, length: float) -> Interval:
-        """Interval around the cell."""
-        certificate = self.certificate
-        if outcome.told == FAILED:
-            return self.all_values
-        low, high = self._reached(int(outcome.told.split()[1]), terms)
-        return certificate.around(low, high, length=length, share=0.5)
-
     def _cell(self, place: int, terms: Terms) -> tuple[float, float]:
         cell = self.code.cells[place]
         if cell.side:
@@ -83,30 +69,16 @@ class Reveal(Check):
 
     # ---- rule
 
-    def decide(
-        self,
-        score: Sample | int | NDArray[np.int64],
-        terms: Terms,
-        question: bytes,
-        state: State,
-    ) -> Outcome:
+    def decide(self, score: Sample | int | Integers, terms: Terms, question: bytes, state: State) -> Outcome:
         """Round a value with noise to its cell."""
         return self.outcome(self._named(score, terms, question, state), terms)
 
-    def _named(
-        self, measured: Sample | int | NDArray[np.int64], terms: Terms, question: bytes, state: State
-    ) -> str:
+    def _named(self, measured: Sample | int | Integers, terms: Terms, question: bytes, state: State) -> str:
         """Name of what is told of a value."""
         return self._told(self._noisy(self._resumed(State()), int(cast("int", measured)), question), terms)
 
     def check_affordable(self, nats: float, state: State, what: str) -> None:
-        """Refuse a question whose dearest outcome would break a promise of the plan, by public numbers alone.
-
-        Raises
-        ------
-        InputError
-            Naming what it can cost and what is left.
-        """
+        """Refuse a question whose dearest outcome would break a promise of the plan, by public numbers alone."""
         left = self.certificate.room(charges=state.charges, nats=state.nats)
         if nats > left:
             raise InputError(
@@ -116,13 +88,7 @@ class Reveal(Check):
             )
 
     def check_stated(self, prior: object, metric: str) -> float:
-        """Check the prior of a reveal, or of one candidate.
-
-        Raises
-        ------
-        InputError
-            If it is missing or out of bounds.
-        """
+        """Check the prior of a reveal, or of one candidate: InputError if it is missing or out of bounds."""
         if prior is None:
             raise InputError(
                 "a reveal is told around a prior, the analyst's own estimate of the score; got none; pass prior=; "
@@ -153,8 +119,6 @@ class _Told(NamedTuple):
 class EvidenceReveal(Reveal):
     """Tell the cell of the holdout's value, and how far around it the set reaches that the rows' evidence leaves.
 
-    Notes
-    -----
     How far that is depends on all rows, so it is an outcome, too, and is paid for: as a factor of what rows of the
     guessed spread would leave, rounded up to a public grid. In its last cell nothing is said. Noise is added to the
     value alone: such reveals are for plans whose privacy says nothing, by themselves.
@@ -205,9 +169,7 @@ class EvidenceReveal(Reveal):
 
     # ---- rule
 
-    def _named(
-        self, measured: Sample | int | NDArray[np.int64], terms: Terms, question: bytes, state: State
-    ) -> str:
+    def _named(self, measured: Sample | int | Integers, terms: Terms, question: bytes, state: State) -> str:
         """Round a value with noise to its cell, and what the rows leave around the cell to its width."""
         certificate, sample, length = self.certificate, cast("Sample", measured), self.length(state)
         cell = self._told(self._noisy(self._resumed(State()), sample.score, question), terms)

@@ -22,6 +22,7 @@ from reusable_holdout.validity import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from reusable_holdout.guard.kinds import Floats, Integers
     from reusable_holdout.queries import BoundMetric
     from reusable_holdout.validity import Certificate
 
@@ -41,15 +42,9 @@ _COLUMNS = 3  # values, weights, counts
 
 
 class Sample(ABC):
-    """Private: what was measured of one question.
+    """Private: what was measured of one question."""
 
-    Attributes
-    ----------
-    score : int
-        On the grid.
-    """
-
-    score: int
+    score: int  # on the grid
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -59,32 +54,23 @@ class Sample(ABC):
         """Ends of the confidence set, normalised; each misses with probability at most ``exp(-left.nats)``."""
 
     @abstractmethod
-    def packed(self) -> NDArray[np.int64]:
+    def packed(self) -> Integers:
         """The sample in numbers, from which :func:`unpacked` makes it again."""
 
 
 @dataclass(frozen=True, repr=False)
 class MeanSample(Sample):
-    """Rows of a mean.
-
-    Attributes
-    ----------
-    score : int
-    terms : numpy.ndarray of int64 of shape (rows,)
-        On the grid.
-    weights : numpy.ndarray of float64 of shape (rows,) or None
-        As fractions of the largest; the metric's own.
-    """
+    """Rows of a mean."""
 
     score: int
-    terms: NDArray[np.int64]
-    weights: NDArray[Any] | None
+    terms: Integers  # on the grid; shape (rows,)
+    weights: NDArray[Any] | None  # as fractions of the largest, the metric's own; shape (rows,)
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Means that the rows' evidence leaves."""
         return left.of_rows(self.terms / GRID, self.weights)
 
-    def packed(self) -> NDArray[np.int64]:
+    def packed(self) -> Integers:
         """Score and terms."""
         return np.concatenate([[self.score], self.terms])
 
@@ -123,7 +109,7 @@ class CountedSample(RatioSample):
         above = Evidence(1.0 - (1.0 - named) / first.factor, tolerance / first.factor, "high", sizes)
         return low and (evidence.sides == "low" or above.of(_rows(first)) >= left.nats)
 
-    def packed(self) -> NDArray[np.int64]:
+    def packed(self) -> Integers:
         """Numbers that hold the rows and the factor of each ratio, bit by bit."""
         parts = [
             np.concatenate([[len(one.values), one.factor], one.values, one.weights, one.counts])
@@ -132,7 +118,7 @@ class CountedSample(RatioSample):
         return np.concatenate([[_OF_RATIOS, self.score], np.concatenate(parts).view(np.int64)])
 
     @classmethod
-    def of(cls, numbers: NDArray[np.int64]) -> Self:
+    def of(cls, numbers: Integers) -> Self:
         """From packed numbers."""
         parts, ratios = np.ascontiguousarray(numbers[2:]).view(np.float64), []
         while len(parts):
@@ -149,7 +135,7 @@ class RankedSample(RatioSample):
     """How scores rank the rows; see :class:`~reusable_holdout.queries.Ranked`."""
 
     score: int
-    above: NDArray[np.int64]
+    above: Integers
     negatives: int
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
@@ -165,13 +151,13 @@ class RankedSample(RatioSample):
             evidence.sides == "low" or high <= max(evidence.named + evidence.tolerance, 0.0)
         )
 
-    def packed(self) -> NDArray[np.int64]:
+    def packed(self) -> Integers:
         """All as it is, and as many numbers as there are rows: how long it is tells nothing of the classes."""
         rest = np.zeros(self.negatives, dtype=np.int64)
         return np.concatenate([[_OF_RANKS, self.score, self.negatives], self.above, rest])
 
     @classmethod
-    def of(cls, numbers: NDArray[np.int64]) -> Self:
+    def of(cls, numbers: Integers) -> Self:
         """From packed numbers."""
         negatives = int(numbers[2])
         return cls(int(numbers[1]), numbers[3 : len(numbers) - negatives], negatives)
@@ -186,8 +172,8 @@ class ExplainedSample(RatioSample):
     """
 
     score: int
-    errors: NDArray[np.float64]
-    totals: NDArray[np.float64]
+    errors: Floats
+    totals: Floats
     most: float
     unit: float
 
@@ -203,23 +189,23 @@ class ExplainedSample(RatioSample):
             evidence.sides == "low" or _excluded(left, high, self._below)
         )
 
-    def packed(self) -> NDArray[np.int64]:
+    def packed(self) -> Integers:
         """Bit by bit."""
         numbers = np.concatenate([[self.most, self.unit], self.errors, self.totals])
         return np.concatenate([[_OF_ERRORS, self.score], numbers.view(np.int64)])
 
     @classmethod
-    def of(cls, numbers: NDArray[np.int64]) -> Self:
+    def of(cls, numbers: Integers) -> Self:
         """From packed numbers."""
         most, unit, *_ = parts = np.ascontiguousarray(numbers[2:]).view(np.float64)
         errors, totals = parts[2:].reshape(2, -1)
         return cls(int(numbers[1]), errors, totals, float(most), float(unit))
 
-    def _above(self, value: float, bets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _above(self, value: float, bets: Floats) -> Floats:
         """Won against values that are at most this."""
         return gains_of_rows((1.0 - value) * self.unit * self.totals - self.errors, 0.0, bets)
 
-    def _below(self, value: float, bets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _below(self, value: float, bets: Floats) -> Floats:
         """Won against those that are at least one minus this."""
         worst = value * self.most
         return gains_of_rows((self.errors / self.unit - value * self.totals) / worst, 0.0, bets)
@@ -230,17 +216,9 @@ def _excluded(left: EvidenceSet, value: float, won: Any) -> bool:
 
 
 class Measured(NamedTuple):
-    """What was measured on some rows, and all that its interval rests on.
+    """What was measured on some rows, and all that its interval rests on: a :class:`ConfidenceBound`."""
 
-    Attributes
-    ----------
-    value : float
-        In the metric's unit; of :class:`MeasuredBoth` on the grid.
-    family, rows, sum_of_squares
-        As for :class:`ConfidenceBound`.
-    """
-
-    value: float
+    value: float  # in the metric's unit; of MeasuredBoth on the grid
     family: Any
     rows: int
     sum_of_squares: float
@@ -268,23 +246,14 @@ class Measured(NamedTuple):
 
 
 class MeasuredBoth(NamedTuple):
-    """What a final with an exam measures; the exam is None where the metric is not defined on its rows.
-
-    Samples, where these decide.
-    """
+    """What a final with an exam measures: samples, where these decide."""
 
     every: Measured | Sample
-    exam: Measured | Sample | None
+    exam: Measured | Sample | None  # none where the metric is not defined on its rows
 
 
 def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
-    """What is measured of one query, prepared.
-
-    Raises
-    ------
-    ModelError
-        If a metric of the user's own fails on the holdout.
-    """
+    """What is measured of one query, prepared; ModelError if a metric of the user's own fails on the holdout."""
     if not bound.is_ratio:
         terms = bound.row_terms(query)
         return MeanSample(bound.score_of_terms(terms), terms, bound.relative_weights)
@@ -296,24 +265,20 @@ def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:
     return RankedSample(*found)
 
 
-def unpacked(bound: BoundMetric, numbers: NDArray[np.int64]) -> Sample:
+def unpacked(bound: BoundMetric, numbers: Integers) -> Sample:
     """Sample of packed numbers."""
     if not bound.is_ratio:
         return MeanSample(int(numbers[0]), numbers[1:], bound.relative_weights)
     return ratio_sample(numbers)
 
 
-def ratio_sample(numbers: NDArray[np.int64]) -> RatioSample:
+def ratio_sample(numbers: Integers) -> RatioSample:
     """Sample of the packed numbers of a ratio."""
     sample: RatioSample = _PACKED[int(numbers[0])].of(numbers)
     return sample
 
 
-_PACKED: dict[int, Any] = {
-    _OF_RATIOS: CountedSample,
-    _OF_RANKS: RankedSample,
-    _OF_ERRORS: ExplainedSample,
-}
+_PACKED: dict[int, Any] = {_OF_RATIOS: CountedSample, _OF_RANKS: RankedSample, _OF_ERRORS: ExplainedSample}
 
 
 def _rows(one: Ratio) -> EvidenceRows:

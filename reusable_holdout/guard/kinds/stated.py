@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from reusable_holdout.slips import percentage
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from reusable_holdout.guard.kinds import State
+    from reusable_holdout.guard.kinds import Floats, Integers, State
 
 __all__ = [
     "Stated",
@@ -50,47 +50,33 @@ class Statement(NamedTuple):
 class Stated(Kind):
     """A way to ask that has priors."""
 
-    def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
-        """Check what a question states.
+    #: Whether another prior about the same predictions is another question.
+    by_prior: ClassVar[bool] = True
 
-        Raises
-        ------
-        InputError
-            If a prior is missing or out of bounds, or there is a tolerance where none belongs.
-        """
+    def asked(self, prior: object, tolerance: object, metric: str) -> Statement:
+        """Check what a question states: InputError without a prior within bounds, or for a tolerance out of place."""
+        self.check_given(prior, tolerance)
+        stated = checked_prior(prior, self.certificate.lower, self.certificate.upper, metric)
+        return Statement(stated, None, self.grid_unit(stated) if self.by_prior else 0)
+
+    def asked_many(
+        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
+    ) -> tuple[Floats, Floats | None, list[int]]:
+        """Check what the questions of a batch state, as `asked` does: priors, tolerances, units."""
+        self.check_given(priors, tolerances)
+        certificate = self.certificate
+        stated = checked_priors(priors, count, certificate.lower, certificate.upper, metric)
+        return stated, None, self.grid_units(stated).tolist() if self.by_prior else [0] * count
+
+    def check_given(self, prior: object, tolerance: object) -> None:
+        """Refuse a tolerance, or several, where none belongs, and a prior that is left out."""
         if tolerance is not None:
             raise InputError(_NO_TOLERANCE)
         if prior is None:
             raise InputError(_NO_PRIOR)
-        stated = checked_prior(prior, self.certificate.lower, self.certificate.upper, metric)
-        return Statement(stated, None, self.grid_unit(stated))
-
-    def asked_many(
-        self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
-        """Check what the questions of a batch state: priors, tolerances, units.
-
-        Raises
-        ------
-        InputError
-            As for `asked`.
-        """
-        if tolerances is not None:
-            raise InputError(_NO_TOLERANCE)
-        if priors is None:
-            raise InputError(_NO_PRIOR)
-        certificate = self.certificate
-        stated = checked_priors(priors, count, certificate.lower, certificate.upper, metric)
-        return stated, None, self.grid_units(stated).tolist()
 
     def series_unit(self, series: object) -> int:
-        """Part of a question's name that its series is.
-
-        Raises
-        ------
-        InputError
-            If one is named where there are none.
-        """
+        """Part of a question's name that its series is; InputError if one is named where there are none."""
         if series != "":
             raise InputError(
                 f"a series of answers, such as one team's, belongs to a ladder; got {series!r}; leave it out; nothing "
@@ -98,7 +84,7 @@ class Stated(Kind):
             )
         return 0
 
-    def grid_units(self, priors: NDArray[np.float64]) -> NDArray[np.int64]:
+    def grid_units(self, priors: Floats) -> Integers:
         """Priors on the integer grid."""
         unit = (priors - self.certificate.lower) / self.certificate.span
         return np.rint(unit * GRID).astype(np.int64)
@@ -126,7 +112,7 @@ class StatedWithTolerance(Stated):
 
     def asked_many(
         self, priors: ArrayLike | None, tolerances: ArrayLike | None, count: int, metric: str
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, list[int]]:
+    ) -> tuple[Floats, Floats | None, list[int]]:
         """Check priors and tolerances of a batch."""
         stated, _, units = super().asked_many(priors, None, count, metric)
         if tolerances is None:
@@ -137,7 +123,7 @@ class StatedWithTolerance(Stated):
     def _unit(self, unit: int, tolerance: float) -> int:
         return unit + (round(tolerance / self.certificate.span * _TOLERANCE_GRID) << 33)
 
-    def _checked(self, tolerances: object, count: int) -> NDArray[np.float64]:
+    def _checked(self, tolerances: object, count: int) -> Floats:
         span = self.certificate.span
         try:
             given = np.asarray(tolerances)
@@ -156,16 +142,8 @@ class StatedWithTolerance(Stated):
     def can_keep(self, prior: float, tolerance: float, state: State) -> bool:
         """Whether an answer in this state can keep a tolerance, by public numbers."""
 
-    def check_room(
-        self, priors: NDArray[np.float64], tolerances: NDArray[np.float64] | None, state: State
-    ) -> None:
-        """Refuse tolerances that cannot be kept now, before anything is decided.
-
-        Raises
-        ------
-        InputError
-            Naming a tolerance that can be kept.
-        """
+    def check_room(self, priors: Floats, tolerances: Floats | None, state: State) -> None:
+        """Refuse tolerances that cannot be kept now, before anything is decided; the error names one that can be."""
         if tolerances is None:
             return
         for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
@@ -191,13 +169,7 @@ class StatedWithTolerance(Stated):
 
 
 def checked_prior(prior: object, lower: float, upper: float, what: str) -> float:
-    """One prior within the bounds of what it estimates.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """One prior within the bounds of what it estimates; InputError if it is something else."""
     if type(prior) is float and lower <= prior <= upper:
         return prior
     try:
@@ -216,16 +188,8 @@ def checked_prior(prior: object, lower: float, upper: float, what: str) -> float
     return number
 
 
-def checked_priors(
-    priors: ArrayLike, count: int, lower: float, upper: float, what: str
-) -> NDArray[np.float64]:
-    """Priors of a batch, shape (count,).
-
-    Raises
-    ------
-    InputError
-        If the shape is another or one of them is out of bounds.
-    """
+def checked_priors(priors: Any, count: int, lower: float, upper: float, what: str) -> Floats:
+    """Priors of a batch, shape (count,); InputError if the shape is another or one of them is out of bounds."""
     given = one_column(as_array(priors, what="priors"))
     if given.shape != (count,):
         raise InputError(f"priors must have shape ({count},), one for each question; got {given.shape}")
@@ -239,13 +203,7 @@ def checked_priors(
 
 
 def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
-    """Names of a batch; empty ones by default.
-
-    Raises
-    ------
-    InputError
-        If they are not text, or not as many as questions.
-    """
+    """Names of a batch; empty ones by default; InputError if they are not text, or not as many as questions."""
     if names is None:
         return [""] * count
     if names == [""]:
@@ -271,13 +229,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def listed(several: Any, what: str) -> list[Any]:
-    """A list of at least one.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A list of at least one; InputError if it is none."""
     if isinstance(several, list | tuple) and several:
         return list(several)
     raise InputError(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from reusable_holdout.deferred import modules_on_first_use
@@ -13,23 +13,9 @@ from reusable_holdout.plan import SharedBudget
 from reusable_holdout.validity import Certificate, ConfidenceBound, Shares, edition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
+    from collections.abc import Mapping
 
-    from reusable_holdout.guard.kinds import (
-        Kind,
-        check,
-        choose,
-        claims,
-        compare,
-        evidence,
-        final,
-        gate,
-        guess_and_check,
-        ladder,
-        ratio,
-        reveal,
-    )
+    from reusable_holdout.guard.kinds import Kind, choose, final, gate, reveal
     from reusable_holdout.guard.kinds.check import Check
     from reusable_holdout.guard.kinds.choose import Choose
     from reusable_holdout.guard.kinds.final import Final
@@ -38,12 +24,7 @@ if TYPE_CHECKING:
     from reusable_holdout.plan import Plan
     from reusable_holdout.validity import Policy
 else:  # a guard is asked in few ways
-    check, choose, claims, compare, evidence, final = modules_on_first_use(
-        __package__, "check", "choose", "claims", "compare", "evidence", "final"
-    )
-    gate, guess_and_check, ladder, ratio, reveal = modules_on_first_use(
-        __package__, "gate", "guess_and_check", "ladder", "ratio", "reveal"
-    )
+    choose, final, gate, reveal = modules_on_first_use(__package__, "choose", "final", "gate", "reveal")
 
 __all__ = ["POLICIES", "Rules", "Ways", "rail_of"]
 
@@ -53,20 +34,12 @@ class Rules(NamedTuple):
 
     A plan derives them from what was wished, and a later version may derive others: answers are certified, and
     verified, by those that stand in the ledger.
-
-    Attributes
-    ----------
-    policy : str
-    scores, pairs : Certificate
-        Of one model, and of the difference of two.
-    by_rows : bool
-        Whether what is revealed or chosen shows the set that the rows' evidence leaves.
     """
 
     policy: Policy
-    scores: Certificate
-    pairs: Certificate
-    by_rows: bool
+    scores: Certificate  # of one model
+    pairs: Certificate  # of the difference of two
+    by_rows: bool  # whether what is revealed or chosen shows the set that the rows' evidence leaves
 
     @classmethod
     def of(cls, plan: Plan, *, greater_is_better: bool) -> Self:
@@ -146,67 +119,53 @@ def _certificate_of(record: Mapping[str, Any]) -> Certificate:
     return Certificate(**{**record, **parts})
 
 
-class _OnUse(Mapping["Policy", "type[Check]"]):
+class _OnUse(dict["Policy", "Any"]):
     """Kinds by their policies, each by its file and name: the file is read when it is asked for."""
 
-    def __init__(self, homes: dict[Policy, tuple[ModuleType, str]]) -> None:
-        self._homes = homes
-
     def __getitem__(self, policy: Policy) -> type[Check]:
-        file, name = self._homes[policy]
-        found: type[Check] = getattr(file, name)
+        file, name = super().__getitem__(policy).split(".")
+        found: type[Check] = getattr(import_module(f"{__package__}.{file}"), name)
         return found
-
-    def __iter__(self) -> Iterator[Policy]:
-        return iter(self._homes)
-
-    def __len__(self) -> int:
-        return len(self._homes)
 
 
 POLICIES = _OnUse(
     {
-        "thresholdout": (check, "Check"),
-        "ladder": (ladder, "Ladder"),
-        "guess-and-check": (guess_and_check, "GuessAndCheck"),
-        "gate": (gate, "Gate"),
-        "parameter-free-ladder": (ladder, "ParameterFreeLadder"),
-        "claims": (claims, "Claims"),
+        "thresholdout": "check.Check",
+        "ladder": "ladder.Ladder",
+        "guess-and-check": "guess_and_check.GuessAndCheck",
+        "gate": "gate.Gate",
+        "parameter-free-ladder": "ladder.ParameterFreeLadder",
+        "claims": "claims.Claims",
     }
 )
-
 _COMPARISONS = _OnUse(
     {
-        "thresholdout": (compare, "Compare"),
-        "guess-and-check": (compare, "GuessAndCompare"),
-        "gate": (compare, "GateCompare"),
+        "thresholdout": "check.Compare",
+        "guess-and-check": "guess_and_check.GuessAndCompare",
+        "gate": "gate.GateCompare",
     }
 )
-
 _RATIOS = _OnUse(
     {
-        "thresholdout": (ratio, "RatioCheck"),
-        "guess-and-check": (ratio, "RatioGuessAndCheck"),
-        "gate": (ratio, "RatioGate"),
+        "thresholdout": "ratio.RatioCheck",
+        "guess-and-check": "ratio.RatioGuessAndCheck",
+        "gate": "ratio.RatioGate",
     }
 )
-
 _BY_EVIDENCE = _OnUse(
     {
-        "thresholdout": (evidence, "EvidenceCheck"),
-        "guess-and-check": (evidence, "EvidenceGuessAndCheck"),
-        "gate": (evidence, "EvidenceGate"),
+        "thresholdout": "evidence.EvidenceCheck",
+        "guess-and-check": "evidence.EvidenceGuessAndCheck",
+        "gate": "evidence.EvidenceGate",
     }
 )
-
 _COMPARED_BY_EVIDENCE = _OnUse(
     {
-        "thresholdout": (evidence, "EvidenceCompare"),
-        "guess-and-check": (evidence, "EvidenceCompare"),
-        "gate": (evidence, "EvidenceGateCompare"),
+        "thresholdout": "evidence.EvidenceCompare",
+        "guess-and-check": "evidence.EvidenceCompare",
+        "gate": "evidence.EvidenceGateCompare",
     }
 )
-
 _NAMED = {  # every other name is that of a policy
     "compare": "comparison",
     "gate-compare": "comparison",
@@ -223,11 +182,6 @@ class Ways:
     """The ways to ask one guard, each made when it is used.
 
     Without the guard's noise they can be verified, and decide nothing that counts.
-
-    Parameters
-    ----------
-    rules : Rules
-    noise : KeyedNoise, optional
     """
 
     def __init__(self, rules: Rules, noise: KeyedNoise | None = None) -> None:

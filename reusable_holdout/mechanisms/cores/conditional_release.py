@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-from reusable_holdout.mechanisms.cores.sparse_vector import Charged
+from reusable_holdout.mechanisms.cores.guard_core import GuardCore
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from fractions import Fraction
 
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
@@ -19,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["ConditionalRelease"]
 
 
-class ConditionalRelease(Charged):
+class ConditionalRelease(GuardCore):
     """Finds the first score whose noisy value deviates from its prior past a threshold; that value is the answer.
 
     With noise of scale ``D/e`` each question is a conditional release of an e-differentially private score, so the
@@ -31,14 +27,8 @@ class ConditionalRelease(Charged):
         Of the noise of each score, grid units.
     noise : KeyedNoise
         Source of all noise.
-    charges : int
-        Charges that can be afforded in all; at least 0.
-    spent : int
-        Charges already made, for a mechanism that is resumed.
-    last_charged : bytes
-        Digest of the question that was charged last.
-    direction : {0, 1, -1}
-        Which deviations count: both (0), upwards (1) or downwards (-1).
+    charges, spent, last_charged, direction
+        As for `SparseVector`.
 
     Raises
     ------
@@ -75,97 +65,20 @@ class ConditionalRelease(Charged):
         last_charged: bytes = b"",
         direction: int = 0,
     ) -> None:
-        super().__init__(charges=charges, spent=spent, last_charged=last_charged)
-        self._law = DiscreteLaplace(scale)
-        self._noise = noise
-        self._direction = direction
-
-    def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """Draw the noise of the scores; it is secret.
-
-        Parameters
-        ----------
-        questions : Sequence[bytes]
-            The questions' digests.
-
-        Returns
-        -------
-        ndarray of int64, shape (len(questions),)
-            Grid units.
-        """
-        return self._noise.draw_many(self._law, label="query", questions=questions)
-
-    def first_deviation(
-        self,
-        scores: npt.NDArray[np.int64],
-        priors: npt.NDArray[np.int64],
-        thresholds: npt.NDArray[np.int64],
-        questions: Sequence[bytes],
-        *,
-        query_noise: npt.NDArray[np.int64] | None = None,
-    ) -> int | None:
-        """Index of the first noisy score that deviates from its prior by at least its threshold, or None.
-
-        Changes nothing; private only if the caller then charges for what it found.
-
-        Parameters
-        ----------
-        scores, priors, thresholds : ndarray of int64, shape (queries,)
-            Grid units.
-        questions : Sequence[bytes]
-            The questions' digests, in the same order.
-        query_noise : ndarray of int64, shape (queries,), optional
-            What `query_noise` gave for these questions, to spare drawing it again.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted.
-        """
-        self._check_budget()
-        noise = self.query_noise(questions) if query_noise is None else query_noise
-        differences = scores + noise - priors
-        deviations = self._direction * differences if self._direction else np.abs(differences)
-        above = np.flatnonzero(deviations >= thresholds)
-        return int(above[0]) if len(above) else None
-
-    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
-        """Whether one noisy score deviates from its prior: `first_deviation` for one, without arrays.
-
-        Parameters
-        ----------
-        score, prior, threshold : int
-            Grid units.
-        question : bytes
-            The question's digest.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted.
-        """
-        self._check_budget()
-        difference = self._noisy(score, question) - prior
-        return (self._direction * difference if self._direction else abs(difference)) >= threshold
+        super().__init__(
+            law=DiscreteLaplace(scale),
+            noise=noise,
+            charges=charges,
+            spent=spent,
+            last_charged=last_charged,
+            direction=direction,
+        )
 
     def charge(self, value: int, question: bytes) -> int:
-        """Spend one charge and release the noisy score that was compared.
-
-        Parameters
-        ----------
-        value : int
-            The score, grid units.
-        question : bytes
-            The question's digest.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted; nothing is released.
-        """
+        """Spend one charge and release the noisy score that was compared; see `GuardCore`."""
         self._check_budget()
         self._spend(question)
-        return self._noisy(int(value), question)
+        return int(value) + self._drawn(question)
 
-    def _noisy(self, score: int, question: bytes) -> int:
-        return score + self._noise.draw(self._law, label="query", question=question)
+    def _past(self, difference: Any, threshold: Any, noise: Any) -> Any:
+        return self._deviation(difference + noise) >= threshold

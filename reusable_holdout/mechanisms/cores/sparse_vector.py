@@ -1,24 +1,23 @@
-"""The core of the sparse vector technique, on integers: what the guard runs on, and how it counts charges."""
+"""The core of the sparse vector technique, on integers: what the guard runs on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.errors import BudgetError, InputError
+from reusable_holdout.mechanisms.cores.guard_core import GuardCore
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.mechanisms.noise.keyed import NoiseLaw
+from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, NoiseLaw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
-    from reusable_holdout.mechanisms.noise.keyed import KeyedNoise
-
-__all__ = ["Centred", "Charged", "ComparisonLaw", "NoiseScales", "SparseVector", "ThresholdNoise"]
+__all__ = ["ComparisonLaw", "NoiseScales", "SparseVector", "ThresholdNoise"]
 
 ThresholdNoise: TypeAlias = Literal["renewed", "held"]
 
@@ -31,11 +30,8 @@ class Centred(NoiseLaw, Protocol):
         """Mean, grid units."""
 
 
-class ComparisonLaw(Protocol):
-    """A family of laws: one for each scale."""
-
-    def __call__(self, scale: Fraction, /) -> Centred:
-        """Law of this scale, grid units."""
+ComparisonLaw: TypeAlias = Callable[[Fraction], Centred]
+"""Laws of noise, one for each scale in grid units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,49 +62,7 @@ class NoiseScales:
     answer: Fraction
 
 
-class Charged:
-    """Counts the charges of a core, and remembers which question made the last one."""
-
-    def __init__(self, *, charges: int, spent: int, last_charged: bytes) -> None:
-        if not 0 <= spent <= charges:
-            raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
-        self._charges = charges
-        self._spent = spent
-        self._last_charged = last_charged
-
-    @property
-    def charges(self) -> int:
-        """Charges that can be afforded in all."""
-        return self._charges
-
-    @property
-    def spent(self) -> int:
-        """Charges made so far."""
-        return self._spent
-
-    @property
-    def last_charged(self) -> bytes:
-        """Digest of the question that was charged last; empty if none was."""
-        return self._last_charged
-
-    @property
-    def halted(self) -> bool:
-        """Whether the budget is spent."""
-        return self._spent >= self._charges
-
-    def _check_budget(self) -> None:
-        if self._spent >= self._charges:
-            raise BudgetError(
-                f"1 charge asked, 0 left of {self._charges}; nothing was answered and nothing was charged; "
-                f"start again on fresh data"
-            )
-
-    def _spend(self, question: bytes) -> None:
-        self._spent += 1
-        self._last_charged = question
-
-
-class SparseVector(Charged):
+class SparseVector(GuardCore):
     """Sparse vector technique on integers: finds the first query above its noisy threshold.
 
     (epsilon, delta)-differentially private at the scales that `sparse_scales`, `numeric_sparse_scales` (threshold noise
@@ -147,12 +101,16 @@ class SparseVector(Charged):
     for each number of charges spent and the question that was charged last, so it is held between charges, and after a
     return to an earlier charge it is new unless the same question is charged again.
 
+    Where scores are compared with priors the query is ``|score - prior|``, whose sensitivity is the score's, with the
+    noise outside the absolute value [2]_; or the difference in one direction.
+
     Why one-sided noise is enough: the proof shifts the threshold's noise upwards by D and a query's upwards by at most
     2D, never down.
 
     References
     ----------
     .. [1] Dwork and Roth (2014), Algorithms 1 to 3.
+    .. [2] Lyu, Su and Li (2017), section 3.4.
 
     Examples
     --------
@@ -178,44 +136,25 @@ class SparseVector(Charged):
         law: ComparisonLaw = DiscreteLaplace,
         direction: int = 0,
     ) -> None:
-        super().__init__(charges=charges, spent=spent, last_charged=last_charged)
         threshold_law, query_law = law(scales.threshold), law(scales.query)
-        self._threshold_law, self._query_law = threshold_law, query_law
+        super().__init__(
+            law=query_law,
+            noise=noise,
+            charges=charges,
+            spent=spent,
+            last_charged=last_charged,
+            direction=direction,
+        )
+        self._threshold_law, self._answer_law = threshold_law, DiscreteLaplace(scales.answer)
         self._correction = round(query_law.mean - threshold_law.mean)
-        self._answer_law = DiscreteLaplace(scales.answer)
         self._renews = threshold_noise == "renewed"
-        self._direction = direction
         self._scales = scales
-        self._noise = noise
         self._offset = self._draw_offset()
 
     @property
     def scales(self) -> NoiseScales:
         """The noise scales, in grid units."""
         return self._scales
-
-    def query_noise(self, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """Draw the noise of the comparisons.
-
-        A function of the questions alone, the same before and after a charge: a batch draws it once. It is
-        secret.
-
-        Parameters
-        ----------
-        questions : Sequence[bytes]
-            The questions' digests.
-
-        Returns
-        -------
-        ndarray of int64, shape (len(questions),)
-            Grid units.
-        """
-        if len(questions) == 1:  # the same number, without the arrays
-            question = questions[0]
-            return np.array(
-                [self._noise.draw(self._query_law, label="query", question=question)], dtype=np.int64
-            )
-        return self._noise.draw_many(self._query_law, label="query", questions=questions)
 
     def first_above(
         self,
@@ -233,10 +172,8 @@ class SparseVector(Charged):
         ----------
         deviations, thresholds : ndarray of int64, shape (queries,)
             Grid units.
-        questions : Sequence[bytes]
-            The questions' digests, in the same order.
-        query_noise : ndarray of int64, shape (queries,), optional
-            What `query_noise` gave for these questions, to spare drawing it again.
+        questions, query_noise
+            As for `first_deviation`.
 
         Raises
         ------
@@ -264,55 +201,7 @@ class SparseVector(Charged):
             If the mechanism has halted.
         """
         self._check_budget()
-        noise = self._noise.draw(self._query_law, label="query", question=question)
-        return deviation + noise >= threshold + self._offset
-
-    def first_deviation(
-        self,
-        scores: npt.NDArray[np.int64],
-        priors: npt.NDArray[np.int64],
-        thresholds: npt.NDArray[np.int64],
-        questions: Sequence[bytes],
-        *,
-        query_noise: npt.NDArray[np.int64] | None = None,
-    ) -> int | None:
-        """Index of the first score that deviates from its prior past the noisy threshold, or None.
-
-        The query is ``|score - prior|``, whose sensitivity is the score's, with the noise outside the absolute value
-        (Lyu, Su and Li 2017, section 3.4); or the difference in one direction.
-
-        Parameters
-        ----------
-        scores, priors, thresholds, questions, query_noise
-            As for `first_above`.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted.
-        """
-        differences = scores - priors
-        deviations = self._direction * differences if self._direction else np.abs(differences)
-        return self.first_above(deviations, thresholds, questions, query_noise=query_noise)
-
-    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
-        """Whether one score deviates from its prior: `first_deviation` for one, without arrays.
-
-        Parameters
-        ----------
-        score, prior, threshold : int
-            Grid units.
-        question : bytes
-            The question's digest.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted.
-        """
-        difference = score - prior
-        deviation = self._direction * difference if self._direction else abs(difference)
-        return self.is_above(deviation, threshold, question)
+        return deviation + self._drawn(question) >= threshold + self._offset
 
     def gap(self, deviation: int, threshold: int, question: bytes) -> int:
         """How far one noisy query lies above its noisy threshold; negative if it lies below.
@@ -332,36 +221,21 @@ class SparseVector(Charged):
         .. [1] Ding, Wang, Zhang, Kifer (2019), "Free gap information from the differentially private sparse vector and
            noisy max mechanisms", PVLDB 13(3), Theorem 4.
         """
-        noise = self._noise.draw(self._query_law, label="query", question=question)
-        return deviation + noise - threshold - self._offset
+        return deviation + self._drawn(question) - threshold - self._offset
 
     def charge(self, value: int, question: bytes) -> int:
-        """Spend one charge and release a value with noise.
+        """Spend one charge and release a value with noise; see `GuardCore`.
 
         The answer's noise is independent of what the comparison used; the threshold's noise is renewed.
-
-        Parameters
-        ----------
-        value : int
-            What to release, grid units.
-        question : bytes
-            The question's digest.
-
-        Returns
-        -------
-        int
-            The value plus the answer noise, grid units.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted; nothing is released.
         """
         self._check_budget()
         released = int(value) + self._noise.draw(self._answer_law, label="answer", question=question)
         self._spend(question)
         self._offset = self._draw_offset()
         return released
+
+    def _past(self, difference: Any, threshold: Any, noise: Any) -> Any:
+        return self._deviation(difference) + noise >= threshold + self._offset
 
     def _draw_offset(self) -> int:
         """Threshold noise in force, with the correction of the means."""

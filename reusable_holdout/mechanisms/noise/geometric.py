@@ -115,9 +115,7 @@ class GeometricRow:
     digits: int
     exponents: tuple[Fraction, ...]  # of the coins of one variable, the quotient's last
     prefixes: npt.NDArray[np.uint16]  # first bits of the probability of each word's coin
-    prefix_pair: npt.NDArray[
-        np.uint16
-    ]  # these, and these plus one: their comparisons differ exactly on a tie
+    prefix_pair: npt.NDArray[np.uint16]  # these, and plus one: their comparisons differ exactly on a tie
 
     @staticmethod
     @functools.lru_cache(maxsize=256)
@@ -177,9 +175,8 @@ class GeometricRow:
         slow = {draw for draw, position in ties if self.coin(position)[1] == "quotient"}
         for draw in slow:
             part = stream[draw * self.stream_bytes : (draw + 1) * self.stream_bytes]
-            variables[0][draw], variables[1][draw] = self._decode_slowly(
-                part, functools.partial(further, draw)
-            )
+            slowly = self._decode_slowly(part, functools.partial(further, draw))
+            variables[0][draw], variables[1][draw] = slowly
         for draw, position in ties:
             if draw not in slow and flip(self.coin(position), further(draw, position), known=1):
                 variable, digit = divmod(position, self.digits + 1)

@@ -221,21 +221,18 @@ class KeyedNoise:
             b"".join(streams), lambda draw, position: self._further(label, position, questions[draw])
         )
 
-    def _prefix(self, label: str) -> bytes:
+    def _prefix(self, label: str, part: str = "") -> bytes:
+        """What a label's stream begins with, or that of a part of its own, which no other label can have."""
         if "/" in label:
             raise InputError(
                 f"a noise label has no '/', which separates a label from its ties; got {label!r}"
             )
-        return self._domain(label)
-
-    def _domain(self, label: str) -> bytes:
-        name = label.encode()
-        return b"".join(
-            [_DOMAIN, self.__key, self._epoch.to_bytes(8, "big"), len(name).to_bytes(2, "big"), name]
-        )
+        name = f"{label}{part}".encode()
+        epoch, length = self._epoch.to_bytes(8, "big"), len(name).to_bytes(2, "big")
+        return b"".join([_DOMAIN, self.__key, epoch, length, name])
 
     def _further(self, label: str, position: int, question: bytes) -> Iterator[int]:
         """Endless words for a tie: a longer digest of an XOF continues a shorter one."""
-        shake = hashlib.shake_256(self._domain(f"{label}/tie/{position}") + question)
+        shake = hashlib.shake_256(self._prefix(label, f"/tie/{position}") + question)
         for words in itertools.count(1):
             yield int.from_bytes(shake.digest(2 * words)[-2:], "little")

@@ -110,8 +110,7 @@ class NumberedNoise(KeyedNoise):
         """Bytes of the 64 draws of a block."""
         last, stream = self._kept.get(label, (None, b""))
         if last != (block, size):
-            self._prefix(label)  # refuses what is no label
-            prefix = self._domain(f"{label}/block")
+            prefix = self._prefix(label, "/block")
             stream = hashlib.shake_256(prefix + block.to_bytes(_NUMBER_BYTES, "big")).digest(_DRAWS * size)
             self._kept[label] = (block, size), stream
         return stream

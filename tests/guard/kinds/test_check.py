@@ -16,9 +16,7 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
 from reusable_holdout.guard.kinds.check import Check
 from reusable_holdout.guard.kinds.guess_and_check import GuessAndCheck
-from reusable_holdout.validity import (
-    THEORY,
-)
+from reusable_holdout.validity import THEORY
 
 SHARES = (0.8, 0.2)
 CELLS = range(len(THEORY.charge.cells))

@@ -16,8 +16,7 @@ from within_reach import FAMILIES, certificate_of, certificates_of, certified, n
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard.kinds import AGREED, FAILED, State, Terms
-from reusable_holdout.guard.kinds.compare import GateCompare
-from reusable_holdout.guard.kinds.gate import Gate
+from reusable_holdout.guard.kinds.gate import Gate, GateCompare
 
 YES = "cell 0"
 SHARES = (1.0, 1.0)

@@ -19,6 +19,7 @@ from reusable_holdout.queries import GRID
 from reusable_holdout.validity import Interval
 
 
+@pytest.mark.long(*GUARD)
 @for_each(("rows", "queries", "beta", "threshold"), [(6, 2, 0.9, 0.08), (8, 2, 0.5, 0.06), (3, 3, 0.9, 0.15)])
 def test_no_analyst_has_a_pair_certified_that_is_not_better_more_often_than_is_promised(
     rows, queries, beta, threshold

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from long_tests import GUARD
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -607,10 +608,18 @@ def test_the_guard_of_a_check_is_asked(train):
 INNER = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2)
 
 
-@parametrize_with_checks([GuardedSearchCV(INNER, None), OnItsOwnRows(INNER, None)])
-def test_scikit_learns_checks_pass_without_a_guard_and_with_one_of_the_checks_own_rows(estimator, check):
+@parametrize_with_checks([GuardedSearchCV(INNER, None)])
+def test_scikit_learns_checks_pass_without_a_guard(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the data of some checks do not converge
+        check(estimator)
+
+
+@pytest.mark.long(*GUARD, "integrations/reusable_holdout_sklearn")
+@parametrize_with_checks([OnItsOwnRows(INNER, None)])
+def test_scikit_learns_checks_pass_with_a_guard_of_the_checks_own_rows(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         check(estimator)
 
 

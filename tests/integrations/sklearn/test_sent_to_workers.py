@@ -29,7 +29,8 @@ def _guard_of(model):
     return type(guard_of(model)).__name__
 
 
-BACKENDS = ["loky", "multiprocessing", "threading"]
+LONG = pytest.mark.long("reusable_holdout/guard", "integrations/reusable_holdout_sklearn")
+BACKENDS = [pytest.param("loky", marks=LONG), "multiprocessing", "threading"]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -43,7 +44,7 @@ def test_workers_ask_with_a_scorer_and_get_a_search_with_its_guard(fitted, guard
     assert names == ["ReusableHoldout"] * 2
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.parametrize("method", [pytest.param("spawn", marks=LONG), "fork"])
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_pool_of_multiprocessing_gets_the_guard(fitted, method):
     with multiprocessing.get_context(method).Pool(1) as pool:

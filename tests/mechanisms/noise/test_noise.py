@@ -58,7 +58,7 @@ def test_noise_never_changes_from_one_version_to_the_next() -> None:
 
 def test_a_tied_draw_never_changes_either() -> None:
     noise, law = KeyedNoise(KEY), DiscreteLaplace(0.01 * 2**32)
-    stream = hashlib.shake_256(noise._domain("query") + QUESTIONS[GOLDEN_TIE[0]]).digest(law.stream_bytes)
+    stream = hashlib.shake_256(noise._prefix("query") + QUESTIONS[GOLDEN_TIE[0]]).digest(law.stream_bytes)
     words = np.frombuffer(stream, "<u2")
     assert (words == law._row.prefixes).any()
     assert noise.draw(law, label="query", question=QUESTIONS[GOLDEN_TIE[0]]) == GOLDEN_TIE[1]

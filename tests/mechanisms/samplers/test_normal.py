@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout.mechanisms import RandomWords
@@ -126,6 +127,7 @@ def test_a_sum_next_to_a_rounding_point_asks_for_further_digits(further: list[in
     assert next(script.words, None) is None
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_a_sample_has_the_normal_law_and_not_one_of_another_width() -> None:
     """False alarms have a probability of 1e-9; a width off by a twentieth is found for certain."""
     words = RandomWords(seed=11)

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout.accounting import (
@@ -116,6 +117,7 @@ def test_every_row_is_the_noise_of_the_selection_that_it_names(
     assert first == rows[0].selection
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_the_exponential_mechanism_is_tightest_with_a_delta_from_seven_rounds_on() -> None:
     first = {count: next(iter(named(count))) for count in (1, 5, 6, 7, 8, 300)}
     assert [count for count, name in first.items() if name == "exponential_top"] == [7, 8, 300]
@@ -272,6 +274,7 @@ def test_where_one_shot_is_not_the_tightest_it_says_so() -> None:
     assert one_shot_top_k([1.0], 1, epsilon=1.0, algorithm=lambda *_: ("", 0.0)).tightest is None
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each(("count", "delta"), [(1, 0.0), (1, 1e-6), (20, 1e-6)])
 def test_selected_first_and_measured_then_scores_have_the_noise_of_the_comparison(
     count: int, delta: float

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import MECHANISMS
 from mechanisms.selection.selection_laws import Scripted
 
 from reusable_holdout.accounting import not_prior_mean, not_prior_q, target_charging_epsilon_each
@@ -68,6 +69,7 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("rule", RULES)
 @for_each("k", [1, 2])
 def test_what_is_published_keeps_epsilon_and_delta(

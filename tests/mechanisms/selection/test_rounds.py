@@ -88,6 +88,7 @@ def test_rounds_stay_within_their_delta_on_small_instances(
     assert 0.05 * delta <= worst <= delta
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-4), (3.0, 1e-8)])
 def test_many_candidates_use_all_of_the_budget(epsilon: float, delta: float) -> None:
     """A million of equal items, some of which rise by one: the share that hurts most."""

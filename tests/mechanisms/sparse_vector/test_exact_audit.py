@@ -172,6 +172,7 @@ def test_a_round_under_optimal_composition_loses_its_share(name: str) -> None:
     assert 0.99 * each <= Case(scales, 1, each, 2).worst_long() <= each + 1e-9
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_numeric_sparse_spends_on_the_number_what_the_comparison_leaves() -> None:
     case = CASES["NumericSparse, c=1"]
     silent = Case(NoiseScales(case.scales.threshold, case.scales.query, Fraction(0)), 1, 1.0, 2)

@@ -62,6 +62,7 @@ def streams_of(name: str) -> list[tuple[np.ndarray, np.ndarray]]:
     return streams if length > 20 else [*streams, *mixed(length, query, seed=length)]
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("name", STREAMS)
 def test_no_stream_diverges_more_than_the_accountant_says(name: str) -> None:
     """Of every order, in both directions; and no epsilon has a larger delta."""
@@ -78,6 +79,7 @@ def test_no_stream_diverges_more_than_the_accountant_says(name: str) -> None:
         assert excess(own, neighbours, epsilon) <= DELTA
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("name", ["ten queries", "many queries", "two charges"])
 def test_monotonic_queries_diverge_less_and_never_more_than_said_of_them(name: str) -> None:
     length, charges, threshold, query = STREAMS[name]
