@@ -50,7 +50,8 @@ class PrivateData:
 
     It holds copies, but of what is :class:`Owned`: what is done to the data afterwards changes no answer, and the
     ledger's digest names what is asked. X are features, in chunks or not, or None; y labels, or of judged scores ids;
-    the others are as for :meth:`Metric.bind`.
+    the others are as for :meth:`Metric.bind`. `rows` is the metric on all of them, `bound` on those that questions
+    read.
 
     `exam` is the share of the rows kept for the final, their number, or which they are, shape (rows,); with groups
     whole groups are kept, and counted. Where an analyst has it `opened`, that the metric is not defined on the labels
