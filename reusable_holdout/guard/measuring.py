@@ -104,7 +104,8 @@ class Measuring(Voluntary):
         """Ask about a batch of models, in its order; it shares the history before it.
 
         Every answer is durable before it is returned. A model that fails on the holdout is answered by None, takes a
-        charge, and ends the batch for those before it; so do all that were fitted on rows of the holdout.
+        charge, and ends the batch for those before it; so do all that were fitted on rows of the holdout. A gate asks
+        each by itself: who is in a batch would tell of a failure that it may not tell.
 
         Parameters
         ----------
@@ -332,7 +333,8 @@ class Measuring(Voluntary):
 
     def _ask_part(self, part: Sequence[_Measured], answers: list[Answer | None]) -> None:
         """Ask about models that all predicted, or about one that failed; add what was answered."""
-        if part[0].found is not None and not self._ways.policy.on_board:
+        policy = self._ways.policy
+        if part[0].found is not None and not policy.on_board and not policy.hides_failures:
             try:
                 answers += self._ask_together(part)
             except BudgetError:  # fewer queries are left: ask one by one, up to the halt
