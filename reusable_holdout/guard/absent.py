@@ -78,9 +78,7 @@ class FrozenGuard(AbsentGuard):
     def certificate(self, *answers: Answer) -> FrozenCertificate:
         """What was frozen, as :meth:`ReusableHoldout.certificate` gives it; an InputError if an answer was not."""
         frozen = FrozenCertificate.from_json(self._text)
-        if not answers:
-            return frozen
-        return frozen.of([answer.query for answer in answers])
+        return frozen.of([answer.query for answer in answers]) if answers else frozen
 
     @property
     def metric(self) -> Metric:

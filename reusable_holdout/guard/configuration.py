@@ -174,7 +174,8 @@ def _check_unchanged(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
             what = "the metric" if name == "name" else name
             raise LedgerMismatchError(
                 f"a budget cannot be changed once it is made: {what} is {stated!r} in the ledger, and {value!r} was "
-                f"asked for; {_MISMATCH}; resume with ReusableHoldout.open, or use fresh rows and another ledger"
+                f"asked for; {_MISMATCH}; resume with ReusableHoldout.open; or, before its first question, pass "
+                "replan=True; or use fresh rows and another ledger"
             )
 
 

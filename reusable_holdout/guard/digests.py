@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     NewDigest = Callable[[], "hashlib.blake2b"]
 
-__all__ = ["ContentKey", "Owned", "copy_of", "framed", "holdout_digest", "is_chunked", "named_columns", "own"]
+__all__ = ["ContentKey", "Owned", "copy_of", "holdout_digest", "is_chunked", "named_columns", "own"]
 
 _LEAF = 1 << 22  # bytes; up to so many are digested in one go
 _THREADS = 2  # more than two wait for the memory
@@ -66,9 +66,9 @@ def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
         columns: dict[str, _Column] = {}
         for name, array in named_columns(part):
             columns.setdefault(name, _Column(new)).add(array)
-        whole.update(framed(f"{len(columns)} columns".encode()))
+        whole.update(_framed(f"{len(columns)} columns".encode()))
         for name, column in columns.items():
-            whole.update(framed(name.encode()) + framed(column.digest()))
+            whole.update(_framed(name.encode()) + _framed(column.digest()))
     return whole.digest()
 
 
@@ -185,7 +185,7 @@ class _Column:
         self._form = form
         self._rows += len(piece)
         if isinstance(piece, CodedLabels):
-            words = [framed(repr(value).encode()) for value in piece.values]
+            words = [_framed(repr(value).encode()) for value in piece.values]
             for rows in in_blocks(len(piece)):
                 self._digest.update(b"".join(map(words.__getitem__, piece.codes[rows].tolist())))
             return
@@ -195,7 +195,7 @@ class _Column:
 
     def digest(self) -> bytes:
         """Digest of all rows."""
-        self._digest.update(framed(f"{self._form} of {self._rows} rows".encode()))
+        self._digest.update(_framed(f"{self._form} of {self._rows} rows".encode()))
         return self._digest.digest()
 
     def _add_block(self, block: NDArray[Any]) -> None:
@@ -212,9 +212,9 @@ class _Column:
             if isinstance(value, np.ndarray):  # its repr leaves out most of it
                 inner = _Column(self._new)
                 inner.add(np.atleast_1d(value))
-                yield framed(inner.digest())
+                yield _framed(inner.digest())
             else:
-                yield framed(repr(value).encode())
+                yield _framed(repr(value).encode())
 
     def _form_of(self, piece: NDArray[Any] | CodedLabels) -> str:
         if isinstance(piece, CodedLabels):
@@ -234,7 +234,7 @@ def _canonical_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def framed(content: bytes) -> bytes:
+def _framed(content: bytes) -> bytes:
     """Content after its length, so that two contents, one after the other, are no third."""
     return len(content).to_bytes(8, "big") + content
 
@@ -319,7 +319,7 @@ class ContentKey:
         return None if padded[0] < 0 else padded[1 : 1 + padded[0]]
 
     def _authenticated(self, masked: bytes, about: bytes) -> bytes:
-        return self._of(b"measured", framed(about), masked)
+        return self._of(b"measured", _framed(about), masked)
 
     def _masked(self, plain: bytes, nonce: bytes) -> bytes:
         stream = hashlib.shake_256(self._key + b"concealed" + nonce).digest(len(plain))

@@ -21,7 +21,7 @@ from reusable_holdout.guard.kinds.stated import checked_names, listed
 from reusable_holdout.guard.models import fitted
 from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.pricing import plan_numbers, priced
-from reusable_holdout.guard.standing import Standing, check_may_stand, looked_through
+from reusable_holdout.guard.standing import Standing, begin_epoch, check_may_stand, looked_through
 from reusable_holdout.guard.stores import budgeted
 from reusable_holdout.plan import renewed
 from reusable_holdout.slips import checked_call
@@ -243,8 +243,7 @@ def _begin_epoch(ledger: Ledger, configuration: Configuration, known_rows: bytes
                 "was released; pass fresh rows"
             )
     with ledger.transaction() as transaction:
-        follows = replace(configuration, epoch=ledger.epoch + 1, previous=transaction.tail.seal.hex())
-        transaction.rotate(follows.text(), known_rows)
+        begin_epoch(ledger, transaction, configuration, known_rows)
 
 
 class Rotating(Standing, Overview):

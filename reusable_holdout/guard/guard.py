@@ -13,7 +13,7 @@ from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.measuring import Measuring
 from reusable_holdout.guard.pricing import decided_as_ratio, priced, saying_what_counts
 from reusable_holdout.guard.questions import Questions
-from reusable_holdout.guard.standing import check_may_stand, looked_through
+from reusable_holdout.guard.standing import check_may_stand, looked_through, planned_anew
 from reusable_holdout.guard.stores import budgeted, find_key, new_or_kept, sql_ledger, watched
 from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.queries import Metric, resolve_metric
@@ -121,6 +121,9 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
     another_budget : bool
         Make a guard though the rows have a budget in another ledger: no promise holds of both together, and every
         answer, the ledger and its verification say so. Which rows have one is known to a registry in your state folder.
+    replan : bool
+        Whether to give the rows another metric, plan or settings than their ledger has: before its first question it
+        costs nothing, afterwards it is refused. Guards of the old plan, in any process, are refused from then on.
 
     Attributes
     ----------
@@ -213,6 +216,7 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         overlap: Overlap = "refuse",
         vacuous: bool = False,
         another_budget: bool = False,
+        replan: bool = False,
         witness: str | Path | Literal[False] | None = None,
     ) -> None:
         data = PrivateData(
@@ -254,7 +258,11 @@ class ReusableHoldout(Questions, Measuring, Finals, Rotating):
         with new_or_kept(ledger) as store, budgeted(data, store, another_budget=another_budget) as another:
             found = find_key(store, key=key, seed=seed)
             seen = watched(store, witness, found[0])
-            self._begin(data, plan, counts, store, found, another_budget=another, rows=rows, witness=seen)
+            stands = store
+            if replan:
+                wanted = Configuration.of(plan, data, found[0], counts)
+                stands = planned_anew(store, wanted, rows, found[0], seen)
+            self._begin(data, plan, counts, stands, found, another_budget=another, rows=rows, witness=seen)
 
     @classmethod
     @sealed

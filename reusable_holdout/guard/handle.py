@@ -18,6 +18,7 @@ from reusable_holdout.guard.absent import AbsentGuard
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.digests import Owned
 from reusable_holdout.guard.pools import write_to_the_end
+from reusable_holdout.ledger.failures import rotated
 
 if TYPE_CHECKING:
     from reusable_holdout.guard import ReusableHoldout
@@ -37,6 +38,7 @@ class Handle(NamedTuple):
     key_file: str
     holdout_file: str
     view_file: str = ""  # what another metric of the rows needs
+    epoch: int | None = None  # None: the last one
 
     def __repr__(self) -> str:
         where = "a server" if _is_url(self.ledger) else self.ledger  # whose URL may hold a password
@@ -71,7 +73,7 @@ class Handle(NamedTuple):
 
     def _opened(self) -> ReusableHoldout:
         contents = read_private(Path(self.holdout_file))
-        return public.ReusableHoldout.open(
+        guard = public.ReusableHoldout.open(
             self.ledger,
             Owned(contents["X"]),  # mapped, and shared by all processes
             Owned(contents["y"]),
@@ -81,6 +83,10 @@ class Handle(NamedTuple):
             groups=contents["groups"],
             key=Path(self.key_file),
         )
+        if self.epoch is not None and self.epoch != guard.epoch:  # these rows were given another plan
+            guard.close()
+            raise rotated(self.epoch, guard.epoch)
+        return guard
 
     def _opened_view(self) -> ReusableHoldout:
         contents = read_private(Path(self.view_file))
@@ -142,7 +148,7 @@ def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any],
     name = beside.name if epoch == 1 else f"{beside.name}.{epoch}"
     holdout_file = beside.with_name(f"{name}.holdout")
     write_private(holdout_file, contents)
-    return Handle(str(ledger.path or ledger.url), str(key_file.absolute()), str(holdout_file))
+    return Handle(str(ledger.path or ledger.url), str(key_file.absolute()), str(holdout_file), epoch=epoch)
 
 
 def write_private(path: Path, contents: dict[str, Any]) -> None:

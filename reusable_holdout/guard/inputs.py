@@ -50,7 +50,8 @@ class PrivateData:
 
     It holds copies, but of what is :class:`Owned`: what is done to the data afterwards changes no answer, and the
     ledger's digest names what is asked. X are features, in chunks or not, or None; y labels, or of judged scores ids;
-    the others are as for :meth:`Metric.bind`.
+    the others are as for :meth:`Metric.bind`. `rows` is the metric on all of them, `bound` on those that questions
+    read.
 
     `exam` is the share of the rows kept for the final, their number, or which they are, shape (rows,); with groups
     whole groups are kept, and counted. Where an analyst has it `opened`, that the metric is not defined on the labels
@@ -190,7 +191,12 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
     nothing. An InputError says that they are paths, or that y names no column.
     """
     for given, what in ((X, "X"), (y, "y")):
-        _check_no_paths(given, what, name_allowed=what == "y")
+        first = given[0] if isinstance(given, list | tuple) and given else given
+        if isinstance(first, Path) or (isinstance(given, str) and what == "X"):
+            raise InputError(
+                f"{what} must be data, not where they lie; for Parquet files pass ParquetRows(...), from "
+                "reusable_holdout; read other files first; nothing was made"
+            )
     X, y = from_arrow(X), from_arrow(y)
     if is_dask(X):
         X = dask_rows.DaskRows(X)
@@ -204,23 +210,10 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
     return X, compact(y, what="the labels")
 
 
-def _check_no_paths(given: Any, what: str, *, name_allowed: bool) -> None:
-    first = given[0] if isinstance(given, list | tuple) and given else given
-    if isinstance(first, Path) or (isinstance(given, str) and not name_allowed):
-        raise InputError(
-            f"{what} must be data, not where they lie; for Parquet files pass ParquetRows(...), from reusable_holdout; "
-            "read other files first; nothing was made"
-        )
-
-
 def _read(X: Any, y: Any) -> tuple[Any, Any]:
     """As :func:`rows_and_labels`, and nobody else's; what was read anew is not copied once more."""
-    given = [one.data if isinstance(one, Owned) else one for one in (X, y)]
-    read = rows_and_labels(*given)
-    held = [
-        own(now) if now is before and not isinstance(one, Owned) else now
-        for one, before, now in zip((X, y), given, read, strict=True)
-    ]
+    read = rows_and_labels(*(one.data if isinstance(one, Owned) else one for one in (X, y)))
+    held = [own(now) if now is given else now for given, now in zip((X, y), read, strict=True)]
     return held[0], held[1]
 
 

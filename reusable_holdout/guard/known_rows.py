@@ -69,11 +69,11 @@ class OwnedRows:
                 f"{nothing}; pass distinct names"
             )
 
-    def kept(self, key: bytes) -> KeptRows:
-        """What a new ledger is to keep of the rows, under the noise key."""
+    def kept(self, key: bytes, *, epoch: int = 1) -> KeptRows:
+        """What an epoch that begins is to keep of the rows, under the noise key."""
         X = self.holdout.X
         features = None if X is None else self.holdout.row_set
-        return self.kept_as(key, 1, features, by_name=column_names(X) is not None)
+        return self.kept_as(key, epoch, features, by_name=column_names(X) is not None)
 
     def kept_as(self, key: bytes, epoch: int, features: RowSet | None, *, by_name: bool) -> KeptRows:
         """What a ledger keeps of ids and features, whose columns come in the order of their names or as they are."""

@@ -53,12 +53,11 @@ def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[A
     """
     if response in ("labels", "values"):
         return _method(model, "predict")(X)
-    if response == "scores":
-        if hasattr(model, "decision_function"):
-            scores = np.asarray(model.decision_function(X))
-            return -scores if _places(model, classes) == [1, 0] else scores
-        return np.asarray(_aligned(model, _method(model, "predict_proba")(X), classes))[:, -1]
-    return _aligned(model, _method(model, "predict_proba")(X), classes)
+    if response == "scores" and hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X))
+        return -scores if _places(model, classes) == [1, 0] else scores
+    table = _aligned(model, _method(model, "predict_proba")(X), classes)
+    return table[:, -1] if response == "scores" else table
 
 
 def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from reusable_holdout.deferred import modules_on_first_use
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, LedgerMismatchError
 from reusable_holdout.guard.asking import Asking
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.configuration import Configuration, KeptRows
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.handle import Handle
     from reusable_holdout.guard.inputs import PrivateData
     from reusable_holdout.guard.views import Counts, View
-    from reusable_holdout.ledger import Ledger
+    from reusable_holdout.ledger import Ledger, Transaction
     from reusable_holdout.queries import Metric
     from reusable_holdout.validity import Policy
 else:  # whoever asks about one metric, and names no training rows, reads neither
     opening, overlapping = modules_on_first_use(__package__, "opening", "overlap")
 
-__all__ = ["Standing", "check_may_stand", "looked_through"]
+__all__ = ["Standing", "begin_epoch", "check_may_stand", "looked_through", "planned_anew"]
 
 
 def check_may_stand(holdout: PrivateData, plan: Plan, ledger: str | Path | None, *, vacuous: bool) -> None:
@@ -62,6 +63,54 @@ def looked_through(
     if training is not None and overlap == "refuse":
         overlapping.check_training(rows, training, nothing=nothing)
     return rows
+
+
+def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: bytes, witness: str) -> Ledger:
+    """Ledger in which the rows have the configuration that is wanted, if need be in an epoch of its own.
+
+    Nothing is rewritten: who goes on by the plan before finds its epoch over. A LedgerMismatchError if that plan told
+    anything.
+    """
+    text = ledger.configuration()
+    if text is None:
+        return ledger
+    stored = Configuration.parse(text)
+    with contextlib.suppress(LedgerMismatchError):
+        wanted.check_same(stored)
+        return ledger
+    if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
+        return ledger
+    kept = rows.kept(key, epoch=ledger.epoch + 1)
+    with ledger.transaction() as transaction:
+        if transaction.tail.query or stored.counts not in (None, wanted.counts):
+            told = f"{transaction.tail.query:,} queries" if transaction.tail.query else "class counts"
+            raise LedgerMismatchError(
+                f"rows may be given another plan before anything was told of them; {told} were told; nothing was "
+                "changed; resume with ReusableHoldout.open, or use fresh rows and another ledger"
+            )
+        begin_epoch(
+            ledger,
+            transaction,
+            replace(
+                wanted,
+                another_budget=stored.another_budget,
+                overlap=rows.overlap,
+                witness=witness,
+                known_rows=kept.digests,
+            ),
+            kept.text,
+        )
+    latest = ledger.latest()
+    ledger.close()
+    return latest
+
+
+def begin_epoch(
+    ledger: Ledger, transaction: Transaction, configuration: Configuration, known_rows: bytes
+) -> None:
+    """End the epoch a ledger stands at, and begin the next, sealed to it."""
+    follows = replace(configuration, epoch=ledger.epoch + 1, previous=transaction.tail.seal.hex())
+    transaction.rotate(follows.text(), known_rows)
 
 
 class Standing(Asking):

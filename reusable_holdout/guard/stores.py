@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -153,8 +153,7 @@ def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
     LedgerError
         If the ledger has no witness, or it has seen something.
     """
-    store = sql_ledger(ledger, must_exist=True)
-    try:
+    with closing(sql_ledger(ledger, must_exist=True)) as store:
         place = Configuration.parse(store.configuration() or "").witness
         if not place:
             raise LedgerError(
@@ -167,8 +166,6 @@ def begin_witness(ledger: str | Path, *, key: Path | None = None) -> str:
                 "verify says whether the ledger goes on from that"
             )
         store.watched_by(witness, may_begin=True)
-    finally:
-        store.close()
     return place
 
 

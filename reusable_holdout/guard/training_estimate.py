@@ -48,9 +48,13 @@ def training_estimate(
     the metric.
     """
     check_prior_method(method)
+
+    def score(fitted: Any, X: Any, y: Any) -> float:
+        predictions = predictions_of(fitted, X, response=metric.response, classes=classes)
+        return metric.measure(y, predictions, classes=classes)
+
     if method == "in-sample":
-        predictions = predictions_of(model, X_train, response=metric.response, classes=classes)
-        return metric.measure(y_train, predictions, classes=classes)
+        return score(model, X_train, y_train)
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415
 
@@ -63,10 +67,7 @@ def training_estimate(
     scores = []
     for train, test in _splitter(cv, y_train, stratified=classes is not None).split(X_train, y_train):
         fold = clone(model).fit(_safe_indexing(X_train, train), _safe_indexing(y_train, train))
-        predictions = predictions_of(
-            fold, _safe_indexing(X_train, test), response=metric.response, classes=classes
-        )
-        scores.append(metric.measure(_safe_indexing(y_train, test), predictions, classes=classes))
+        scores.append(score(fold, _safe_indexing(X_train, test), _safe_indexing(y_train, test)))
     if not scores:
         raise InputError("cv must give at least one fold; it gave none; pass a number of folds")
     return math.fsum(scores) / len(scores)
@@ -83,8 +84,5 @@ def _splitter(cv: Any, y: Any, *, stratified: bool) -> Any:
         raise InputError(
             f"cv must not exceed the training rows; got {cv} folds and {len(y)} rows; state a prior"
         )
-    if stratified:
-        rarest = int(np.unique(np.asarray(y), return_counts=True)[1].min())
-        if rarest >= cv:
-            return StratifiedKFold(cv, shuffle=True, random_state=0)
-    return KFold(cv, shuffle=True, random_state=0)
+    rarest = np.unique(np.asarray(y), return_counts=True)[1].min() if stratified else 0
+    return (StratifiedKFold if rarest >= cv else KFold)(cv, shuffle=True, random_state=0)

@@ -172,8 +172,8 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         yield "its rules are not those of its metric and plan: the configuration was changed"
     if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
         yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
-    for one in past:
-        if one.holdout == this.holdout:
+    for one, its in zip(past, before, strict=True):
+        if one.holdout == this.holdout and its.rows:  # else it was given another plan before it was asked
             yield f"its holdout is that of epoch {one.epoch}, which was released"
         if one.key != this.key:
             yield f"its noise key is another than that of epoch {one.epoch}"

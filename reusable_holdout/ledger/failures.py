@@ -47,7 +47,8 @@ def rotated(epoch: int, latest: int) -> RotatedError:
     """Error of a ledger that stands at an epoch that is over."""
     return RotatedError(
         f"a question must be asked of the ledger's last epoch, {latest}; this guard stands at epoch {epoch}, whose "
-        "holdout was released; nothing was asked and nothing was charged; open the guard with the new holdout"
+        "holdout was released, or given another plan; nothing was asked and nothing was charged; open the guard with "
+        "the holdout of the last epoch"
     )
 
 

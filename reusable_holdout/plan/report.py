@@ -111,7 +111,7 @@ def _means(plan: Outlook) -> tuple[str, list[Row]]:
             f"{first:.4f}" + (f", falling to {end:.4f} at the last charge" if first != end else ""),
         ),
         ("half-width, 0 charges", f"{alone:.4f} (confidence bound alone)"),
-        (f"half-width, {last} charges", f"{after:.4f}"),
+        *([(f"half-width, {last} charge{'s' * (last > 1)}", f"{after:.4f}")] if last else []),
         ("noise scale", f"{plan.noise_scale:.3g}{final}"),
     ]
 

@@ -128,7 +128,8 @@ class Wish:
 
     def standard_error(self, rows: int) -> float:
         """Public standard deviation of the holdout's value."""
-        asked, variance = self.asked(rows), self.variation / 4.0  # Efron and Stein, of bounded differences
+        asked = self.asked(rows)
+        variance = self.variation / 4.0  # Efron and Stein: a quarter of the sum of squared differences
         if self.family != "bounded-difference":
             variance = min(self.row_spread**2, variance)
         return math.sqrt(max(variance, 1.0 / asked) / asked)
@@ -287,17 +288,12 @@ def _search(wish: Wish, numbers: Numbers, asked: int) -> NDArray[np.float64]:
         for made in range(shown)
     )
     thresholds = [max(0.0, float(threshold)) for threshold in each]
-    laws = [
-        charges_of_a_search(
-            thresholds,
-            prior_error=wish.honest_error(numbers.rows),
-            standard_error=wish.standard_error(numbers.rows),
-            noise_sd=certificate.comparison_sd,
-            queries=asked,
-            common=common,
-        )
-        for common in _COMMON
-    ]
+    deviations = {
+        "prior_error": wish.honest_error(numbers.rows),
+        "standard_error": wish.standard_error(numbers.rows),
+        "noise_sd": certificate.comparison_sd,
+    }
+    laws = [charges_of_a_search(thresholds, queries=asked, common=common, **deviations) for common in _COMMON]
     halted_most = max(laws, key=lambda law: float(law[-1]))
     return np.concatenate([halted_most, np.zeros(numbers.charges - shown)])  # beyond those shown none is made
 

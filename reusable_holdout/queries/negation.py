@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError
+from reusable_holdout.queries.derived import negated_statistic
 from reusable_holdout.queries.metric import Metric
 
 if TYPE_CHECKING:
-    from reusable_holdout.queries import derived
     from reusable_holdout.queries.definition import Definition, Kernel
     from reusable_holdout.queries.scoring import Statistic
-else:
-    (derived,) = modules_on_first_use(__package__, "derived")
 
 __all__ = ["negated"]
 
@@ -39,7 +36,7 @@ class _Negation:
                 f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "
                 'use "brier", which is half of what scikit-learn negates'
             )
-        return derived.negated_statistic(self.kernel(self.loss, targets))
+        return negated_statistic(self.kernel(self.loss, targets))
 
 
 def negated(loss: Metric) -> Metric:

@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from reusable_holdout.deferred import modules_on_first_use
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.queries.targets import ClassTargets, RealTargets
+from reusable_holdout.queries.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reusable_holdout.queries import weights as of_weights
     from reusable_holdout.queries.bound import BoundMetric
     from reusable_holdout.queries.metric import Metric
     from reusable_holdout.queries.scoring import Statistic
-else:
-    (of_weights,) = modules_on_first_use(__package__, "weights")
 
 __all__ = ["bound_or_undefined"]
 
@@ -50,7 +47,7 @@ def _stand_in(metric: Metric, y: Any, given: dict[str, Any]) -> NDArray[Any]:
     targets, weights = ClassTargets(y, given["classes"]), given["sample_weight"]
     if targets.outputs > 1:
         return np.zeros_like(targets.codes)
-    chosen = slice(None) if weights is None else of_weights.Weights(weights, targets.rows).chosen
+    chosen = slice(None) if weights is None else Weights(weights, targets.rows).chosen
     codes = np.zeros(targets.rows, dtype=np.int64)
     codes[chosen] = np.arange(len(codes[chosen])) % len(targets.counts)
     labels: NDArray[Any] = targets.coder.classes[codes]

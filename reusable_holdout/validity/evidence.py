@@ -293,8 +293,7 @@ class Evidence:
             found = rows(mean)  # of which the other side is not looked at where the first has fewer nats
             return all(self._nats(found, high=high) >= nats for high in (above, not above))
 
-        room = (1.0 - self.named, self.named)
-        ahead, behind = room if above else room[::-1]
+        ahead, behind = (1.0 - self.named, self.named) if above else (self.named, 1.0 - self.named)
         far = min(self.tolerance, ahead)
         # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
         near = -self.tolerance if self.sides == "both" else -behind

@@ -216,18 +216,15 @@ def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
                 f"column {name!r} must have one type in all files; got {kind} and {other}; write the files alike"
             )
         missing = any(file.nulls.get(name) for file in files)
-        if not _is_taken(kind) or (missing and types.is_boolean(kind)):
+        text = types.is_string(kind) or types.is_large_string(kind)
+        taken = text or _is_whole(kind) or types.is_floating(kind) or types.is_timestamp(kind)
+        if not taken or (missing and types.is_boolean(kind)):
             raise InputError(
                 f"column {name!r} must hold numbers, dates or text, or booleans of which none is missing; got {kind}; "
                 "write it as one of these, categories as text or numbers"
             )
         fields.append(pa.field(name, pa.float64() if missing else kind))
     return pa.schema(fields)
-
-
-def _is_taken(kind: pa.DataType) -> bool:
-    text = types.is_string(kind) or types.is_large_string(kind)
-    return bool(_is_whole(kind) or types.is_floating(kind) or types.is_timestamp(kind) or text)
 
 
 def _is_whole(kind: pa.DataType) -> bool:

@@ -65,14 +65,7 @@ class ConditionalRelease(GuardCore):
         last_charged: bytes = b"",
         direction: int = 0,
     ) -> None:
-        super().__init__(
-            law=DiscreteLaplace(scale),
-            noise=noise,
-            charges=charges,
-            spent=spent,
-            last_charged=last_charged,
-            direction=direction,
-        )
+        super().__init__(DiscreteLaplace(scale), noise, charges, spent, last_charged, direction)
 
     def charge(self, value: int, question: bytes) -> int:
         """Spend one charge and release the noisy score that was compared; see `GuardCore`."""

@@ -33,14 +33,7 @@ class GuardCore(ABC):
     """
 
     def __init__(
-        self,
-        *,
-        law: NoiseLaw,
-        noise: KeyedNoise,
-        charges: int,
-        spent: int,
-        last_charged: bytes,
-        direction: int,
+        self, law: NoiseLaw, noise: KeyedNoise, charges: int, spent: int, last_charged: bytes, direction: int
     ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")

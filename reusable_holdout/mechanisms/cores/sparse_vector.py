@@ -137,14 +137,7 @@ class SparseVector(GuardCore):
         direction: int = 0,
     ) -> None:
         threshold_law, query_law = law(scales.threshold), law(scales.query)
-        super().__init__(
-            law=query_law,
-            noise=noise,
-            charges=charges,
-            spent=spent,
-            last_charged=last_charged,
-            direction=direction,
-        )
+        super().__init__(query_law, noise, charges, spent, last_charged, direction)
         self._threshold_law, self._answer_law = threshold_law, DiscreteLaplace(scales.answer)
         self._correction = round(query_law.mean - threshold_law.mean)
         self._renews = threshold_noise == "renewed"

@@ -1,0 +1,156 @@
+"""Rows are given another plan before their first question, and never afterwards."""
+
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from reusable_holdout import LedgerMismatchError, ReusableHoldout, RolledBackError, RotatedError, verify
+
+LABELS = np.arange(4_000) % 2
+PLAN = {"queries": 100, "tolerance": 0.1}
+
+
+@pytest.fixture
+def make(tmp_path):
+    def made(labels=LABELS, **settings):
+        return ReusableHoldout(
+            None, labels, ledger=tmp_path / "guard.db", **PLAN | {"witness": False} | settings
+        )
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"tolerance": 0.06},
+        {"queries": 500},
+        {"metric": "zero_one_loss"},
+        {"metric": "f1", "tolerance": 0.2},
+        {"exam": 0.2},
+        {"policy": "gate"},
+        {"classes": [0, 1, 2]},
+        {"sample_weight": np.arange(4_000) < 3_000},
+    ],
+    ids="-".join,
+)
+def test_another_plan_is_an_epoch_of_its_own(make, tmp_path, other):
+    before = make()
+    with pytest.raises(LedgerMismatchError, match=r"replan=True|pass the same"):
+        make(**other)
+    after = make(**other, replan=True)
+    assert after.epoch == 2
+    assert after.queries_asked == 0
+    assert all(getattr(after.plan, name) == value for name, value in other.items() if name in PLAN)
+    assert after.evaluate_predictions(LABELS, prior=0.9).query == 1
+    with pytest.raises(RotatedError, match="given another plan"):
+        before.evaluate_predictions(LABELS, prior=1.0)
+    found = verify(tmp_path / "guard.db")
+    assert found
+    assert found.queries == 1
+
+
+def test_where_nothing_is_new_the_guard_is_resumed(make):
+    first = make(replan=True)
+    again = make(replan=True)
+    assert again.epoch == first.epoch == 1
+    first.evaluate_predictions(LABELS, prior=1.0)
+    assert make(replan=True).evaluate_predictions(LABELS, prior=1.0).replayed
+
+
+def test_after_the_first_question_it_is_refused_and_the_guard_goes_on(make):
+    guard = make()
+    guard.evaluate_predictions(LABELS, prior=1.0)
+    with pytest.raises(LedgerMismatchError, match=r"1 queries were told; nothing was changed"):
+        make(tolerance=0.06, replan=True)
+    assert guard.evaluate_predictions(1 - LABELS, prior=0.0).query == 2
+    assert guard.epoch == 1
+
+
+def test_a_view_that_was_opened_is_something_that_was_told(make):
+    make().on("zero_one_loss")
+    with pytest.raises(LedgerMismatchError, match="were told"):
+        make(tolerance=0.06, replan=True)
+
+
+def test_class_counts_that_were_told_are_told_again_but_by_no_other_guess(make):
+    settings = {"metric": "f1", "tolerance": 0.2}
+    make(**settings)
+    assert make(**settings | {"tolerance": 0.25}, replan=True).epoch == 2
+    for other in ({"prevalence": [0.3, 0.7]}, {"metric": "accuracy"}):
+        with pytest.raises(LedgerMismatchError, match="class counts were told"):
+            make(**settings | other, replan=True)
+
+
+def test_other_rows_or_another_key_are_refused_as_ever(make):
+    make()
+    with pytest.raises(LedgerMismatchError, match="it belongs to other data"):
+        make(1 - LABELS, tolerance=0.06, replan=True)
+    with pytest.raises(LedgerMismatchError, match="noise key"):
+        make(key=bytes(32), tolerance=0.06, replan=True)
+    assert make().epoch == 1
+
+
+def test_a_guard_that_was_sent_elsewhere_is_refused_there(make):
+    sent = pickle.dumps(make())
+    after = make(tolerance=0.06, replan=True)
+    with pytest.raises(RotatedError, match="given another plan"):
+        pickle.loads(sent).evaluate_predictions(LABELS, prior=1.0)
+    assert pickle.loads(pickle.dumps(after)).evaluate_predictions(LABELS, prior=1.0).query == 1
+
+
+def test_the_witness_sees_it_and_an_older_copy_is_refused(make, tmp_path):
+    watched = {"witness": tmp_path / "witness"}
+    make(**watched).close()
+    shutil.copy(tmp_path / "guard.db", tmp_path / "older.db")
+    make(tolerance=0.06, replan=True, **watched).close()
+    shutil.copy(tmp_path / "older.db", tmp_path / "guard.db")
+    with pytest.raises(RolledBackError):
+        make(**watched)
+
+
+def test_the_budget_is_the_rows_only_one_and_stays_marked_where_it_is_not(make, tmp_path, monkeypatch):
+    monkeypatch.setenv("REUSABLE_HOLDOUT_REGISTRY", str(tmp_path / "registry"))
+    with ReusableHoldout(None, LABELS, ledger=tmp_path / "first.db", witness=False, **PLAN):
+        make(another_budget=True)
+        guard = make(tolerance=0.06, replan=True)
+    assert guard.evaluate_predictions(LABELS, prior=1.0).another_budget
+    assert verify(tmp_path / "guard.db").another_budget
+
+
+def test_rows_are_known_again_when_the_guard_is_rotated(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8_000, 3))
+    y = (X[:, 0] > 0).astype(int)
+    settings = {"ledger": tmp_path / "guard.db", "witness": False, "queries": 100}
+    ReusableHoldout(X[:4_000], y[:4_000], tolerance=0.1, **settings)
+    guard = ReusableHoldout(X[:4_000], y[:4_000], tolerance=0.2, replan=True, **settings)
+    guard.evaluate_predictions(y[:4_000], prior=1.0)
+    with pytest.raises(ValueError, match="rows"):
+        guard.rotate(X[2_000:6_000], y[2_000:6_000], early=True)
+    assert guard.rotate(X[4_000:], y[4_000:], early=True).guard.epoch == 3
+    assert verify(tmp_path / "guard.db")
+
+
+def test_of_several_at_once_the_last_one_answers(make, tmp_path):
+    make()
+
+    def planned(tolerance):
+        try:
+            return make(tolerance=tolerance, replan=True)
+        except RotatedError as error:
+            return error
+
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(planned, [0.06, 0.07, 0.08, 0.09]))
+    guards = [one for one in made if isinstance(one, ReusableHoldout)]
+    last = max(guards, key=lambda one: one.epoch)
+    assert last.evaluate_predictions(LABELS, prior=1.0).query == 1
+    for guard in guards:
+        if guard is not last:
+            with pytest.raises(RotatedError):
+                guard.evaluate_predictions(LABELS, prior=1.0)
+    assert verify(tmp_path / "guard.db")
