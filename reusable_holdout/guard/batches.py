@@ -229,7 +229,8 @@ def ask_all(
 
 def _ask_part(guard: Asking, part: Sequence[_Measured], answers: list[Answer | None]) -> None:
     """Ask about models that all predicted, or about one that failed; add what was answered."""
-    if part[0].found is not None and not guard._ways.policy.on_board:
+    policy = guard._ways.policy
+    if part[0].found is not None and not policy.on_board and not policy.hides_failures:
         try:
             answers += _ask_together(guard, part)
         except BudgetError:  # fewer queries are left: ask one by one, up to the halt

@@ -290,10 +290,9 @@ def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Ep
         seen = _seen(last, witness)
         for number, text in enumerate(store.configurations(), start=1):
             rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
-            known = [one for one in store.seals(epoch=number) if rows and one[0] <= rows[-1].query]
-            epochs.append(
-                Epoch(text, rows, known, store.known_rows(number))
-            )  # others were committed meanwhile
+            # others were committed meanwhile
+            seals = [one for one in store.seals(epoch=number) if rows and one[0] <= rows[-1].query]
+            epochs.append(Epoch(text, rows, seals, store.known_rows(number)))
     return epochs, seen
 
 

@@ -92,7 +92,8 @@ class Measuring(Voluntary):
         """Ask about a batch of models, in its order; it shares the history before it.
 
         Every answer is durable before it is returned. A model that fails on the holdout is answered by None, takes a
-        charge, and ends the batch for those before it; so do all that were fitted on rows of the holdout.
+        charge, and ends the batch for those before it; so do all that were fitted on rows of the holdout. A gate asks
+        each by itself: who is in a batch would tell of a failure that it may not tell.
 
         Parameters
         ----------

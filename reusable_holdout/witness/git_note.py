@@ -20,23 +20,13 @@ _REF = "refs/notes/reusable-holdout"
 _SECONDS = 60
 _SETTINGS = (
     *("-c", "user.name=reusable-holdout", "-c", "user.email=reusable-holdout@localhost"),
-    *(
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "core.fsmonitor=false",
-    ),  # a hook that asks must not call itself
+    # a hook that asks must not call itself
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
 )
 _OF_ANOTHER = {  # by which a hook says where it runs: of all repositories git would take that one
-    *(
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_COMMON_DIR",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_NAMESPACE",
-    ),
-    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_PREFIX", "GIT_CEILING_DIRECTORIES"),
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
+    "GIT_CEILING_DIRECTORIES",
 }
 _PLAIN = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 

@@ -92,6 +92,19 @@ def test_a_gate_that_has_no_room_to_tell_a_failure_says_no(guard_of):
     assert guard.evaluate(MODEL, TRAIN, Y_TRAIN, prior=0.61).charged
 
 
+def test_which_models_a_gate_asks_together_does_not_tell_which_one_failed(guard_of):
+    """The ledger has each by itself, whether or not one fails where that may not be told."""
+    seen = []
+    for second in (MODEL, Crashing()):
+        guard = guard_of(policy="gate")
+        models = [guard.measure(one, prior=0.99) for one in (copy.copy(MODEL), second, copy.copy(MODEL))]
+        answers = guard.ask(models, [0.99, 0.98, 0.97], names=["a", "b", "c"]).answers
+        assert [one.told for one in answers] == ["agreed"] * 3
+        seen.append([one._replace(digest=b"", asked_at=0.0) for one in guard._ledger.rows()])
+        assert guard.history()["asked_at"].nunique() == 3
+    assert seen[0] == seen[1]
+
+
 @pytest.mark.parametrize("paired", [False, True])
 def test_a_gate_with_guardrails_fails_too(guard_of, paired):
     guard = guard_of(policy="gate", queries=100)

@@ -57,6 +57,9 @@ class Check(Stated):
     #: Whether rows are measured, one question at a time, and not scores alone.
     measures_rows: ClassVar[bool] = False
 
+    #: Whether it may say "agreed" where a model failed: which models are asked in one batch must not tell that.
+    hides_failures: ClassVar[bool] = False
+
     def __init__(self, certificate: Certificate, noise: KeyedNoise) -> None:
         super().__init__(certificate)
         self._calibration = Calibration(certificate.mechanism, certificate.charges)

@@ -41,6 +41,7 @@ class Gate(Check):
 
     name: ClassVar[str] = "gate"
     one_sided: ClassVar[bool] = True
+    hides_failures: ClassVar[bool] = True
 
     @property
     def code(self) -> CellCode:
