@@ -226,7 +226,7 @@ def test_a_worker_that_is_ended_writes_its_result_to_the_end_and_does_nothing_mo
 
 _SIGNALLED = """
 import multiprocessing, os, signal, time
-from reusable_holdout.guard.boundary import write_to_the_end
+from reusable_holdout.guard.pools import write_to_the_end
 
 
 def forks(number):
