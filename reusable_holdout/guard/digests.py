@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 import numpy as np
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.queries.containers import CodedLabels, in_blocks
+from reusable_holdout.queries.containers import CodedLabels, from_arrow, in_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,7 +85,7 @@ def own(given: Any) -> Any:
     """Data that nobody else can change: a copy of what lies in memory.
 
     What cannot change stays where it is: rows in chunks, and arrays that are mapped read-only. Columns of polars never
-    change: its copy shares them.
+    change: its copy shares them. Of pyarrow's, whose memory may be the user's array, it is pandas'.
 
     >>> weights = np.ones(2)
     >>> mine = own(weights)
@@ -93,6 +93,7 @@ def own(given: Any) -> Any:
     >>> mine
     array([1., 1.])
     """
+    given = from_arrow(given)
     in_memory = isinstance(given, list | tuple) or hasattr(given, "shape")
     if isinstance(given, type) or not in_memory or is_chunked(given) or _is_mapped(given):
         return given

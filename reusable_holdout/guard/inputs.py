@@ -211,9 +211,13 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _read(X: Any, y: Any) -> tuple[Any, Any]:
-    """As :func:`rows_and_labels`, and nobody else's; what was read anew is not copied once more."""
-    read = rows_and_labels(*(one.data if isinstance(one, Owned) else one for one in (X, y)))
-    held = [own(now) if now is given else now for given, now in zip((X, y), read, strict=True)]
+    """As :func:`rows_and_labels`, and nobody else's; what was read anew is not copied once more.
+
+    A pandas object of pyarrow's lies in pyarrow's memory, which may be the user's array.
+    """
+    came = [one if isinstance(one, Owned) else from_arrow(one) for one in (X, y)]
+    read = rows_and_labels(*(one.data if isinstance(one, Owned) else one for one in came))
+    held = [own(now) if now is one else now for one, now in zip(came, read, strict=True)]
     return held[0], held[1]
 
 

@@ -207,7 +207,7 @@ class BoundMetric(HoldsLabels):
         """Several queries in canonical form, of shape (queries, rows[, classes]), from an array or a list of arrays.
 
         Each slice has the bytes that :meth:`prepare` gives for it. Where one does not fit the message begins with its
-        index.
+        index; what the error says depends on no label.
         """
         return self._form.prepare_many(predictions)
 

@@ -172,7 +172,10 @@ def _hint(name: str, names: list[str]) -> str:
 
 
 def described_metric(description: Mapping[str, Any]) -> Metric:
-    """Metric of the catalogue from what :meth:`Metric.describe` said of it, e.g. read back from JSON."""
+    """Metric of the catalogue from what :meth:`Metric.describe` said of it, e.g. read back from JSON.
+
+    An InputError says that no metric of the catalogue has this description: it is one of the user's own.
+    """
     name = str(description.get("name"))
     try:
         metric = _named(name, **description["parameters"])

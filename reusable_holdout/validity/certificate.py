@@ -260,7 +260,7 @@ class Certificate:
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
         """Half-width of an agreed answer's confidence bound alone around ``estimate``, in the metric's unit."""
-        length = self.length(charges=charges, nats=nats)
+        length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
         if self.by_evidence:
             return self.likely_half_width(-float(self.log_level(length, self.shares.agreed)), estimate)
         low, high = self.around(estimate, estimate, length=length, share=self.shares.agreed)

@@ -101,6 +101,22 @@ def test_missing_values_that_are_filled_in_place_stay_missing_in_the_guard(make_
     assert guard._holdout.X.isna().sum().sum() == (features <= 0).sum()
 
 
+def test_labels_in_the_memory_of_pyarrow_are_copied_out_of_it(make_guard, labels, features):
+    arrow = pytest.importorskip("pyarrow")
+    y, only = np.array(labels), np.ascontiguousarray(features[:, 0])
+    weights = np.ones(ROWS)
+    shared = {
+        name: arrow.array(values) for name, values in {"y": y, "only": only, "weights": weights}.items()
+    }
+    assert np.shares_memory(shared["y"].to_numpy(), y)
+    X = arrow.table({"a": shared["only"]})
+    guard = make_guard(X=X, y=shared["y"], sample_weight=shared["weights"])
+    y[:], only[:], weights[: ROWS // 2] = 1 - y, -only, 0.0
+    assert guard.evaluate_predictions(labels, prior=1.0).value == 1.0
+    assert not guard.on("zero_one_loss", vacuous=True).evaluate_predictions(labels, prior=0.0).charged
+    assert guard.evaluate(Sign(), prior=1.0).value == 1.0
+
+
 @for_each("container", ["numpy", "list", "pandas"])
 def test_labels_weights_and_groups_that_are_changed_afterwards_are_asked_as_they_came(
     make_guard, ledger, labels, features, container
