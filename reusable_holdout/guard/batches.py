@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Asked",
     "MeasuredModel",
+    "about",
     "ask_all",
     "batch_priors",
     "checked_kind",
@@ -144,7 +145,12 @@ def concealed(guard: Asking, model: Any, content: bytes, kind: str) -> bytes:
     by_rows = ways.choose.by_sample if kind == "choose" else ways.policy.measures_rows
     most = 2 * bound.rows + 4 if bound.is_ratio else bound.rows + 1
     found = _measured_on_rows(guard, model, kind)
-    return guard._content.conceal(found, most if by_rows else 1, kind.encode() + content)
+    return guard._content.conceal(found, most if by_rows else 1, about(guard, kind, content))
+
+
+def about(guard: Asking, kind: str, content: bytes) -> bytes:
+    """What a concealed measurement is about: other rows, metrics, weights and policies may have the same key."""
+    return f"{guard._ledger.epoch} {guard._view.text()} {kind} ".encode() + content
 
 
 def _measured_on_rows(guard: Asking, model: Any, kind: str) -> Integers | None:
@@ -177,7 +183,7 @@ def measured_of(
     return [
         _measured_on_rows(guard, one.model, kind)
         if one.measured is None
-        else guard._content.reveal(one.measured, kind.encode() + one.content)
+        else guard._content.reveal(one.measured, about(guard, kind, one.content))
         for one in models
     ]
 
@@ -222,8 +228,9 @@ def ask_all(
             start = len(answers)
             stop = next((i for i in range(start, len(found)) if found[i] is None), len(found))
             _ask_part(guard, batch[start : max(stop, start + 1)], answers)
-    except Halted as halted:
-        return Asked(answers, halted)
+    except Halted as halted:  # of a part of them, or of one
+        answered = [answer for answer in answers if answer is not None]
+        return Asked(answers, guard._transcript.halt(halted.reason, answered))
     return Asked(answers, None)
 
 

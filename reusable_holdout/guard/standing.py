@@ -80,13 +80,18 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
         return ledger
     if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
         return ledger
+    rows.check_same(stored, key)
     kept = rows.kept(key, epoch=ledger.epoch + 1)
     with ledger.transaction() as transaction:
-        if transaction.tail.query or stored.counts not in (None, wanted.counts):
-            told = f"{transaction.tail.query:,} queries" if transaction.tail.query else "class counts"
+        if transaction.tail.query or _tells_other_counts(stored, wanted):
+            told = (
+                f"queries answered: {transaction.tail.query:,}"
+                if transaction.tail.query
+                else "class counts were"
+            )
             raise LedgerMismatchError(
-                f"rows may be given another plan before anything was told of them; {told} were told; nothing was "
-                "changed; resume with ReusableHoldout.open, or use fresh rows and another ledger"
+                f"rows may be given another plan before anything was told of them; {told}; nothing was changed; resume "
+                "with ReusableHoldout.open, or use fresh rows and another ledger"
             )
         begin_epoch(
             ledger,
@@ -103,6 +108,12 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
     latest = ledger.latest()
     ledger.close()
     return latest
+
+
+def _tells_other_counts(stored: Configuration, wanted: Configuration) -> bool:
+    """Whether class counts, or sizes of groups, were told when a guard was made, that another plan knows otherwise."""
+    told = stored.counts is not None and stored.counts.place is not None
+    return told and (stored.counts, stored.metric) != (wanted.counts, wanted.metric)
 
 
 def begin_epoch(

@@ -172,8 +172,11 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         yield "its rules are not those of its metric and plan: the configuration was changed"
     if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
         yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
-    for one, its in zip(past, before, strict=True):
-        if one.holdout == this.holdout and its.rows:  # else it was given another plan before it was asked
+    replanned = True  # right before this one, and unasked
+    for one, its in zip(reversed(past), reversed(before), strict=True):
+        same = one.holdout == this.holdout
+        replanned &= same and not its.rows
+        if same and not replanned:
             yield f"its holdout is that of epoch {one.epoch}, which was released"
         if one.key != this.key:
             yield f"its noise key is another than that of epoch {one.epoch}"

@@ -3,11 +3,20 @@
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from reusable_holdout import LedgerMismatchError, ReusableHoldout, RolledBackError, RotatedError, verify
+from reusable_holdout import (
+    InputError,
+    LedgerMismatchError,
+    ReusableHoldout,
+    RolledBackError,
+    RotatedError,
+    verify,
+)
+from reusable_holdout.guard.configuration import Configuration
 
 LABELS = np.arange(4_000) % 2
 PLAN = {"queries": 100, "tolerance": 0.1}
@@ -49,7 +58,7 @@ def test_another_plan_is_an_epoch_of_its_own(make, tmp_path, other):
     with pytest.raises(RotatedError, match="given another plan"):
         before.evaluate_predictions(LABELS, prior=1.0)
     found = verify(tmp_path / "guard.db")
-    assert found
+    assert found.sound
     assert found.queries == 1
 
 
@@ -64,7 +73,7 @@ def test_where_nothing_is_new_the_guard_is_resumed(make):
 def test_after_the_first_question_it_is_refused_and_the_guard_goes_on(make):
     guard = make()
     guard.evaluate_predictions(LABELS, prior=1.0)
-    with pytest.raises(LedgerMismatchError, match=r"1 queries were told; nothing was changed"):
+    with pytest.raises(LedgerMismatchError, match="queries answered: 1; nothing was changed"):
         make(tolerance=0.06, replan=True)
     assert guard.evaluate_predictions(1 - LABELS, prior=0.0).query == 2
     assert guard.epoch == 1
@@ -72,17 +81,83 @@ def test_after_the_first_question_it_is_refused_and_the_guard_goes_on(make):
 
 def test_a_view_that_was_opened_is_something_that_was_told(make):
     make().on("zero_one_loss")
-    with pytest.raises(LedgerMismatchError, match="were told"):
+    with pytest.raises(LedgerMismatchError, match="queries answered: 1"):
         make(tolerance=0.06, replan=True)
 
 
-def test_class_counts_that_were_told_are_told_again_but_by_no_other_guess(make):
-    settings = {"metric": "f1", "tolerance": 0.2}
-    make(**settings)
+def test_class_counts_that_were_told_are_told_again_but_in_no_other_way(make):
+    settings = {"metric": "recall", "tolerance": 0.2}
+    assert make(**settings)._view.counts.place is not None
     assert make(**settings | {"tolerance": 0.25}, replan=True).epoch == 2
-    for other in ({"prevalence": [0.3, 0.7]}, {"metric": "accuracy"}):
-        with pytest.raises(LedgerMismatchError, match="class counts were told"):
-            make(**settings | other, replan=True)
+    halved = {"sample_weight": np.arange(4_000) < 2_000}
+    for other in ({"prevalence": [0.3, 0.7]}, {"metric": "accuracy"}, {"metric": "specificity"}, halved):
+        with pytest.raises(LedgerMismatchError, match="class counts were; nothing was changed"):
+            make(**settings | other, replan=True, vacuous=True)
+
+
+def test_where_the_rows_evidence_decides_no_class_counts_were_told(make):
+    make(metric="f1", tolerance=0.2)
+    assert make(metric="f1", tolerance=0.2, prevalence=[0.3, 0.7], replan=True).epoch == 2
+    assert make(replan=True).epoch == 3
+
+
+def test_sizes_of_groups_that_were_told_are_told_in_no_other_way(make):
+    grouped = {"groups": np.arange(4_000) // 2 - (np.arange(4_000) % 7 == 0), "tolerance": 0.2}
+    make(**grouped, largest_group=2)
+    for largest in (3, 4):
+        with pytest.raises(LedgerMismatchError, match="class counts were"):
+            make(**grouped, largest_group=largest, replan=True)
+    assert make(**grouped | {"tolerance": 0.22}, largest_group=2, replan=True).epoch == 2
+
+
+def test_ids_and_the_word_on_overlap_stay(make):
+    make(ids=np.arange(4_000), overlap="allow")
+    with pytest.raises(LedgerMismatchError, match="overlap must be 'allow'"):
+        make(ids=np.arange(4_000), tolerance=0.06, replan=True)
+    with pytest.raises(LedgerMismatchError, match="ids= must be those"):
+        make(ids=np.arange(4_000).astype(str), overlap="allow", tolerance=0.06, replan=True)
+    assert make(ids=np.arange(4_000), overlap="allow", tolerance=0.06, replan=True).epoch == 2
+
+
+class Agrees:
+    """Predicts the labels, which are the only feature."""
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "choose"])
+@pytest.mark.parametrize("how", ["replanned", "rotated"])
+def test_what_was_measured_before_is_no_answer_afterwards(tmp_path, how, kind):
+    X, settings = LABELS[:, None].astype(float), PLAN | {"ledger": tmp_path / "guard.db", "witness": False}
+    before = ReusableHoldout(X, LABELS, **settings)
+    measured = before.measure(Agrees(), prior=0.5, kind=kind)
+    if how == "replanned":
+        after = ReusableHoldout(X, LABELS, metric="zero_one_loss", replan=True, **settings)
+    else:
+        after = before.rotate(X[::-1].copy(), 1 - LABELS[::-1], early=True).guard
+    ask = after.ask if kind == "evaluate" else after.ask_choice
+    named = {"names": ["one"]} if kind == "evaluate" else {"name": "one"}
+    with pytest.raises(InputError, match="must come from this guard's measure"):
+        ask([measured], [0.5], **named)
+    assert after.queries_asked == 0
+
+
+def test_a_released_holdout_that_comes_back_is_found_though_nothing_was_asked_of_it(tmp_path):
+    path, settings = tmp_path / "guard.db", PLAN | {"witness": False}
+    first = ReusableHoldout(None, LABELS, ledger=path, **settings)
+    ReusableHoldout(None, LABELS, ledger=path, **settings | {"tolerance": 0.2}, replan=True)
+    again = ReusableHoldout(None, LABELS, ledger=path, **settings | {"tolerance": 0.2})
+    again.rotate(None, np.roll(LABELS, 1) ^ (np.arange(4_000) < 100), early=True)
+    assert verify(path).sound
+    ledger = first._ledger.latest()
+    stored, known_rows = Configuration.parse(ledger.configurations()[0]), ledger.known_rows(1)
+    with ledger.transaction() as transaction:
+        text = replace(stored, epoch=4, previous=transaction.tail.seal.hex()).text()
+        transaction.rotate(text, known_rows)
+    found = verify(path)
+    assert not found.sound
+    assert sum("which was released" in problem for problem in found.problems) == 2
 
 
 def test_other_rows_or_another_key_are_refused_as_ever(make):
@@ -132,7 +207,7 @@ def test_rows_are_known_again_when_the_guard_is_rotated(tmp_path):
     with pytest.raises(ValueError, match="rows"):
         guard.rotate(X[2_000:6_000], y[2_000:6_000], early=True)
     assert guard.rotate(X[4_000:], y[4_000:], early=True).guard.epoch == 3
-    assert verify(tmp_path / "guard.db")
+    assert verify(tmp_path / "guard.db").sound
 
 
 def test_of_several_at_once_the_last_one_answers(make, tmp_path):
@@ -141,7 +216,7 @@ def test_of_several_at_once_the_last_one_answers(make, tmp_path):
     def planned(tolerance):
         try:
             return make(tolerance=tolerance, replan=True)
-        except RotatedError as error:
+        except (RotatedError, LedgerMismatchError) as error:  # before it began, or before it took its place
             return error
 
     with ThreadPoolExecutor(4) as threads:
@@ -153,4 +228,4 @@ def test_of_several_at_once_the_last_one_answers(make, tmp_path):
         if guard is not last:
             with pytest.raises(RotatedError):
                 guard.evaluate_predictions(LABELS, prior=1.0)
-    assert verify(tmp_path / "guard.db")
+    assert verify(tmp_path / "guard.db").sound

@@ -105,6 +105,16 @@ def test_which_models_a_gate_asks_together_does_not_tell_which_one_failed(guard_
     assert seen[0] == seen[1]
 
 
+@pytest.mark.parametrize("policy", ["gate", "thresholdout"])
+def test_a_halt_among_models_carries_all_that_were_answered(guard_of, policy):
+    guard = guard_of(policy=policy, charges=1)
+    priors = [0.5, 0.51, 0.52] if policy == "gate" else [0.99, 0.05, 0.5]
+    models = [guard.measure(copy.copy(MODEL), prior=prior) for prior in priors]
+    asked = guard.ask(models, priors, names=["a", "b", "c"])
+    assert asked.answers
+    assert list(asked.halted.answers) == asked.answers
+
+
 @pytest.mark.parametrize("paired", [False, True])
 def test_a_gate_with_guardrails_fails_too(guard_of, paired):
     guard = guard_of(policy="gate", queries=100)

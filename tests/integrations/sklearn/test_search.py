@@ -34,6 +34,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from reusable_holdout import Halted, ParquetRows, ReusableHoldout, verify
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.batches import about
 from reusable_holdout.queries import Metric, mae, negated
 
 long = pytest.mark.long("integrations/reusable_holdout_sklearn", "reusable_holdout")
@@ -656,7 +657,7 @@ def test_what_a_worker_measured_is_noise_to_others_and_as_long_as_a_failure(make
     fits = [LogisticRegression(), LogisticRegression(), LogisticRegression(C=1e-4), Fails()]
     measured = [guard.measure(model.fit(X[:500], y[:500]), prior=0.5, kind=kind) for model in fits]
     concealed = [one.measured for one in measured]
-    found = [guard._content.reveal(one.measured, kind.encode() + one.content) for one in measured]
+    found = [guard._content.reveal(one.measured, about(guard, kind, one.content)) for one in measured]
     assert found[0].tolist() == found[1].tolist()
     assert concealed[0] != concealed[1]
     assert found[3] is None
