@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from reusable_holdout.guard.training_estimate import PriorMethod
     from reusable_holdout.guard.transcript import Transcript
     from reusable_holdout.guard.views import View
+    from reusable_holdout.ledger import Ledger
     from reusable_holdout.mechanisms import KeyedNoise
     from reusable_holdout.plan import Plan
     from reusable_holdout.queries import BoundMetric, Metric
@@ -62,6 +63,7 @@ class Asking:
     _ways: Ways
     _holdout: PrivateData
     _content: ContentKey
+    _ledger: Ledger
     _transcript: Transcript
     _trained_on: TrainedOn
     _listeners: list[Listener]

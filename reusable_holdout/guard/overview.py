@@ -60,8 +60,6 @@ class Price(NamedTuple):
 class Overview(Asking):
     """What anyone may know of a guard."""
 
-    _ledger: Ledger
-
     @sealed
     def history(self, *, epoch: int | None = None) -> pd.DataFrame:
         """Everything released, in order.

@@ -130,7 +130,6 @@ class Standing(Asking):
     digest: str
     _root: Self
     _place: str
-    _ledger: Ledger
     _key: tuple[bytes, Path | None]
     _handle: Handle | None
 

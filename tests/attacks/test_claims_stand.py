@@ -10,7 +10,6 @@ from long_tests import GUARD
 from reusable_holdout import ReusableHoldout
 from reusable_holdout.guard.answered import Query, row_of
 from reusable_holdout.guard.kinds import State
-from reusable_holdout.validity import Interval
 
 ROWS, CLAIMS, RUNS = 200, 400, 12
 
@@ -141,7 +140,7 @@ class Told:
             else self.kind.decide(self.kind.grid_unit(score), terms, bytes(32), state)
         )
         question = Query(bytes(32), "", series)
-        self.board.follow(row_of(self.kind, state, question, terms, outcome, Interval(0.0, 1.0)))
+        self.board.follow(row_of(self.kind, state, question, terms, outcome))
         self.nats += outcome.nats
 
     def stand(self, spoilers, times):

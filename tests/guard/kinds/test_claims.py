@@ -44,11 +44,8 @@ class Told:
             if score is None
             else self.kind.decide(self.kind.grid_unit(score), terms, bytes(32), self.state)
         )
-        interval = self.kind.interval(outcome, terms, self.kind.length(self.state))
         question = Query(len(self.rows).to_bytes(32, "big"), "", series)
-        row = row_of(
-            self.kind, self.state, question, terms, outcome, interval, takes=self.kind.takes(outcome.told)
-        )
+        row = row_of(self.kind, self.state, question, terms, outcome, takes=self.kind.takes(outcome.told))
         self.board.follow(row)
         self.rows.append(row)
         self.state = self.state._replace(
@@ -237,8 +234,7 @@ def _worst(rows, queries, beta, threshold, *, price=1.0):
         terms = told.kind.claimed(prior, series, told.board)
         outcome = told.kind.decide(round(score * GRID), terms, bytes(32), told.state)
         length = price * told.kind.length(told.state)
-        interval = told.kind.interval(outcome, terms, length)
-        return row_of(told.kind, told.state, Query(bytes(32), "", series), terms, outcome, interval)
+        return row_of(told.kind, told.state, Query(bytes(32), "", series), terms, outcome, length=length)
 
     def _sum(labels, scores, outcomes, rows_told, left):
         total, groups = 0, {}

@@ -16,7 +16,6 @@ from reusable_holdout.guard.claiming import Pairs, Reached
 from reusable_holdout.guard.kinds import State, Terms
 from reusable_holdout.guard.kinds.claims import Claims
 from reusable_holdout.queries import GRID
-from reusable_holdout.validity import Interval
 
 
 @pytest.mark.long(*GUARD)
@@ -64,8 +63,8 @@ class _Game:
             state = state._replace(query=row.query, asked=row.asked, nats=row.spent_nats)
         terms = self.kind.claimed(claim, series, board)
         outcome = self.kind.decide(round(score / self.rows * GRID), terms, bytes(32), state)
-        question, interval = Query(bytes(32), "", series), Interval(0.0, 1.0)  # no pair rests on it
-        return row_of(self.kind, state, question, terms, outcome, interval)._replace(asked_at=0.0)
+        row = row_of(self.kind, state, Query(bytes(32), "", series), terms, outcome)
+        return row._replace(low=0.0, high=1.0, asked_at=0.0)  # no pair rests on its interval
 
     def value(self, labels, told):
         """Label vectors of these whose holder certifies something, at the most, from here on."""
