@@ -61,7 +61,7 @@ def test_the_server_holds_no_unreleased_value(server, guard, labels, asked):
     uri, folder = server
     secrets = Secrets(guard, labels, asked)
     files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-    by_chance = secrets.found_in(*files)  # tests before may have had answers with the digits of a short needle
+    by_chance = secrets.found_in(*files)  # answers of tests before, with the digits of a short needle
     with pytest.raises(Halted), track(guard, experiment="leaks", tracking_uri=uri):
         for name, (_, prior) in QUESTIONS.items():
             guard.evaluate_predictions(asked[name], prior=prior, name=name)
