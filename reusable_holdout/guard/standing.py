@@ -82,29 +82,17 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
         return ledger
     rows.check_same(stored, key)
     kept = rows.kept(key, epoch=ledger.epoch + 1)
+    marks = replace(wanted, another_budget=stored.another_budget, overlap=rows.overlap, witness=witness)
+    follows = replace(marks, known_rows=kept.digests)
     with ledger.transaction() as transaction:
-        if transaction.tail.query or _tells_other_counts(stored, wanted):
-            told = (
-                f"queries answered: {transaction.tail.query:,}"
-                if transaction.tail.query
-                else "class counts were"
-            )
+        asked = transaction.tail.query
+        if asked or _tells_other_counts(stored, wanted):
+            told = f"queries answered: {asked:,}" if asked else "class counts were"
             raise LedgerMismatchError(
                 f"rows may be given another plan before anything was told of them; {told}; nothing was changed; resume "
                 "with ReusableHoldout.open, or use fresh rows and another ledger"
             )
-        begin_epoch(
-            ledger,
-            transaction,
-            replace(
-                wanted,
-                another_budget=stored.another_budget,
-                overlap=rows.overlap,
-                witness=witness,
-                known_rows=kept.digests,
-            ),
-            kept.text,
-        )
+        begin_epoch(ledger, transaction, follows, kept.text)
     latest = ledger.latest()
     ledger.close()
     return latest
