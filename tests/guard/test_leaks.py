@@ -37,6 +37,7 @@ GRID = 1 << 32
 MARK = 271828.1828459045  # stands in the private features
 # (rows that are right, prior): the first is agreed, the second charged, with noise in between
 QUESTIONS = {"agreed": (1_399, 0.71), "charged": (1_601, 0.62)}
+_TIME = re.compile(rb"\d\d:\d\d:\d\d[.,]\d+")
 
 
 class Secrets:
@@ -107,6 +108,7 @@ class Secrets:
         found = []
         for blob in blobs:
             content = blob.encode(errors="surrogateescape") if isinstance(blob, str) else blob
+            content = _TIME.sub(b"", content)  # it has any short needle's digits by chance
             found += [needle for needle in self.needles if needle in content and _stands_in(content, needle)]
         return found
 
