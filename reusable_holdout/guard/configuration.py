@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -136,7 +136,7 @@ class Configuration(Facts):
                 f"the ledger must belong to this holdout; it belongs to other data (rows, order, columns or types "
                 f"differ); {_MISMATCH}; use the same data, or another ledger"
             )
-        mine, theirs = asdict(self), asdict(stored)
+        mine, theirs = self.parts(), stored.parts()
         _check_unchanged(mine["metric"], theirs["metric"])
         for parts in (mine, theirs):
             parts["counts"] = None if parts["counts"] is None else parts["counts"]["prevalence"]

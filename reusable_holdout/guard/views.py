@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError
@@ -66,7 +66,12 @@ class Facts:
 
     def text(self) -> str:
         """Canonical JSON."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return json.dumps(self.parts(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def parts(self) -> dict[str, Any]:
+        """Each fact by its name, as it stands: its lists and dictionaries are not copied."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return named | {"counts": None if self.counts is None else asdict(self.counts)}
 
     @classmethod
     def parse(cls, text: str) -> Self:

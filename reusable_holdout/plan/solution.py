@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from reusable_holdout.errors import InputError, PlanError
@@ -23,6 +23,7 @@ _WIDEST = 0.25  # of the range: answers within a wider tolerance say next to not
 _ROUNDING = 1.0 + 1e-5  # what is printed has six digits
 
 
+@lru_cache(maxsize=1024)
 def solved(wish: Wish, *, span: float, kept: bool = False) -> Numbers:
     """Derive the number of four that was not stated; those of a plan that a ledger keeps are as they are.
 

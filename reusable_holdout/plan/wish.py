@@ -228,13 +228,7 @@ class Wish:
 
     def spare_nats(self, numbers: Numbers) -> float:
         """Nats that may be told beside the charges and what is set aside, while these four numbers hold."""
-        if self.policy == "claims":
-            return 0.0  # whose intervals grow with all that is told
-
-        def holds(nats: float) -> bool:
-            return replace(self, reserved_nats=self.reserved_nats + nats).holds(numbers)
-
-        return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
+        return _spare_nats(self, numbers)
 
     def serves(self, numbers: Numbers) -> bool:
         """Whether these four numbers can be kept, and keep an honest search going to its last question."""
@@ -277,6 +271,17 @@ def _holds(wish: Wish, numbers: Numbers) -> bool:
     certificate = wish.certificate(numbers)
     threshold = certificate.threshold_of_length(wish.estimate, certificate.affordable_length)
     return bool(threshold >= (0.0 if wish.policy == "gate" else wish.deviation_sd(numbers.rows)))
+
+
+@lru_cache(maxsize=1024)
+def _spare_nats(wish: Wish, numbers: Numbers) -> float:
+    if wish.policy == "claims":
+        return 0.0  # whose intervals grow with all that is told
+
+    def holds(nats: float) -> bool:
+        return replace(wish, reserved_nats=wish.reserved_nats + nats).holds(numbers)
+
+    return bisected(holds, kept=0.0, refused=_MOST_SPARE, accuracy=_SPARE_ACCURACY)
 
 
 @lru_cache(maxsize=4096)

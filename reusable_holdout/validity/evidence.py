@@ -39,8 +39,9 @@ MANY = 1 << 18
 
 _CELLS = 1 << 16
 _LEAST_MEAN = 1e-12  # nobody bets on less
-_BISECTIONS = 48
-_NODES = 17  # distances of which the farthest with enough evidence begins a bisection
+_NODES = 17  # distances of which the farthest with enough evidence begins a search
+_STEPS = 60  # of that search, at most
+_NEAR = 1e-15  # distance at which it ends
 
 
 class EvidenceRows(NamedTuple):
@@ -286,33 +287,58 @@ class Evidence:
         """
         sign = 1.0 if above else -1.0
 
-        def enough(distance: float) -> bool:
+        def spare(distance: float) -> float:  # nats; negative where they are too few
             mean = self.named + sign * distance
             if not 0.0 <= mean <= 1.0:
-                return False
+                return -math.inf
             found = rows(mean)  # of which the other side is not looked at where the first has fewer nats
-            return all(self._nats(found, high=high) >= nats for high in (above, not above))
+            least = self._nats(found, high=above)
+            least = least if least < nats else min(least, self._nats(found, high=not above))
+            return 0.0 if least == nats else least - nats  # both may be infinite
 
         ahead, behind = (1.0 - self.named, self.named) if above else (self.named, 1.0 - self.named)
         far = min(self.tolerance, ahead)
         # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
         near = -self.tolerance if self.sides == "both" else -behind
-        if enough(far):
+        refused = far, spare(far)
+        if refused[1] >= 0.0:
             return self.tolerance
-        refused = far
-        for kept in np.linspace(far, near, _NODES).tolist():
-            if enough(kept):
-                break
+        for distance in np.linspace(far, near, _NODES)[1:].tolist():
+            kept = distance, spare(distance)
+            if kept[1] >= 0.0:
+                return _last_kept(spare, kept, refused)
             refused = kept
-        else:
-            return -math.inf
-        for _ in range(_BISECTIONS):
-            middle = (kept + refused) / 2.0
-            kept, refused = (middle, refused) if enough(middle) else (kept, middle)
-        return float(kept)
+        return -math.inf
 
     def likely_reach(self, nats: float, spread: float, count: float) -> float:
         """How far so many rows of a guessed spread may lie to either side of what was named: see `reach`."""
         return min(
             self.reach(nats, lambda mean: likely_rows(mean, spread, count), above=up) for up in (True, False)
         )
+
+
+def _last_kept(
+    spare: Callable[[float], float], kept: tuple[float, float], refused: tuple[float, float]
+) -> float:
+    """Where what is spared reaches 0, on the side where it is not negative; each end is a place and what is spared.
+
+    Regula falsi: where an end stays twice, what is spared there is halved (Illinois), and where it is infinite the
+    middle is next.
+    """
+    (inside, much), (outside, little) = kept, refused
+    stays = 0
+    for _ in range(_STEPS):
+        if abs(outside - inside) <= _NEAR:
+            break
+        middle = (inside + outside) / 2.0
+        if math.isfinite(much - little):
+            between = (inside * little - outside * much) / (little - much)
+            middle = between if min(inside, outside) < between < max(inside, outside) else middle
+        value = spare(middle)
+        if value >= 0.0:
+            inside, much = middle, value
+            little, stays = (little / 2.0, 1) if stays > 0 else (little, 1)
+        else:
+            outside, little = middle, value
+            much, stays = (much / 2.0, -1) if stays < 0 else (much, -1)
+    return inside
