@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from documents.pages import as_shown, blocks, not_as_shown, pages, run, with_output
+from long_tests import GUARD
 
 from reusable_holdout import Plan
 from reusable_holdout.cli import main
@@ -24,6 +25,20 @@ _NEEDED = {"inspect.md": ["inspect_ai"], "start-board.md": ["fastapi", "httpx"],
 _MEASURED = (_ROOT / "examples" / "README.md").read_text()
 _DOCS = "".join(page.read_text() for page in sorted((_ROOT / "docs").glob("*.md")))
 _BOARD = "http://127.0.0.1:8000"
+_LONG = {  # pages of which most of the time is a library's, and what of ours they are about
+    "docs/inspect.md": "integrations/reusable_holdout_inspect",
+    "docs/mlflow.md": "integrations/reusable_holdout_mlflow",
+    "docs/optuna.md": "integrations/reusable_holdout_optuna",
+}
+
+
+def _about(page):
+    """Marks of a page: what its code rests on, if it takes long."""
+    if page not in _LONG:
+        return ()
+    return pytest.mark.long(
+        page, *GUARD, _LONG[page], "integrations/reusable_holdout_sklearn", "tests/documents"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +86,7 @@ def _put_evaluations(folder):
 @pytest.mark.filterwarnings("ignore:.*type hint:UserWarning", "ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("ignore:Unclosed <MemoryObject:ResourceWarning")  # of Inspect
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize("page", [pytest.param(one, marks=_about(one)) for one in pages()])
 def test_the_code_of_every_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch, capsys):
     name = Path(page).name
     monkeypatch.chdir(tmp_path)

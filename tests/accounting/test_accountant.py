@@ -100,6 +100,7 @@ def test_alike_responses_cost_the_optimal_composition_by_either_way(epsilon: flo
     assert exact <= composed_delta([(profile, count)], known * 0.9) <= exact * 1.01
 
 
+@pytest.mark.long(*ACCOUNTING)
 @for_each("deviation", [1.0, 5.0, 60.0])
 @for_each("count", [1, 20])
 def test_normal_noise_costs_what_is_known_by_either_way(deviation: float, count: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import ACCOUNTING
 from scipy import special
 
 from reusable_holdout.accounting import (
@@ -112,6 +113,7 @@ def test_a_large_delta_needs_less_noise_than_where_the_search_starts() -> None:
         assert (gaussian_sparse_vector_epsilon(delta=0.9, **stream, **noise) <= 1.0) == within
 
 
+@pytest.mark.long(*ACCOUNTING)
 def test_noise_is_what_it_was_and_keeps_epsilon() -> None:
     """Values of a version whose epsilons had been checked against integrals."""
     for (epsilon, delta, queries, charges, monotonic), wanted in {

@@ -351,6 +351,7 @@ def test_a_weaker_wish_costs_less(wish: dict[str, float]) -> None:
     assert cost(targets=2, delta=wish["delta"]) == cost(delta=wish["delta"] / 2)
 
 
+@pytest.mark.long(*ACCOUNTING)
 @settings(deadline=None, max_examples=15)
 @given(st.floats(1e-3, 1.5), st.integers(1, 300), st.floats(1e-12, 0.2), st.floats(0.1, 0.5))
 def test_delta_and_epsilon_are_inverse(each: float, charges: int, delta: float, mean: float) -> None:

@@ -6,6 +6,7 @@ import sys
 import pandas as pd
 import pytest
 from examples.scripts import EXAMPLES, run
+from long_tests import PLAN
 
 long = pytest.mark.long("examples/which_bound.py", "reusable_holdout")
 
@@ -19,6 +20,7 @@ def example(monkeypatch):
     sys.modules.pop("which_bound")
 
 
+@pytest.mark.long(*PLAN, "examples/which_bound.py")
 def test_ours_is_below_three_times_hoeffdings_oracle_in_every_cell_from_a_thousand_queries_on(example):
     many = [queries for queries in example.QUERIES if queries >= 1_000]
     table = example.cells(example.ROWS, many, [10])

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import for_each
+from long_tests import GUARD
 
 from reusable_holdout import InputError, LedgerMismatchError, Metric, ReusableHoldout, verify
 from reusable_holdout.queries import score
@@ -53,6 +54,7 @@ def exercised(guard):
     return history.drop(columns=[name for name in history if name.endswith("at")])
 
 
+@pytest.mark.long(*GUARD)
 @for_each(
     "settings",
     [

@@ -38,7 +38,7 @@ def test_no_analyst_of_another_policy_misses_more_often(policy, threshold, rows,
 
 
 @pytest.mark.parametrize("kind", ["choose", "batch"])
-@pytest.mark.parametrize("rows", [6, 8])
+@pytest.mark.parametrize("rows", [6, pytest.param(8, marks=LONG)])
 def test_choices_and_batches_and_a_final_miss_seldom_enough_and_not_never(kind, rows):
     found = worst(rows, 2, 2, 0.5, kinds=frozenset({kind, "policy", "final"}))
     assert 0.0 < found <= 0.5
@@ -51,7 +51,8 @@ def test_choices_and_batches_beside_other_policies_miss_seldom_enough(kind, poli
     assert worst(6, 2, 2, 0.5, policy=policy, threshold=threshold, kinds=kinds) <= 0.5
 
 
-@pytest.mark.parametrize("kind", [pytest.param("compare", marks=LONG), "failure"])
+@LONG
+@pytest.mark.parametrize("kind", ["compare", "failure"])
 def test_comparisons_and_failures_on_some_holdouts_buy_no_miss(kind):
     assert worst(6, 2, 1, 0.5, threshold=0.2, priors=1, kinds=frozenset({kind, "policy", "final"})) <= 0.5
 

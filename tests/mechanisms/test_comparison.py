@@ -200,6 +200,7 @@ def test_normal_noise_is_compared_where_the_length_is_known_and_no_value_is_rele
         assert "GaussianSVT" not in names(**without)
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_normal_noise_has_more_variance_and_reaches_less_far_for_it() -> None:
     """At many charges and queries it reaches less far than Laplace noise of two thirds of its deviation."""
     rows = {
@@ -291,6 +292,7 @@ def test_epsilon_is_a_number_however_little_noise_there_is(
     assert epsilon == math.inf or each < math.inf
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("epsilon", [0.01, 0.1, 0.5, 1.0])
 @for_each("sensitivity", [1, 3])
 @for_each("threshold", [0, 5, 12])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q
 from cases import for_each
+from long_tests import MECHANISMS
 from scipy import stats
 
 from reusable_holdout.accounting import not_prior_q
@@ -202,6 +203,7 @@ def test_the_highest_ranks_of_all_are_likeliest_at_a_number_of_items_that_has_an
     assert likeliest_rate([80] * 3, phantoms=1, least=1) == 2.0**65
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each(("registers", "items"), [(64, 0), (64, 2_000), (256, 5_000)])
 def test_the_error_is_the_one_that_is_stated(registers: int, items: int) -> None:
     """Root mean square over 60 sketches, whose own relative error is about .09; of none, estimates below 0 are 0."""

@@ -363,6 +363,7 @@ def test_reaching_solves_the_tail_equation_for_a_real_number_of_successes(level)
             assert level * (1 + 1e-8) - 1e-6 < tail <= level
 
 
+@pytest.mark.long(*VALIDITY)
 @for_each("call", CALLS)
 @for_each("rows", [1, 30, 10_000, 10**8])
 def test_an_array_is_answered_as_its_elements_are(call, rows):

@@ -192,6 +192,7 @@ def test_the_positions_and_values_of_the_charges_must_be_paid_for():
 # ---- what a node spends
 
 
+@pytest.mark.long(*VALIDITY)
 @for_each("truth", [0.02, 0.3, 0.5, 0.83, 0.999])
 @for_each(("threshold", "length"), [(0.02, 0.0), (0.15, 0.0), (0.15, 3.0)])
 def test_one_question_misses_with_at_most_what_its_node_may_spend(truth, threshold, length):

@@ -93,6 +93,7 @@ def test_it_is_at_most_one_above_the_true_ratio():
             assert expectation(law, Null(above, 0.1), 3) <= 1.0
 
 
+@pytest.mark.long(*VALIDITY)
 def test_in_units_of_the_largest_size_seen_it_would_be_more():
     def seen(bound):
         return bound.groups.sizes / bound.groups.sizes.max()

@@ -126,6 +126,7 @@ def test_no_answer_misses_more_often_than_its_node_allows(name, way):
             assert missed <= allowed(kind)
 
 
+@pytest.mark.long(*GUARD)
 @pytest.mark.parametrize("missing", [0, 1, 3])
 @pytest.mark.parametrize("way", ["policy", "reveal"])
 def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way, missing):
@@ -154,6 +155,7 @@ def test_a_mean_of_recalls_misses_no_more_often_given_any_class_counts(way, miss
                 assert missed <= allowed(kind)
 
 
+@pytest.mark.long(*GUARD)
 @for_each("way", ["policy", "reveal"])
 def test_an_average_precision_misses_no_more_often_with_ties_in_any_places(way):
     """Types: label 1 or 0, with one of three scores; in the population precision at a score counts all that tie."""

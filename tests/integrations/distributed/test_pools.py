@@ -118,7 +118,7 @@ if __name__ == "__main__":
 
 
 _WAYS = ["map", "map by ones", "imap_unordered", "apply_async", "starmap"]
-_ALWAYS = {("fork", "map"), ("spawn", "imap_unordered"), ("threads", "apply_async")}  # a script each: seconds
+_ALWAYS = {("fork", "map"), ("threads", "apply_async")}  # a script each: seconds
 LONG = pytest.mark.long(
     "reusable_holdout/guard", "reusable_holdout/ledger", "integrations/reusable_holdout_sklearn"
 )

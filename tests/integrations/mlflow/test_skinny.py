@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+from long_tests import LEDGER
 from mlflow import MlflowClient
 
 # what mlflow requires beyond mlflow-skinny, but for packages that this library itself requires
@@ -42,6 +44,7 @@ print(tracked.run_id)
 """
 
 
+@pytest.mark.long(*LEDGER, "integrations/reusable_holdout_mlflow")
 def test_answers_are_tracked_without_what_skinny_lacks(server, tmp_path):
     uri, _ = server
     command = [sys.executable, "-c", SCRIPT, ",".join(LACKING), uri, str(tmp_path / "guard.db")]

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import for_each
+from long_tests import GUARD
 from reusable_holdout_sklearn import GuardedSearchCV, prior_scorer
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
@@ -145,6 +146,7 @@ def test_after_a_final_a_search_halts(make_guard, data, train):
     assert guard.answered == 1
 
 
+@pytest.mark.long(*GUARD, "integrations/reusable_holdout_sklearn")
 def test_jobs_and_backends_choose_the_same(make_guard, train):
     X, y = train[0][:400], train[1][:400]
     grid = GridSearchCV(RandomForestClassifier(5, random_state=0), {"max_depth": [2, 4, 6]}, cv=2)

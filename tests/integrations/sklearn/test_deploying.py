@@ -152,7 +152,8 @@ print(json.dumps([model.predict(X).tolist(), guard.certificate().to_json()]))
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's, of formats that run code
-@pytest.mark.parametrize("form", ["cloudpickle", pytest.param("skops", marks=LONG)])
+@LONG
+@pytest.mark.parametrize("form", ["cloudpickle", "skops"])
 def test_a_model_of_mlflow_is_loaded_and_predicts_where_no_ledger_is(fitted, private, train, tmp_path, form):
     mlflow = pytest.importorskip("mlflow.sklearn")
     trusted = {"skops_trusted_types": [*TRUSTED_TYPES, FOLDS]} if form == "skops" else {}

@@ -12,6 +12,7 @@ import pytest
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import MECHANISMS
 from scipy import special, stats
 
 from reusable_holdout.errors import InputError
@@ -182,6 +183,7 @@ def test_a_draw_is_decided_by_the_digits_on_each_side_of_a_boundary(
         assert drawn == expected
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("scale", SCALES)
 def test_many_are_drawn_as_one_by_one_and_by_their_numbers_order(scale: Fraction) -> None:
     law = RoundedNormal(scale)

@@ -11,6 +11,7 @@ import pytest
 from cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from long_tests import MECHANISMS
 from mechanisms.selection.selection_laws import (
     densities,
     exponential_law,
@@ -88,6 +89,7 @@ def test_rounds_are_each_this_near_to_the_best_that_is_left(count: int, beta: fl
         assert wrong <= beta * (1 + 1e-3)  # rounded to a whole step here
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("count", [1, 5, 40])
 def test_rounds_with_a_delta_are_as_near_as_rounds_of_the_range_they_have(count: int) -> None:
     rounds = {"candidates": 100, "epsilon": 0.5, "beta": 0.05, "count": count}

@@ -71,6 +71,7 @@ def test_rows_are_sorted_have_the_deviation_of_their_noise_and_scale_with_the_se
         assert three[name].answer == pytest.approx(3 * row.answer)
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("answers", [False, True])
 @for_each("monotonic", [False, True])
 @for_each(("count", "delta"), [(1, 0.0), (3, 1e-4), (8, 1e-4)])
@@ -253,6 +254,7 @@ def found(noise: str, lead: float, count: int, candidates: int) -> float:
         return float(total)
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("noise", ["gumbel", "exponential", "laplace", "joint"])
 @for_each(("count", "candidates", "beta"), [(1, 2, 0.2), (4, 30, 0.05), (9, 1000, 0.01)])
 def test_the_lead_is_that_at_which_all_of_the_best_are_found(

@@ -112,6 +112,7 @@ def test_the_cells_are_as_narrow_and_as_flat_as_they_are_said_to_be(
     assert cells.ends[-1] == sequences.span
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("tail", [-2.0, 1.0])
 def test_reaches_have_their_law_also_where_the_tail_is_likely(
     tail: float, monkeypatch: pytest.MonkeyPatch

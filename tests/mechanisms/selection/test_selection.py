@@ -407,6 +407,7 @@ def test_many_noises_are_read_from_the_words_one_after_another(count: int) -> No
 SMALL_SCORES = st.lists(st.integers(-20, 20), min_size=1, max_size=6)
 
 
+@pytest.mark.long(*MECHANISMS)
 @given(SMALL_SCORES, st.floats(0.01, 5))
 def test_permute_and_flip_never_errs_more_than_the_exponential_mechanism(
     scores: list[int], rate: float

@@ -224,6 +224,7 @@ def test_the_two_runs_of_a_seeded_black_box_differ() -> None:
     assert once == again
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("ratio", RATIOS)
 @for_each("outcomes", [2, 3])
 def test_differing_runs_are_a_q_target(outcomes: int, ratio: Fraction) -> None:

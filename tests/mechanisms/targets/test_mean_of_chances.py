@@ -10,6 +10,7 @@ import pytest
 from accounting.charging_adversary import Call, calls_with_q, found_delta, not_prior_calls
 from accounting.target_decomposition import largest_mean
 from cases import for_each
+from long_tests import MECHANISMS
 
 from reusable_holdout.accounting import not_prior_mean, not_prior_q
 from reusable_holdout.errors import InputError
@@ -32,6 +33,7 @@ def attained(each: float, epsilon: float, charges: int, calls: list[Call]) -> fl
     return found_delta(each=each, epsilon=epsilon, charges=charges, calls=calls, reach=reach)
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each(("epsilon", "delta", "charges"), BUDGETS)
 def test_the_best_adversary_attains_the_delta_of_an_interaction_that_knows_the_mean(
     epsilon: float, delta: float, charges: int

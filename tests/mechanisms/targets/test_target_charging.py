@@ -123,6 +123,7 @@ def test_each_call_keeps_the_epsilon_and_the_q_it_is_charged_for(name: str, valu
     assert q >= interaction.q * (1 - 1e-5)  # chances of 1e-11 beside sums of 1, which round by 1e-16
 
 
+@pytest.mark.long(*MECHANISMS)
 @pytest.mark.usefixtures("coarse")
 @for_each("name", ["not_prior", "above", "between", "conditional_release"])
 def test_the_epsilon_of_a_call_is_used_up(name: str) -> None:

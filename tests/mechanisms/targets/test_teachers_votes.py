@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from accounting.target_decomposition import largest_q
 from cases import for_each
+from long_tests import MECHANISMS
 
 from reusable_holdout.accounting import (
     boundary_epsilon,
@@ -94,6 +95,7 @@ def test_the_law_is_a_noisy_comparison_and_then_the_exponential_mechanism(
     assert [float(p) for p in or_low(votes, threshold, epsilon)] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("epsilon", EPSILONS)
 @for_each("threshold", THRESHOLDS)
 def test_one_vote_changes_no_probability_by_more_than_epsilon(epsilon: float, threshold: int) -> None:
@@ -123,6 +125,7 @@ def test_a_comparison_with_half_the_noise_is_caught() -> None:
     assert math.log(worst) > 1.2
 
 
+@pytest.mark.long(*MECHANISMS)
 @for_each("epsilon", EPSILONS)
 @for_each("threshold", THRESHOLDS)
 def test_inside_the_wrapper_it_keeps_the_epsilon_and_the_q_of_the_boundary(
@@ -249,6 +252,7 @@ def test_a_labelling_by_a_students_predictions_keeps_its_epsilon_and_delta() -> 
     assert found[4] > DELTA
 
 
+@pytest.mark.long(*MECHANISMS)
 def test_a_students_predictions_afford_calls_of_a_larger_epsilon_than_the_boundary_does() -> None:
     """Two calls a hit in place of 14/3 in units of the mechanism's own epsilon."""
     wrapper = target_charging(epsilon=0.04, charges=100, delta=1e-6, q=wrapper_q(0.04))

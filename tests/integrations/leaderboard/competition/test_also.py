@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from cases import for_each
+from long_tests import GUARD
 from reusable_holdout_leaderboard import ClosedError, Rules
 from reusable_holdout_leaderboard.competition.final import final_of, packed
 from reusable_holdout_leaderboard.files.forms import Expected
@@ -176,6 +177,7 @@ def test_a_final_of_many_graded_losses_is_bounded_without_their_spread(monkeypat
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
+@pytest.mark.long(*GUARD, "integrations/reusable_holdout_leaderboard/competition")
 @for_each(("rows", "positive", "confidence"), [(5, 0.5, 0.5), (6, 0.3, 0.5), (7, 0.4, 0.7)])
 def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):
     """Exact: every holdout of a few rows of which each is positive with some probability, two fixed submissions."""
@@ -198,6 +200,7 @@ def test_all_intervals_of_all_metrics_hold_together(rows, positive, confidence):
     assert missed <= 1.0 - confidence
 
 
+@pytest.mark.long(*GUARD, "integrations/reusable_holdout_leaderboard/competition")
 def test_finals_of_teams_that_send_whatever_they_like_miss_less_often_than_is_promised():
     """A population of eight kinds of rows, so that the truth is known; twelve submissions that cling together."""
     rng = np.random.default_rng(11)
