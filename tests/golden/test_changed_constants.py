@@ -169,7 +169,8 @@ _PLANNING = [
     ("guard.row_sets", "_NOTICED", 1.5),
 ]
 _FINDING = [
-    ("validity.evidence", "_BISECTIONS", 60),
+    ("validity.evidence", "_STEPS", 100),
+    ("validity.evidence", "_NEAR", 1e-14),
     ("validity.evidence", "_BLOCK", 1 << 10),
     ("validity.evidence", "_CHUNK", 8),
     ("validity.evidence", "_CELLS", 1 << 14),
