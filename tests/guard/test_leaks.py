@@ -37,7 +37,8 @@ GRID = 1 << 32
 MARK = 271828.1828459045  # stands in the private features
 # (rows that are right, prior): the first is agreed, the second charged, with noise in between
 QUESTIONS = {"agreed": (1_399, 0.71), "charged": (1_601, 0.62)}
-_TIME = re.compile(rb"\d\d:\d\d:\d\d[.,]\d+")
+_TIME = re.compile(rb"\d\d:\d\d:\d\d[.,]\d+|\b1\d{9}\.\d+")
+_TIMES_OF_RECORDS = {"created", "msecs", "relativeCreated"}  # whose digits are a short needle's by chance
 
 
 class Secrets:
@@ -276,8 +277,11 @@ def test_nothing_private_is_logged(guard, secrets, labels, asked, caplog):
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)
-    told = [caplog.text, *(repr(vars(record)) for record in caplog.records)]
-    assert secrets.found_in(*told) == []
+    parts = [
+        {name: one for name, one in vars(record).items() if name not in _TIMES_OF_RECORDS}
+        for record in caplog.records
+    ]
+    assert secrets.found_in(caplog.text, *map(repr, parts)) == []
 
 
 def test_nothing_private_is_in_any_repr(guard, secrets, labels, asked):
