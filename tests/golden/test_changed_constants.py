@@ -57,6 +57,7 @@ def by_a_newer_edition():
         return differences()  # noqa: F821
 
 
+@pytest.mark.long(*GUARD, "tests/golden")
 def test_by_a_newer_edition_old_ledgers_say_what_they_said():
     assert said(child(by_a_newer_edition)) == {}
 

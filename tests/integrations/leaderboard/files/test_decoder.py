@@ -11,6 +11,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from long_tests import QUERIES
 from reusable_holdout_leaderboard import Expected, SubmissionError, parse_submission
 from reusable_holdout_leaderboard.files import decoder as decoder_module
 from reusable_holdout_leaderboard.files.decoder import Decoder, DecoderError
@@ -22,6 +23,7 @@ CLASSES = Expected(
     ids=IDS, rows=ROWS, id_column="id", columns=("prediction",), response="labels", classes=("no", "yes")
 )
 MEGABYTE = 1 << 20
+LONG = pytest.mark.long(*QUERIES, "integrations/reusable_holdout_leaderboard")
 
 
 @pytest.fixture
@@ -228,7 +230,14 @@ def test_labels_as_text_become_places_among_the_classes(decoder):
         decoder.question(question("maybe", count=300), CLASSES)
 
 
-@pytest.mark.parametrize("one", [b"[],", b"{},", b"[[]],", b'"x",', b'0,"",', b"true,null,"])
+@pytest.mark.parametrize(
+    "one",
+    [
+        b"[],",
+        b"{},",
+        *(pytest.param(one, marks=LONG) for one in [b"[[]],", b'"x",', b'0,"",', b"true,null,"]),
+    ],
+)
 def test_json_that_unpacks_to_gigabytes_is_refused_in_little_memory(decoder, one):
     inside = one * ((SCORES.max_bytes - 100) // len(one))
     content = b'{"predictions": [' + inside[:-1] + b"]}"
@@ -255,6 +264,7 @@ def test_questions_of_a_process_that_was_taken_over_are_not_believed(decoder, ta
     assert decoder._running is None
 
 
+@LONG
 def test_a_million_shuffled_rows_of_any_names_are_read_in_the_memory_that_there_is(decoder):
     rows = 1_000_000
     expected = Expected(
