@@ -249,6 +249,20 @@ def test_reaches_are_of_every_kind():
     assert any(0 < reach < 0.05 for reach in found)
 
 
+def test_a_reach_is_found_in_a_few_looks():
+    """Up to seventeen distances in turn, then far fewer than the 48 that a bisection would take."""
+    for case in CASES:
+        for above in (True, False):
+            looks = []
+
+            def rows(mean, case=case, looks=looks):
+                looks.append(mean)
+                return likely_rows(mean, *case[3:])
+
+            Evidence(*case[:3]).reach(8.0, rows, above=above)
+            assert len(looks) <= 29
+
+
 def test_no_rows_beyond_the_bounds_are_asked_for_and_as_much_as_is_needed_is_enough():
     for named, above in ((0.97, False), (0.03, True)):
         evidence = Evidence(named, 0.05)
