@@ -15,7 +15,6 @@ from reusable_holdout.accounting.events import (
     ConcentratedEvent,
     GaussianEvent,
     GaussianSparseVectorEvent,
-    PrivacyEvent,
     PureEvent,
     RepeatedEvent,
     SubsampledEvent,
@@ -30,6 +29,7 @@ from reusable_holdout.accounting.gaussian_sparse_vector import (
 )
 from reusable_holdout.accounting.mixed_charging import mixed_charging_epsilon, mixed_charging_weight
 from reusable_holdout.accounting.one_shot import one_shot_top_k_epsilon_each
+from reusable_holdout.accounting.privacy_event import PrivacyEvent
 from reusable_holdout.accounting.repetitions import Repetitions
 from reusable_holdout.accounting.subsampling import epsilon_of_the_sample, subsampled_epsilon
 from reusable_holdout.accounting.target_charging import (

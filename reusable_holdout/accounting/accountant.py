@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reusable_holdout.accounting.bisection import smallest
-from reusable_holdout.accounting.composition import float_of
-from reusable_holdout.accounting.events import has_profile
+from reusable_holdout.accounting.composition import MOST_RELEASES, float_of
+from reusable_holdout.accounting.events import MOST_REPEATED
 from reusable_holdout.accounting.gaussian import gaussian_delta
 from reusable_holdout.accounting.losses import composed_delta, composed_epsilon
+from reusable_holdout.accounting.privacy_event import has_profile
+from reusable_holdout.accounting.renyi import ORDERS, renyi_delta, renyi_deltas, renyi_epsilon
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from reusable_holdout.accounting.events import PrivacyEvent
     from reusable_holdout.accounting.losses import Profile
+    from reusable_holdout.accounting.privacy_event import PrivacyEvent
 
-__all__ = ["PrivacyAccountant", "PrivacyCost", "renyi_delta", "renyi_epsilon"]
+__all__ = ["PrivacyAccountant", "PrivacyCost"]
 
-_ORDERS = 1 + np.geomspace(1e-2, 1e4, 240)
+_MOST_COMPOSED = 10**7  # releases; with more no grid is fine enough to tell more than Renyi divergences do
 _ROUND_UP = 1 + 1e-9
 _HALVINGS = 13  # of a bisection by a formula that takes long, and
 _DEEPEST = 3.0  # how far below the other theories the log of its delta is looked for
@@ -54,6 +56,9 @@ class PrivacyAccountant:
     that they answer were chosen. Where their number or their parameters depend on earlier outcomes, use a
     `PrivacyFilter` or a `PrivacyOdometer`.
 
+    The route of a cost names its theory. The work is bounded: beyond ten million releases that are not all alike, the
+    cost is that of Renyi divergences where these know it, which is closed, and larger.
+
     Examples
     --------
     >>> from reusable_holdout.accounting import GaussianEvent, PureEvent
@@ -79,17 +84,21 @@ class PrivacyAccountant:
         event : PrivacyEvent
             What happened.
         count : int
-            How often; at least 1.
+            How often; at least 1, and with what was noted at most 10**15.
 
         Raises
         ------
         InputError
-            If the count is below 1; nothing is noted.
+            If the count is out of range; nothing is noted.
         """
         if not (isinstance(count, int | np.integer) and count >= 1):
             raise InputError(f"a count is a whole number of at least 1; got {count}; nothing was noted")
-        for part, times in event.parts():
-            self._counts[part] = self._counts.get(part, 0) + times * int(count)
+        after = {part: self._counts.get(part, 0) + times * int(count) for part, times in event.parts()}
+        if max(after.values()) > MOST_REPEATED:
+            raise InputError(
+                f"an event happens at most {MOST_REPEATED:,} times; got {max(after.values())}; nothing was noted"
+            )
+        self._counts.update(after)
 
     @property
     def events(self) -> tuple[tuple[PrivacyEvent, int], ...]:
@@ -157,9 +166,12 @@ class PrivacyAccountant:
             [(event, count)] = self._counts.items()
             if (known := event.repeated_epsilon(count, delta)) is not None:
                 yield known
-                return
-        yield renyi_epsilon(_ORDERS, _renyi(self._counts), delta - failing), "Renyi"
-        yield composed_epsilon(self._profiles(), delta), "privacy-loss distributions"
+                if count <= MOST_RELEASES:
+                    return
+        by_renyi = renyi_epsilon(ORDERS, _renyi(self._counts), delta - failing)
+        yield by_renyi, "Renyi"
+        if self._composable() or math.isinf(by_renyi):
+            yield composed_epsilon(self._profiles(), delta), "privacy-loss distributions"
 
     def _deltas(self, epsilon: float) -> Iterator[tuple[float, str]]:
         yield 1.0, "none"
@@ -172,11 +184,14 @@ class PrivacyAccountant:
         if shift is not None:
             yield gaussian_delta(epsilon=epsilon, deviation=1 / math.sqrt(shift)) * _ROUND_UP, "Gaussian"
             return
-        yield self._failure() + renyi_delta(_ORDERS, _renyi(self._counts), epsilon), "Renyi"
-        by_losses = composed_delta(self._profiles(), epsilon)
-        yield by_losses, "privacy-loss distributions"
-        if len(self._counts) == 1 and 0 < by_losses < 1:
-            yield from self._by_formula(epsilon, by_losses)
+        by_renyi = self._failure() + renyi_delta(ORDERS, _renyi(self._counts), epsilon)
+        yield by_renyi, "Renyi"
+        known = min(1.0, by_renyi)
+        if self._composable() or known == 1:
+            known = composed_delta(self._profiles(), epsilon)
+            yield known, "privacy-loss distributions"
+        if len(self._counts) == 1 and 0 < known < 1:
+            yield from self._by_formula(epsilon, known)
 
     def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
         """Delta by the formula for events that are all the same, if it is below `start`: by bisection of its log."""
@@ -195,6 +210,10 @@ class PrivacyAccountant:
             known, name = cost(middle)
             low, high = (low, middle) if known <= epsilon else (middle, high)
         yield math.exp(high), name
+
+    def _composable(self) -> bool:
+        """Whether the losses of all events fit a grid that is fine enough."""
+        return sum(self._counts.values()) <= _MOST_COMPOSED
 
     def _failure(self) -> float:
         return math.fsum(count * event.failure() for event, count in self._counts.items())
@@ -222,44 +241,20 @@ class PrivacyAccountant:
         parts = [(_profile(event), count) for event, count in self._counts.items() if event not in rest]
         if rest:
             costs = _renyi(rest)
-            parts.append((lambda epsilons: _convex(epsilons, renyi_deltas(_ORDERS, costs, epsilons)), 1))
+            parts.append((lambda epsilons: _convex(epsilons, renyi_deltas(ORDERS, costs, epsilons)), 1))
         return parts
 
 
 def _renyi(counts: dict[PrivacyEvent, int]) -> npt.NDArray[np.float64]:
     """Divergences of all events together, at the orders that are tried."""
-    total = np.zeros(len(_ORDERS))
+    total = np.zeros(len(ORDERS))
     for event, count in counts.items():
-        total += count * event.renyi(_ORDERS)
+        total += count * event.renyi(ORDERS)
     return total
 
 
 def _profile(event: PrivacyEvent) -> Profile:
     return lambda epsilons: np.asarray(event.delta(epsilons))
-
-
-def renyi_epsilon(
-    orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], delta: float
-) -> float:
-    """Smallest epsilon at a delta of what has these Renyi divergences (Canonne, Kamath and Steinke 2020, Prop. 12)."""
-    known = divergences + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
-    return max(0.0, float(known.min()))
-
-
-def renyi_delta(
-    orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], epsilon: float
-) -> float:
-    """Smallest delta at an epsilon of what has these Renyi divergences (Canonne, Kamath and Steinke 2020, Prop. 12)."""
-    return float(renyi_deltas(orders, divergences, np.array([epsilon]))[0])
-
-
-def renyi_deltas(
-    orders: npt.NDArray[np.float64], divergences: npt.NDArray[np.float64], epsilons: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """`renyi_delta` of many epsilons."""
-    a = orders[:, None]
-    logs = (a - 1) * (divergences[:, None] - epsilons + np.log1p(-1 / a)) - np.log(a)
-    return np.asarray(np.exp(np.minimum(logs.min(axis=0), 0.0)))
 
 
 def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

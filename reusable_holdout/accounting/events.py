@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reusable_holdout.accounting.bounded_range import bounded_range_composition
-from reusable_holdout.accounting.composition import optimal_composition
+from reusable_holdout.accounting.composition import optimal_composition, optimal_delta
 from reusable_holdout.accounting.gaussian import gaussian_delta
 from reusable_holdout.accounting.gaussian_sparse_vector import divergences
-from reusable_holdout.accounting.losses import composed_delta, pure_profile, pure_renyi
+from reusable_holdout.accounting.losses import pure_renyi
+from reusable_holdout.accounting.privacy_event import PrivacyEvent, has_profile
+from reusable_holdout.accounting.repeated import charging_profile, repeated_profile
 from reusable_holdout.accounting.subsampling import subsampled_epsilon
-from reusable_holdout.accounting.target_charging import check_charging, target_charging_delta
+from reusable_holdout.accounting.target_charging import check_charging
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,15 +28,15 @@ __all__ = [
     "ConcentratedEvent",
     "GaussianEvent",
     "GaussianSparseVectorEvent",
-    "PrivacyEvent",
     "PureEvent",
     "RepeatedEvent",
     "SubsampledEvent",
     "TargetChargingEvent",
 ]
 
-_MOST_POINTS = 400  # of a profile that takes long to compute; lines between them lie above it
-_NEGLIGIBLE = 1e-30  # delta
+
+_MOST_CHARGES = 10**7  # of target charging; each of fifty points takes seconds with more
+MOST_REPEATED = 10**15  # of anything; floats tell them apart
 
 
 def _check_positive(name: str, value: float) -> None:
@@ -43,52 +45,8 @@ def _check_positive(name: str, value: float) -> None:
 
 
 def _check_count(name: str, value: int) -> None:
-    if not (isinstance(value, int | np.integer) and value >= 1):
-        raise InputError(f"{name} is a whole number of at least 1; got {value}")
-
-
-def has_profile(event: PrivacyEvent) -> bool:
-    """Whether its delta is known at every epsilon, and so at any."""
-    return event.delta(np.array([math.e])) is not None
-
-
-class PrivacyEvent:
-    """One private release, or an interaction that counts as one.
-
-    A theory that knows nothing of it says infinity, or None; an accountant takes the theories that know all events.
-    Events are values: equal ones are the same event, happened again.
-    """
-
-    __slots__ = ()
-
-    def parts(self) -> tuple[tuple[PrivacyEvent, int], ...]:
-        """What it consists of, and how often."""
-        return ((self, 1),)
-
-    def failure(self) -> float:
-        """Chance that the release is not what the other costs say; their epsilon is that of the rest."""
-        return 0.0
-
-    def pure(self) -> float:
-        """Epsilon with no delta but `failure`; infinite if there is none."""
-        return math.inf
-
-    def renyi(self, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Bound of the Renyi divergence at each order above 1, either way round; shape of `orders`."""
-        return pure_renyi(self.pure(), orders)
-
-    def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
-        """Bound of delta at each epsilon of at least 0, `failure` included; None where only Renyi is known."""
-        known = pure_profile(self.pure(), epsilons)
-        return self.failure() + (1 - self.failure()) * known
-
-    def squared_shift(self) -> float | None:
-        """Squared shift of a normal law with the same privacy profile, in its variance; None if it has another."""
-        return None
-
-    def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:
-        """Epsilon of so many of the same by the formula for them, and its name; None if there is none."""
-        return None
+    if not (isinstance(value, int | np.integer) and 1 <= value <= MOST_REPEATED):
+        raise InputError(f"{name} is a whole number between 1 and {MOST_REPEATED:,}; got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +71,12 @@ class PureEvent(PrivacyEvent):
     def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:  # noqa: D102
         epsilon = optimal_composition(epsilon=self.epsilon, count=count, delta=delta)
         return min(epsilon * (1 + 1e-9), count * self.epsilon), "optimal composition"
+
+    def repeated_deltas(  # noqa: D102
+        self, count: int, epsilons: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64] | None:
+        known = [optimal_delta(total=at, epsilon=self.epsilon, count=count) for at in epsilons.tolist()]
+        return np.array(known) * (1 + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +236,7 @@ class TargetChargingEvent(PrivacyEvent):
     epsilon : float
         Privacy parameter of one call; finite, above 0.
     charges : int
-        Hits after which nothing more is called; at least 1.
+        Hits after which nothing more is called; at least 1, and at most 10**7.
     q : float
         Least chance of a hit once the data have been read; in (0, 1].
     mean : float, optional
@@ -287,29 +251,18 @@ class TargetChargingEvent(PrivacyEvent):
     def __post_init__(self) -> None:
         _check_positive("epsilon", self.epsilon)
         _check_count("charges", self.charges)
+        if self.charges > _MOST_CHARGES:
+            raise InputError(
+                f"charges of an event are at most {_MOST_CHARGES:,}, for its whole curve is computed; "
+                f"got {self.charges}; target_charging has the cost of more"
+            )
         check_charging(epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
-        farthest = float(epsilons.max())
-        steps = 1
-        while self._at(steps) > _NEGLIGIBLE and steps * self.epsilon < farthest:
-            steps += steps
-        points = np.unique(np.linspace(0, steps, _MOST_POINTS + 1).round())
-        known = np.array([self._at(int(step)) for step in points.tolist()])
-        # Straight lines in exp(epsilon), above a convex curve; beyond the last point the last value.
-        place = np.minimum(
-            np.searchsorted(points * self.epsilon, epsilons, side="right") - 1, len(points) - 2
-        )
-        start, end = points[place] * self.epsilon, points[place + 1] * self.epsilon
-        inside = np.minimum(epsilons, end)
-        share = -np.expm1(start - inside) * np.exp(inside - end) / -np.expm1(start - end)
-        return np.asarray(known[place] + share * (known[place + 1] - known[place]))
-
-    def _at(self, steps: int) -> float:
-        total = steps * self.epsilon
-        return target_charging_delta(
-            total=total, epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean
-        )
+        farthest, reach = float(epsilons.max()), 1
+        while reach * self.epsilon < farthest:
+            reach += reach
+        return charging_profile(self.epsilon, self.charges, self.q, self.mean, reach).at(epsilons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +304,9 @@ class SubsampledEvent(PrivacyEvent):
 class RepeatedEvent(PrivacyEvent):
     """One release, repeated a number of times, adaptively.
 
+    An accountant takes its parts apart. Inside a `SubsampledEvent` its profile is computed at 401 points or fewer, and
+    beyond a million pure releases, or some 10,000 others, bounded by Renyi divergences: closed, and larger.
+
     Attributes
     ----------
     event : PrivacyEvent
@@ -378,13 +334,10 @@ class RepeatedEvent(PrivacyEvent):
         return self.count * self.event.renyi(orders)
 
     def delta(self, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:  # noqa: D102
-        event = self.event
-        if not has_profile(event):
+        if not has_profile(self.event):
             return None
-        profile = lambda at: np.asarray(event.delta(at))  # noqa: E731
-        points = np.linspace(0.0, float(epsilons.max()), min(len(epsilons), _MOST_POINTS) + 1)
-        known = np.array([composed_delta([(profile, self.count)], at) for at in points.tolist()])
-        return np.asarray(np.interp(np.exp(epsilons - points[-1]), np.exp(points - points[-1]), known))
+        ((event, count),) = self.parts()
+        return repeated_profile(event, count).at(epsilons)
 
     def squared_shift(self) -> float | None:  # noqa: D102
         one = self.event.squared_shift()

@@ -16,7 +16,7 @@ from reusable_holdout.errors import BudgetError, InputError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from reusable_holdout.accounting.events import PrivacyEvent
+    from reusable_holdout.accounting.privacy_event import PrivacyEvent
 
 __all__ = ["PrivacyFilter", "PrivacyOdometer"]
 

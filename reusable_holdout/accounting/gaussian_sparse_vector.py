@@ -26,6 +26,8 @@ _STEEPEST = (
     0.1  # log-ratio from one point of the grid to the next, times the order: beyond it the grid is too coarse
 )
 _ROUND_UP = 1 + 1e-9
+_MOST_TERMS = 10**6  # of a sum of binomial coefficients
+_MOST = 10**15  # queries, and charges
 
 
 def gaussian_sparse_vector_rdp(
@@ -234,6 +236,8 @@ def _smallest(epsilon: float, delta: float, queries: int, charges: int, factor: 
 def _check(*, queries: int, charges: int, sensitivity: float) -> None:
     if queries < 1 or charges < 1:
         raise InputError(f"queries and charges are at least 1; got {queries} and {charges}")
+    if queries > _MOST or charges > _MOST:
+        raise InputError(f"queries and charges are at most {_MOST:,}; got {queries} and {charges}")
     if not 0 < sensitivity < math.inf:
         raise InputError(f"a sensitivity is finite and above 0; got {sensitivity}")
 
@@ -269,11 +273,20 @@ def divergences(
 
 
 def _log_transcripts(queries: int, charges: int) -> float:
-    """Log of the number of ways to place at most `charges` answers "above" among all queries but the last."""
+    """Log of the number of ways to place at most `charges` answers "above" among all queries but the last.
+
+    Beyond a million charges it is a closed bound: there are two ways for each query, or as many terms as charges.
+    """
     places = queries - 1
-    above = np.arange(min(charges, places) + 1)
-    logs = -special.betaln(above + 1, places - above + 1) - math.log(queries)
-    return float(special.logsumexp(logs))
+    most = min(charges, places)
+    if most <= _MOST_TERMS:
+        above = np.arange(most + 1, dtype=np.float64)
+        logs = -special.betaln(above + 1, places - above + 1) - math.log(queries)
+        return float(special.logsumexp(logs))
+    if most > places / 2:
+        return places * math.log(2.0) * _ROUND_UP
+    largest = -float(special.betaln(most + 1.0, places - most + 1.0)) - math.log(queries)
+    return min(largest + math.log(most + 1), places * math.log(2.0)) * _ROUND_UP
 
 
 def _log_gain(orders: npt.NDArray[np.float64], queries: int, shift: float) -> npt.NDArray[np.float64]:

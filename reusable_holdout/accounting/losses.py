@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Profile: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
-__all__ = ["composed_delta", "composed_epsilon", "pure_profile", "pure_renyi"]
+__all__ = ["composed_delta", "composed_deltas", "composed_epsilon", "pure_profile", "pure_renyi"]
 
 _INFLATION = (
     0.0005  # squared grid step over the mean variance of a loss, which grows by a quarter of it at most
@@ -29,9 +29,11 @@ _MOST_POINTS = 2**22  # points of a grid
 _FINEST = 1e-12  # its least step; what has no larger loss has none but an infinite one
 _NOWHERE = 1e-24  # how far a loss reaches that is either 0 or infinite: less than the least step
 _FARTHEST = 200.0  # losses beyond count as infinite
+_MOST_CELLS = 2**24  # points of a grid, times those of a profile that are computed on it
 _LARGEST_EXPONENT = 700.0  # exp overflows beyond
 _ROUNDING = 4e-16  # relative, of one operation of a Fourier transform
 _ROUND_UP = 1 + 1e-7  # pays for the rounding of the masses of one release
+_RENYI_ROUND_UP = 1 + 1e-12  # pays for the rounding of a divergence, however small
 _BISECTIONS = 60
 _CLOSE = 1e-6  # relative, of an epsilon
 
@@ -97,6 +99,18 @@ def composed_delta(parts: Sequence[tuple[Profile, int]], epsilon: float, *, smal
     if _infinite(losses) == 1:
         return 1.0
     return _delta(losses, step, epsilon)
+
+
+def composed_deltas(
+    profile: Profile, count: int, epsilons: npt.NDArray[np.float64], *, smallest: float = 1e-15
+) -> npt.NDArray[np.float64] | None:
+    """`composed_delta` of one kind of release at many epsilons; None where that would take much longer than seconds."""
+    losses, step = _discretised([(profile, count)], smallest)
+    if _infinite(losses) == 1:
+        return np.ones(len(epsilons))
+    if _span(losses, step, 0.0) * len(epsilons) > _MOST_CELLS:
+        return None
+    return np.array([_delta(losses, step, epsilon) for epsilon in epsilons.tolist()])
 
 
 def composed_epsilon(parts: Sequence[tuple[Profile, int]], delta: float) -> float:
@@ -229,16 +243,17 @@ def _convolved(losses: Sequence[_Loss], step: float, slope: float, size: int) ->
 
 
 def pure_renyi(epsilon: float, orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divergence of randomized response, the worst of all epsilon-private releases."""
+    """Divergence of randomized response, the worst of all epsilon-private releases; rounded up.
+
+    ``ln(cosh((a - 1/2) e) / cosh(e/2)) / (a - 1)``, written so that a small epsilon cancels nothing.
+    """
     if math.isinf(epsilon):
         return np.full(len(orders), math.inf)
-    likely = -math.log1p(math.exp(-epsilon))
-    rare = likely - epsilon
-    logs = np.logaddexp(
-        orders * likely + (1 - orders) * rare,
-        orders * rare + (1 - orders) * likely,
-    )
-    return np.minimum(np.maximum(logs, 0.0) / (orders - 1), epsilon)
+    if epsilon == 0:
+        return np.zeros(len(orders))
+    logs = (orders - 1) * epsilon - math.log1p(math.exp(-epsilon))
+    logs += np.log(-np.expm1(-orders * epsilon)) + np.log(-np.expm1(-(orders - 1) * epsilon))
+    return np.minimum(np.logaddexp(0.0, logs) / (orders - 1) * _RENYI_ROUND_UP, epsilon)
 
 
 def pure_profile(epsilon: float, epsilons: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -44,7 +44,7 @@ def laplace_mechanism(
     Raises
     ------
     InputError
-        If a parameter is out of range, or an answer is NaN; the message tells no answer.
+        If a parameter is out of range, or an answer is NaN or beyond 2**60 grid steps; the message tells no answer.
 
     Notes
     -----
@@ -174,19 +174,20 @@ def gaussian_mechanism(
     deviation = Fraction(gaussian_deviation(epsilon=epsilon, delta=delta, sensitivity=sensitivity))
     row = _finite_row(values)
     words = RandomWords(seed)
-    noisy = [
-        nearest_with_noise(Fraction(value), deviation=deviation, step=step, words=words) * step
-        for value in row.tolist()
-    ]
+    noisy = [nearest_with_noise(value, deviation=deviation, step=step, words=words) * step for value in row]
     return np.array([float(value) for value in noisy])
 
 
-def _finite_row(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _finite_row(values: npt.ArrayLike) -> list[Fraction]:
+    """Numbers as they are: whole ones beyond 2**53 would be rounded as floats, by more than a sensitivity."""
     try:
-        row = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        known = given.ndim == 1 and given.dtype.kind in "biufO"
+        known = known and bool(np.isfinite(given.astype(np.float64)).all())
+        row = [Fraction(value) for value in given.tolist()] if known else []
     except (TypeError, ValueError, OverflowError):
-        row = np.zeros(0)
-    if row.ndim != 1 or not len(row) or not np.isfinite(row).all():
+        row = []
+    if not row:
         raise InputError(
             "answers are a row of finite numbers, at least one; got something else; none was told"
         )

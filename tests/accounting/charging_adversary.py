@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_banded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,16 +58,15 @@ def _level(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
     """Values with one charge more than `spent` has, by improving a strategy until nothing improves it."""
     table = np.array(calls)
-    inside = np.arange(1, len(stop) - 1)
     values = stop
     for _ in range(_ROUNDS):
         up_hit, up_free, down_hit, down_free = table[choice].T
-        system = np.eye(len(stop))
-        system[inside, inside + 1] -= up_free
-        system[inside, inside - 1] -= down_free
+        bands = np.array([np.zeros(len(stop)), np.ones(len(stop)), np.zeros(len(stop))])
+        bands[0, 2:] = -up_free  # of what follows evidence one step up: a call's system has three diagonals
+        bands[2, :-2] = -down_free
         right = stop.copy()
         right[1:-1] = up_hit * spent[2:] + down_hit * spent[:-2]
-        values = np.linalg.solve(system, right)
+        values = solve_banded((1, 1), bands, right)
         options = np.array(
             [
                 call.up_hit * spent[2:]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 import warnings
 from fractions import Fraction
 
+import mpmath
 import pytest
 from cases import for_each
 
@@ -40,7 +42,7 @@ def test_delta_is_that_of_all_outcomes_and_epsilon_returns_it(count: int, epsilo
         exact = delta_of_outcomes(total, epsilon, count)
         assert optimal_delta(total=total, epsilon=epsilon, count=count) == pytest.approx(exact, rel=1e-12)
         back = optimal_composition(epsilon=epsilon, count=count, delta=exact)
-        assert back == pytest.approx(total, rel=1e-10, abs=1e-11)
+        assert back == pytest.approx(total, rel=1e-10, abs=1e-10)
     assert optimal_delta(total=count * epsilon, epsilon=epsilon, count=count) == 0.0
     assert optimal_delta(total=9e5, epsilon=epsilon, count=count) == 0.0
     with warnings.catch_warnings():
@@ -133,3 +135,47 @@ def test_sums_beyond_all_floats_are_infinite() -> None:
 def test_advanced_composition_is_infinite_from_where_an_exponential_may_be() -> None:
     assert advanced_composition(epsilon=700.0, count=1, delta=0.1) == math.inf
     assert advanced_composition(epsilon=math.nextafter(700.0, 0.0), count=1, delta=0.1) < math.inf
+
+
+def smallest_epsilon(epsilon: float, count: int, delta: float) -> mpmath.mpf:
+    """Of the theorem, with digits enough that nothing cancels."""
+    e, d = mpmath.mpf(epsilon), mpmath.mpf(delta)
+    a = (1 / (1 + mpmath.exp(-e))) ** count
+    b, up = mpmath.exp(-count * e) * a, mpmath.exp(e)
+    first, second, best = mpmath.mpf(0), mpmath.mpf(0), mpmath.mpf(1)
+    for l in range((count + 1) // 2):  # noqa: E741 - the theorem's letter
+        first, second = first + a, second + b
+        if first > d:
+            best = max(best, (first - d) / second)
+        ways = mpmath.mpf(count - l) / (l + 1)
+        a, b = a * ways / up, b * ways * up
+    return mpmath.log(best)
+
+
+@for_each("epsilon", [1e-1, 1e-3, 1e-7, 1e-8, 1e-10, 1e-16, 1e-17, 1e-50, 1e-300])
+@for_each("count", [1, 2, 7, 100])
+def test_optimal_composition_is_never_below_the_truth_however_small_epsilon(
+    epsilon: float, count: int
+) -> None:
+    """As a quotient of two sums it lost all digits of a small epsilon: a tenth of it at 1e-16."""
+    spread = epsilon * math.sqrt(count)
+    with mpmath.workdps(700):
+        for delta in (1e-280, spread * 1e-4, spread * 0.03, spread * 0.2, 1e-6, 0.1, 0.9):
+            if not 0 < delta < 1:
+                continue
+            truth = smallest_epsilon(epsilon, count, delta)
+            found = optimal_composition(epsilon=epsilon, count=count, delta=delta)
+            assert truth <= found <= truth * (1 + 1e-9) + mpmath.mpf(1e-10) * count * epsilon
+
+
+def test_a_billion_releases_take_little_memory_and_more_a_closed_bound() -> None:
+    tracemalloc.start()
+    try:
+        exact = optimal_composition(epsilon=1e-5, count=10**9, delta=1e-6)
+        beyond = optimal_composition(epsilon=1e-5, count=10**9 + 1, delta=1e-6)
+        assert optimal_delta(total=exact, epsilon=1e-5, count=10**9) == pytest.approx(1e-6, rel=1e-6)
+        assert 1e-6 <= optimal_delta(total=exact, epsilon=1e-5, count=10**9 + 1) < 1e-3
+        assert tracemalloc.get_traced_memory()[1] < 500e6
+    finally:
+        tracemalloc.stop()
+    assert exact < beyond < 1.3 * exact

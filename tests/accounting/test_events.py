@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import mpmath
 import numpy as np
 import pytest
 from cases import for_each
@@ -15,18 +16,23 @@ from reusable_holdout.accounting import (
     ConcentratedEvent,
     GaussianEvent,
     GaussianSparseVectorEvent,
+    PrivacyAccountant,
     PrivacyEvent,
+    PrivacyFilter,
+    PrivacyOdometer,
     PureEvent,
     RepeatedEvent,
     SubsampledEvent,
     TargetChargingEvent,
-    events,
+    gaussian_delta,
+    gaussian_sparse_vector,
     gaussian_sparse_vector_rdp,
     optimal_composition,
     optimal_delta,
+    repeated,
+    target_charging,
     target_charging_delta,
 )
-from reusable_holdout.accounting.losses import composed_delta
 from reusable_holdout.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,25 +106,51 @@ def test_a_repeated_event_costs_so_many_times_as_much() -> None:
     assert RepeatedEvent(ConcentratedEvent(0.1), 2).delta(np.array([0.1])) is None
 
 
-def test_the_profile_of_a_repeated_event_is_composed_at_as_many_points_as_it_is_asked_for() -> None:
-    six = RepeatedEvent(PureEvent(0.1), 6)
-    profile = lambda at: np.asarray(PureEvent(0.1).delta(at))  # noqa: E731
-    points = [0.1, 0.2, 0.3, 0.4]
-    exact = [composed_delta([(profile, 6)], point) for point in points]
-    assert deltas(six, points) == pytest.approx(exact, rel=1e-9)
-    for point, found in zip(points, deltas(six, points), strict=True):
-        least = optimal_delta(total=point, epsilon=0.1, count=6)
-        assert least * (1 - 1e-9) <= found <= least * 1.02
-    share = (math.exp(0.25) - math.exp(0.2)) / (math.exp(0.3) - math.exp(0.2))
-    chord = exact[1] + share * (exact[2] - exact[1])
-    assert deltas(six, [0.25, 0.3, 0.1])[0] >= optimal_delta(total=0.25, epsilon=0.1, count=6)
-    assert deltas(six, [0.25, 0.4, 0.1, 0.4])[0] == pytest.approx(chord, rel=1e-9)
+@for_each("count", [6, 1_000, 10**9, 10**12])
+def test_a_sample_of_a_repeated_event_is_never_below_the_truth_and_takes_little_work(count: int) -> None:
+    """Its profile was composed anew at every point that was asked for, which did not return."""
+    each = 0.6 / math.sqrt(count)
+    sampled = SubsampledEvent(RepeatedEvent(PureEvent(each), count), 0.5)
+    for point in (0.05, 0.25, 0.4):
+        inside = math.log1p(math.expm1(point) / 0.5)
+        least = 0.5 * optimal_delta(total=inside, epsilon=each, count=min(count, 10**9))
+        if count > 10**9:
+            least = 0.5 * gaussian_delta(epsilon=inside, deviation=1 / 0.6) * 0.999
+        (found,) = deltas(sampled, [point])
+        assert least * (1 - 1e-9) <= found <= least * (1.02 if count <= 1_000 else 8)
+    accountant = PrivacyAccountant()
+    accountant.add(sampled, count=3)
+    accountant.add(RepeatedEvent(SubsampledEvent(RepeatedEvent(sampled, 10), 0.1), 10))
+    assert 0 < accountant.epsilon(1e-6).epsilon < 12
+
+
+@for_each("count", [10**9, 10**12, 10**15])
+def test_any_number_of_pure_releases_costs_what_normal_noise_does_in_the_limit(count: int) -> None:
+    accountant, normal = PrivacyAccountant(), PrivacyAccountant()
+    accountant.add(PureEvent(1 / math.sqrt(count)), count=count)
+    normal.add(GaussianEvent(1.0))
+    for delta in (1e-3, 1e-6):
+        limit = normal.epsilon(delta).epsilon
+        assert limit * (1 - 1e-6) <= accountant.epsilon(delta).epsilon <= limit * 1.2
+
+
+@for_each("epsilon", [10.0**-place for place in (0, 1, 3, 6, 8, 9, 12, 16, 50, 100)])
+def test_the_divergence_of_a_pure_release_is_never_below_the_truth(epsilon: float) -> None:
+    """Below 1e-8 it was nothing, and a filter had such releases for nothing."""
+    found = PureEvent(epsilon).renyi(np.array([1.01, 2.0, 50.0]))
+    with mpmath.workdps(260):
+        e = mpmath.mpf(epsilon)
+        for order, divergence in zip((1.01, 2.0, 50.0), found.tolist(), strict=True):
+            a = mpmath.mpf(order)
+            truth = mpmath.log(mpmath.cosh((a - 0.5) * e) / mpmath.cosh(e / 2)) / (a - 1)
+            assert truth <= divergence <= truth * (1 + 1e-11)
 
 
 class Charged:
     """A target-charging event, and what is true of it at whole numbers of steps."""
 
     def __init__(self, epsilon: float) -> None:
+        repeated.charging_profile.cache_clear()
         self.epsilon = epsilon
         self.event = TargetChargingEvent(epsilon, charges=2, q=0.4)
 
@@ -158,9 +190,9 @@ def test_between_steps_the_profile_of_target_charging_is_a_chord_and_beyond_them
 def test_a_profile_has_so_many_points_up_to_the_first_power_of_two_that_is_far_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(events, "_MOST_POINTS", 8)
+    monkeypatch.setattr(repeated, "_MOST_POINTS", 8)
     charged = Charged(2**-9)
-    assert charged.at(64) > events._NEGLIGIBLE  # so the last is the first that reaches 32
+    assert charged.at(64) > repeated._LEAST_CHARGING  # so the last is the first that reaches 32
     asked = range(0, 33, 4)
     found = deltas(charged.event, [steps * 2**-9 for steps in asked])
     assert found == pytest.approx([charged.at(steps) for steps in asked], rel=1e-12)
@@ -170,13 +202,13 @@ def test_a_profile_has_so_many_points_up_to_the_first_power_of_two_that_is_far_e
 
 def test_a_profile_that_is_negligible_after_one_step_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     charged = Charged(0.5)
-    monkeypatch.setattr(events, "_NEGLIGIBLE", charged.at(1))
+    monkeypatch.setattr(repeated, "_LEAST_CHARGING", charged.at(1))
     assert deltas(charged.event, [1.0, 5.0]) == [charged.at(1)] * 2
 
 
 def test_a_delta_of_exactly_what_is_negligible_is(monkeypatch: pytest.MonkeyPatch) -> None:
     charged = Charged(2**-9)
-    monkeypatch.setattr(events, "_NEGLIGIBLE", charged.at(256))
+    monkeypatch.setattr(repeated, "_LEAST_CHARGING", charged.at(256))
     assert deltas(charged.event, [3 * 2**-9, 5.0])[0] == pytest.approx(charged.at(3), rel=1e-12)
     assert deltas(charged.event, [4.0, 5.0]) == [charged.at(256)] * 2
 
@@ -202,7 +234,11 @@ LIMITS: list[tuple[Any, list[Any], list[Any]]] = [
     (lambda count: RepeatedEvent(PureEvent(0.1), count), [1, np.int64(2)], [0, -1, 1.5, 2.0]),
     (lambda rate: SubsampledEvent(PureEvent(0.1), rate), [1e-9, 1.0], [0.0, -0.1, 1.01, 1.5, math.nan]),
     (lambda epsilon: TargetChargingEvent(epsilon, 1, 0.4), [1e-300, 1e300], [0.0, -0.1, math.inf, math.nan]),
-    (lambda charges: TargetChargingEvent(0.1, charges, 0.4), [1, np.int64(3), 10**6], [0, -1, 1.5]),
+    (
+        lambda charges: TargetChargingEvent(0.1, charges, 0.4),
+        [1, np.int64(3), 10**6],
+        [0, -1, 1.5, 10**7 + 1],
+    ),
     (lambda q: TargetChargingEvent(0.1, 1, q), [1e-3, 1.0], [0.0, 1.01, math.nan]),
     (lambda mean: TargetChargingEvent(0.1, 1, 0.4, mean), [None, 0.4, 0.5, 1.0], [0.39, 1.01, 1.5, math.nan]),
 ]
@@ -217,3 +253,59 @@ def test_parameters_are_taken_up_to_their_limits(
     for value in refused:
         with pytest.raises(InputError):
             make(value)
+
+
+def test_a_billion_charges_of_a_sparse_vector_cost_a_bounded_amount_of_work() -> None:
+    """Each possible number of charges was a term of a sum: a billion of them took all memory."""
+    many = 10**9
+    for charges in (many // 4, many // 2, many):
+        event = GaussianSparseVectorEvent(20.0, 4e9, charges, many)
+        budget = PrivacyFilter(epsilon=2.0, delta=1e-6)
+        budget.admit(event)
+        odometer = PrivacyOdometer(delta=1e-6)
+        odometer.add(event)
+        accountant = PrivacyAccountant()
+        accountant.add(event)
+        assert 0 < accountant.epsilon(1e-6).epsilon < odometer.epsilon < 2.0
+
+
+@for_each(("charges", "queries"), [(1, 5), (3, 8), (8, 8), (9, 8), (40, 200), (100, 200), (199, 200)])
+def test_the_closed_bound_of_the_number_of_transcripts_is_no_less_than_the_number(
+    charges: int, queries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = gaussian_sparse_vector._log_transcripts(queries, charges)
+    with monkeypatch.context() as patched:
+        patched.setattr(gaussian_sparse_vector, "_MOST_TERMS", -1)
+        closed = gaussian_sparse_vector._log_transcripts(queries, charges)
+    number = sum(math.comb(queries - 1, above) for above in range(min(charges, queries - 1) + 1))
+    assert exact == pytest.approx(math.log(number), rel=1e-12)
+    assert math.log(number) <= closed <= math.log(number) + math.log(2 * queries)
+
+
+@for_each("count", [10**15 + 1, 10**400])
+def test_counts_beyond_what_floats_tell_apart_are_refused_and_nothing_is_noted(count: int) -> None:
+    accountant = PrivacyAccountant()
+    accountant.add(PureEvent(0.1), count=10)
+    with pytest.raises(InputError, match=r"at most 1,000,000,000,000,000 times; got .*nothing was noted"):
+        accountant.add(PureEvent(0.1), count=count)
+    with pytest.raises(InputError, match="between 1 and 1,000,000,000,000,000"):
+        RepeatedEvent(PureEvent(0.1), count)
+    with pytest.raises(InputError, match="between 1 and 1,000,000,000,000,000"):
+        GaussianSparseVectorEvent(20.0, 40.0, 1, count)
+    assert accountant.events == ((PureEvent(0.1), 10),)
+
+
+def test_the_curve_of_target_charging_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at it computed all of its points again: an accountant took minutes for 100,000 charges."""
+    asked: list[float] = []
+
+    def counted(**wish: float) -> float:
+        asked.append(wish["total"])
+        return target_charging_delta(**wish)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(repeated, "target_charging_delta", counted)
+    accountant = PrivacyAccountant()
+    accountant.add(TargetChargingEvent(0.1 / math.sqrt(10**5), 10**5, 0.49, 0.5))
+    bound = target_charging(epsilon=0.1 / math.sqrt(10**5), charges=10**5, delta=1e-6, q=0.49, mean=0.5)
+    assert bound.epsilon < accountant.epsilon(1e-6).epsilon < 1.02 * bound.epsilon
+    assert 0 < len(asked) < 500  # a look took fifty or more, and there are hundreds of looks

@@ -190,6 +190,8 @@ def test_the_lectures_alpha_1_is_not_at_least_its_printed_alpha_2_for_a_large_ep
         {"epsilon": 1e-305},
         {"values": []},
         {"values": [1.0, math.nan]},
+        {"values": [987654.25e12]},  # beyond the grid: clipped, another number would be told
+        {"values": [0.0, -math.inf]},
         {"values": [[1.0], [2.0]]},
         {"values": "secret"},
     ],
@@ -217,6 +219,8 @@ def test_the_accuracy_of_parameters_out_of_range_is_refused(wrong: dict[str, flo
         {"sensitivity": math.inf},
         {"values": []},
         {"values": [987654.25, math.inf]},
+        {"values": [987654.25, [1.0]]},
+        {"values": [987654 * 10**400]},
         {"values": [[987654.25]]},
         {"values": "secret"},
     ],
@@ -227,6 +231,14 @@ def test_a_wrong_call_of_the_gaussian_mechanism_is_refused_and_tells_no_answer(w
         gaussian_mechanism(given.pop("values"), **given)
     assert "987654" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_large_whole_numbers_get_their_noise_before_they_are_rounded_to_floats() -> None:
+    """As floats, answers that differ by the sensitivity, 1, can lie 256 apart: halfway the noise must decide."""
+    answers = [2**60 + 2**7] * 64
+    assert float(answers[0]) == 2.0**60
+    released = gaussian_mechanism(answers, epsilon=1.0, delta=1e-6, seed=5)
+    assert set(released.tolist()) == {2.0**60, 2.0**60 + 2**8}
 
 
 def test_a_sensitivity_that_is_none_is_refused_however_many_answers_share_it() -> None:

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
 
     from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, NoiseLaw
 
-__all__ = ["GuardCore"]
+__all__ = ["GuardCore", "check_reach"]
+
+_FARTHEST = 2**60
+
+
+def check_reach(*rows: npt.NDArray[np.int64]) -> None:
+    """Refuse rows of grid units that leave too little of an int64 for noise; the message tells none of them."""
+    if any(len(row) and not -_FARTHEST <= row.min() <= row.max() <= _FARTHEST for row in rows):
+        raise InputError(
+            "scores, priors and thresholds are at most 2**60 grid units from 0; one is beyond; nothing was answered "
+            "and nothing was charged"
+        )
 
 
 class GuardCore(ABC):
@@ -106,8 +117,11 @@ class GuardCore(ABC):
         ------
         BudgetError
             If the mechanism has halted.
+        InputError
+            If a number is more than 2**60 from 0: with its noise it may not fit an int64.
         """
         self._check_budget()
+        check_reach(scores, priors, thresholds)
         noise = self.query_noise(questions) if query_noise is None else query_noise
         past = np.flatnonzero(self._past(scores - priors, thresholds, noise))
         return int(past[0]) if len(past) else None

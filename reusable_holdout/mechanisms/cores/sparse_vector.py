@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.mechanisms.cores.guard_core import GuardCore
+from reusable_holdout.mechanisms.cores.guard_core import GuardCore, check_reach
 from reusable_holdout.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.mechanisms.noise.keyed import KeyedNoise, NoiseLaw
 
@@ -172,8 +172,11 @@ class SparseVector(GuardCore):
         ------
         BudgetError
             If the mechanism has halted.
+        InputError
+            If a number is more than 2**60 from 0: with its noise it may not fit an int64.
         """
         self._check_budget()
+        check_reach(deviations, thresholds)
         noise = self.query_noise(questions) if query_noise is None else query_noise
         above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
         return int(above[0]) if len(above) else None

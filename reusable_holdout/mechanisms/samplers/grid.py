@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,8 @@ from reusable_holdout.errors import InputError
 __all__ = ["Grid"]
 
 _STEPS_LOG2 = 16  # a sensitivity is at least 2**16 steps, so rounding it up adds at most 1 part in 65,536
-_CLIP = 2.0**60  # values are clipped here, which moves none further apart; noise then still fits int64
+_FARTHEST = 2.0**60  # steps from 0: a value's noise then still fits int64
+_LARGEST_EXACT = 2**53  # whole numbers beyond are rounded as floats, which could move two further apart
 _NAN = "a query's value is a number; got NaN; nothing was answered and nothing was charged"
 
 
@@ -26,7 +28,8 @@ class Grid:
     """A grid fine enough for a given sensitivity.
 
     Two values that differ by at most the real sensitivity are at most `sensitivity` steps apart after
-    rounding.
+    rounding. The grid ends `farthest` from 0, and refuses what lies beyond it. An analyst sees a refusal, which no
+    privacy parameter covers: clip queries that may go so far, as clipping moves no two values further apart.
 
     Parameters
     ----------
@@ -72,6 +75,17 @@ class Grid:
         step = math.ldexp(1.0, exponent - 1 - _STEPS_LOG2)
         return cls(step, math.ceil(sensitivity / step))
 
+    @property
+    def farthest(self) -> float:
+        """Largest distance from 0 that the grid holds, 2**60 steps, in real units.
+
+        Examples
+        --------
+        >>> Grid.of(1.0).farthest == 2.0**44
+        True
+        """
+        return _FARTHEST * self.step
+
     def steps(self, value: float) -> int:
         """Round a real number to the grid, halves upwards.
 
@@ -81,22 +95,23 @@ class Grid:
         Parameters
         ----------
         value : float
-            Real units; beyond 2**60 steps it is clipped.
+            Real units; at most `farthest` from 0.
 
         Raises
         ------
         InputError
-            If the value is not a number. The message does not tell more, for the value belongs to the
-            holdout.
+            If the value is not a number or lies beyond the grid. The message does not tell more, for the value
+            belongs to the holdout.
 
         Examples
         --------
         >>> Grid(step=1.0, sensitivity=1).steps(2.5)
         3
         """
-        if math.isnan(value):
-            raise InputError(_NAN)
-        scaled = min(max(value / self.step, -_CLIP), _CLIP)
+        if not -self.farthest <= value <= self.farthest:
+            raise self._beyond() if value < 0 or value > 0 else InputError(_NAN)
+        large = isinstance(value, int | np.integer) and abs(value) > _LARGEST_EXACT
+        scaled = Fraction(int(value)) / Fraction(self.step) if large else value / self.step
         below = math.floor(scaled)
         return below + (scaled - below >= 0.5)
 
@@ -111,7 +126,7 @@ class Grid:
         Raises
         ------
         InputError
-            If they are not a row of numbers, or one is NaN; the message tells none of them.
+            If they are not a row of numbers, or one is NaN or lies beyond the grid; the message tells none of them.
 
         Examples
         --------
@@ -121,7 +136,9 @@ class Grid:
         try:
             given = np.asarray(values)
             row = given.astype(np.float64) if given.dtype.kind in "biufO" else None
-        except (TypeError, ValueError, OverflowError):
+        except OverflowError:
+            raise self._beyond() from None
+        except (TypeError, ValueError):
             row = None
         if row is None:
             raise InputError("queries' values are a row of numbers; got something else; nothing was answered")
@@ -129,8 +146,11 @@ class Grid:
             raise InputError(f"queries' values are a row of numbers, of one dimension; got {row.ndim}")
         if np.isnan(row).any():
             raise InputError(_NAN)
-        with np.errstate(over="ignore"):
-            scaled = np.clip(row / self.step, -_CLIP, _CLIP)
+        if not (np.abs(row) <= self.farthest).all():
+            raise self._beyond()
+        if given.dtype.kind in "iu" and (np.abs(row) > _LARGEST_EXACT).any():
+            return np.array([self.steps(value) for value in given.tolist()], dtype=np.int64)
+        scaled = row / self.step
         below = np.floor(scaled)
         return below.astype(np.int64) + (scaled - below >= 0.5)
 
@@ -150,3 +170,9 @@ class Grid:
         0.75
         """
         return steps * self.step
+
+    def _beyond(self) -> InputError:
+        return InputError(
+            f"a query's value or threshold is at most {self.farthest:.17g} from 0, which is 2**60 grid steps; one is "
+            "beyond; nothing was answered and nothing was charged; clip the queries, or use a larger sensitivity"
+        )

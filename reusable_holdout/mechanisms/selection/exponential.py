@@ -108,7 +108,7 @@ def exponential_mechanism(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----
@@ -169,7 +169,7 @@ def exponential_top(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

@@ -82,7 +82,7 @@ def joint_exponential_top(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

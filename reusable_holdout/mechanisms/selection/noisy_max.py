@@ -90,7 +90,7 @@ def report_noisy_max(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----
@@ -162,7 +162,8 @@ def report_noisy_max_gap(
     Raises
     ------
     InputError
-        If a parameter is out of range, a score is NaN or there is only one; the message tells no score.
+        If a parameter is out of range, a score is NaN or beyond 2**60 grid steps, or there is only one; the message
+        tells no score.
 
     Notes
     -----
@@ -229,7 +230,7 @@ def permute_and_flip(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

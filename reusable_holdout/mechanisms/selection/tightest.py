@@ -67,7 +67,7 @@ def select_top(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def select_then_measure(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

@@ -138,7 +138,7 @@ def one_shot_top_k(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----
@@ -229,7 +229,7 @@ def noisy_top_k_gaps(
     Raises
     ------
     InputError
-        If a parameter is out of range or a score is NaN; the message tells no score.
+        If a parameter is out of range, or a score is NaN or beyond 2**60 grid steps; the message tells no score.
 
     Notes
     -----

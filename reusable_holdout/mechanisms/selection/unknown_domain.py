@@ -89,7 +89,8 @@ def unknown_domain_top(
     Raises
     ------
     InputError
-        If a parameter is out of range, or a score is NaN or negative; the message tells no score and no item.
+        If a parameter is out of range, or a score is NaN, negative or beyond 2**60 grid steps; the message tells no
+        score and no item.
 
     Notes
     -----

@@ -96,7 +96,7 @@ class ConditionalStream(WhetherStream):
         BudgetError
             If the mechanism has halted; nothing is answered.
         InputError
-            If the value is NaN or the threshold is not finite; nothing is answered.
+            If the value or the threshold is not finite, or beyond 2**60 grid steps; nothing is answered.
         """
         found = self._compare(value, threshold)
         if found is None:

@@ -189,7 +189,7 @@ class WhetherStream(RealStream):
         BudgetError
             If the mechanism has halted; nothing is answered.
         InputError
-            If the value is NaN or the threshold is not finite; nothing is answered.
+            If the value or the threshold is not finite, or beyond 2**60 grid steps; nothing is answered.
         """
         return self._released(value, threshold) is not None
 
@@ -215,7 +215,8 @@ class WhetherStream(RealStream):
         BudgetError
             If the mechanism has halted before.
         InputError
-            If the values or thresholds are not rows of numbers, or differ in length; nothing is answered.
+            If the values or thresholds are not rows of numbers within 2**60 grid steps, or differ in length; nothing is
+            answered.
 
         Examples
         --------

@@ -62,7 +62,8 @@ def retraversal(
     Raises
     ------
     InputError
-        If a parameter is out of range, a value is NaN, or thresholds are neither one nor as many as the values.
+        If a parameter is out of range, a value is NaN or beyond 2**60 grid steps, or thresholds are neither one nor as
+        many as the values.
 
     References
     ----------

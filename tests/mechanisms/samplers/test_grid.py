@@ -33,8 +33,29 @@ def test_a_number_is_rounded_with_halves_upwards_alone_and_in_a_row(step: float)
     rounded = {-2.5: -2, -2.501: -3, -0.5: 0, 0.0: 0, 0.499: 0, 0.5: 1, 1.5: 2, 7.0: 7}
     assert [grid.steps(value * step) for value in rounded] == list(rounded.values())
     assert grid.steps_many([value * step for value in rounded]).tolist() == list(rounded.values())
-    for far in (2.0**60, 2.0**61, 1e300, math.inf):
-        assert [grid.steps(side * far * step) for side in (1, -1)] == [2**60, -(2**60)]
-        assert grid.steps_many(np.array([far, -far]) * step).tolist() == [2**60, -(2**60)]
+    ends = [grid.farthest, -grid.farthest]
+    assert [grid.steps(end) for end in ends] == grid.steps_many(ends).tolist() == [2**60, -(2**60)]
     assert grid.steps_many([]).shape == (0,)
     assert grid.real(-3) == -3 * step
+
+
+@for_each("step", [1.0, 0.25, 2.0**-40, 2.0**40])
+def test_a_number_beyond_the_grid_is_refused_with_its_bound_alone_and_in_a_row(step: float) -> None:
+    grid = Grid(step, 1)
+    ends = math.nextafter(grid.farthest, math.inf), 2 * grid.farthest, 1e300, math.inf, 10**400, 2**120
+    refusal = f"at most {grid.farthest:.17g} from 0, which is 2\\*\\*60 grid steps".replace("+", "\\+")
+    for far in ends:
+        for value in (far, -far):
+            with pytest.raises(InputError, match=refusal):
+                grid.steps(value)
+            with pytest.raises(InputError, match=refusal):
+                grid.steps_many([0.0, value])
+
+
+def test_large_whole_numbers_are_rounded_exactly() -> None:
+    """As floats two of them can lie further apart than they do, and their steps further than the sensitivity."""
+    grid = Grid.of(2.0**17)
+    pair = [2**60 + 2**7 + 1, 2**60 + 2**7 + 1 - 2**17]
+    assert float(pair[0]) - float(pair[1]) > 2**17
+    for steps in ([grid.steps(value) for value in pair], grid.steps_many(np.array(pair))):
+        assert abs(int(steps[0]) - int(steps[1])) <= grid.sensitivity

@@ -262,7 +262,7 @@ def test_no_sequence_loses_more_than_epsilon(
     )
     bases = spread(4, far=math.ceil(4 / rate), sensitivity=sensitivity)[:: 3 if count == 3 else 1]
     loss = worst_loss(lambda scores: list(joint_law(scores, rate, count).values()), bases, moves, sensitivity)
-    assert 0.4 * epsilon <= loss <= epsilon + 1e-9
+    assert (0.99 if count == 1 else 0.77) * epsilon <= loss <= epsilon + 1e-9
 
 
 def pair_loss(scores: np.ndarray, move: np.ndarray, rate: float) -> float:  # type: ignore[type-arg]

@@ -134,8 +134,8 @@ def test_the_gaps_of_noisy_top_k_are_free(moves: str) -> None:
         lambda scores: list(top_two_gaps_law(scores, law, 3).values()), [(0, 0, 12, 12)], moves, 1
     )
     assert loss <= epsilon + 1e-9
-    if moves == "opposite":
-        assert loss >= 0.9 * epsilon
+    if moves in ("opposite", "monotonic"):
+        assert loss >= 0.96 * epsilon
 
 
 @pytest.mark.long(*MECHANISMS)

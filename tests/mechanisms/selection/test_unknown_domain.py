@@ -237,6 +237,7 @@ def test_no_data_is_the_bottom() -> None:
     [
         {"scores": {"secret": -77.125}},
         {"scores": {"secret": math.nan}},
+        {"scores": {"secret": 2.0**45}},
         {"count": 0},
         {"count": 6},
         {"items_per_row": 0},

@@ -193,3 +193,23 @@ def test_a_core_starts_with_no_charge_spent_and_looks_to_both_sides(core: Any) -
 def test_charges_spent_lie_within_the_budget(charges: int, used: int) -> None:
     with pytest.raises(InputError, match="charges"):
         SparseVector(scales=SCALES, noise=NOISE, charges=charges, spent=used)
+
+
+@for_each("end", [2**60 + 1, 2**63 - 1, -(2**60) - 1, -(2**63)])
+def test_a_batch_that_noise_could_carry_past_an_int64_is_refused_and_charges_nothing(end: int) -> None:
+    """The sum would wrap round: what is far above its threshold would be below it, and free."""
+    ends, middle = np.array([0, end]), np.array([0, 0])
+    sparse_vector = SparseVector(scales=SCALES, noise=NOISE, charges=1)
+    release = ConditionalRelease(scale=Fraction(40), noise=NOISE, charges=1)
+    for ask in (
+        lambda: sparse_vector.first_above(ends, middle, [b"a", b"b"]),
+        lambda: sparse_vector.first_above(middle, ends, [b"a", b"b"]),
+        *(
+            lambda core=core, rows=rows: core.first_deviation(*rows, [b"a", b"b"])
+            for core in (sparse_vector, release)
+            for rows in ((ends, middle, middle), (middle, ends, middle), (middle, middle, ends))
+        ),
+    ):
+        with pytest.raises(InputError, match=r"at most 2\*\*60 grid units from 0"):
+            ask()
+    assert sparse_vector.spent == release.spent == 0

@@ -303,9 +303,31 @@ def test_a_value_that_is_no_number_is_refused_and_charges_nothing() -> None:
     assert stream.charges_left == 1
 
 
-def test_infinite_values_are_clipped() -> None:
-    stream = Sparse(0.0, charges=1, epsilon=1.0)
-    assert (stream.ask(-math.inf), stream.ask(math.inf)) == (False, True)
+BEYOND = [
+    2.0**44 * (1 + 2.0**-52),
+    -(2.0**45),
+    1e300,
+    math.inf,
+    -math.inf,
+]  # the sensitivity is 1, the step 2**-16
+
+
+@for_each("name", STREAMS)
+def test_a_value_or_threshold_beyond_the_grid_is_refused_and_charges_nothing(name: str) -> None:
+    """Clipped to the grid's end, all of them would be told as equal, or as equal to their thresholds."""
+    stream = STREAMS[name](0)
+    for far in BEYOND:
+        for ask in (
+            lambda: stream.ask(far),  # noqa: B023 - asked at once
+            lambda: stream.ask_many([0.0, far]),  # noqa: B023
+            lambda: stream.ask(0.0, threshold=far),  # noqa: B023
+            lambda: stream.ask_many([0.0, 0.0], thresholds=[0.0, far]),  # noqa: B023
+        ):
+            with pytest.raises(InputError, match=r"2\*\*60 grid steps|a threshold is a finite number"):
+                ask()
+    assert stream.charges_left == STREAMS[name](0).charges_left
+    assert stream._asked == 0
+    assert stream.ask(2.0**44, threshold=-(2.0**44)) is not None
 
 
 def test_a_mechanism_does_not_leave_its_process() -> None:
@@ -339,9 +361,10 @@ def test_a_step_is_a_power_of_two_far_below_the_sensitivity(sensitivity: float) 
     assert Fraction(sensitivity) <= grid.sensitivity * Fraction(grid.step)
 
 
-@given(st.lists(st.floats(allow_nan=False), max_size=20), st.floats(1e-3, 1e3))
-def test_many_values_are_rounded_as_one_is(values: list[float], sensitivity: float) -> None:
+@given(st.lists(st.floats(-1, 1) | st.floats(-1e-9, 1e-9), max_size=20), st.floats(1e-3, 1e3))
+def test_many_values_are_rounded_as_one_is(shares: list[float], sensitivity: float) -> None:
     grid = Grid.of(sensitivity)
+    values = [share * grid.farthest for share in shares]
     assert grid.steps_many(values).tolist() == [grid.steps(value) for value in values]
 
 

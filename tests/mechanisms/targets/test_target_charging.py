@@ -374,6 +374,8 @@ def test_a_value_that_is_no_finite_number_is_refused_and_not_told(name: str, val
         == "a query's value is a finite number; nothing was answered and nothing was charged"
     )
     assert caught.value.__cause__ is None
+    with pytest.raises(InputError, match=r"at most 17592186044416 from 0, which is 2\*\*60 grid steps"):
+        getattr(interaction, name)(2.0**45, *arguments.get(name, ()))
     assert interaction.hits == (0,)
 
 
