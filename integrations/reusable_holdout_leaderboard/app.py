@@ -26,6 +26,7 @@ from reusable_holdout_leaderboard.pages import add_pages
 from reusable_holdout_leaderboard.settings import Settings
 from reusable_holdout_leaderboard.web.api import add_api
 from reusable_holdout_leaderboard.web.events import Feed
+from reusable_holdout_leaderboard.web.requests import Intake
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.server import accept_few_at_once
 from reusable_holdout_leaderboard.web.services import Boards, problem_of
@@ -77,7 +78,7 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=_life,
     )
-    app.state.boards, app.state.feed = boards, Feed(boards)
+    app.state.boards, app.state.feed, app.state.intake = boards, Feed(boards), Intake(settings)
     app.add_middleware(Boundary, boards=boards)
     app.add_exception_handler(Problem, _refused)
     app.add_exception_handler(RequestValidationError, _misfit)

@@ -34,10 +34,10 @@ class Settings:
         Competition that is meant where none is named; None if there is only one.
     key_file : Path or None
         Noise key; None where it lies beside the labels.
+    witness : str or None
+        What remembers how far the ledger of the server's own competition has come; None for the one it was made with.
     admin_digest : str
         SHA-256 of the administrator's token, hex; empty if there is none, and then nobody is one.
-    session_key : str
-        Signs cookies and forms; hex.
     max_body_bytes : int
         Largest request.
     answer_seconds : float
@@ -47,6 +47,9 @@ class Settings:
         Of one client address, for each worker process; 0 for any number.
     submissions_per_minute : int
         Of one team, for each worker process; 0 for any number.
+    newcomers_per_minute : int
+        Teams that sign up, and witness names that are taken, of one client address, for each worker process; ten times
+        as many of all addresses together; 0 for any number.
     body_seconds : float
         Longest time that a body may take to come.
     poll_seconds : float
@@ -69,12 +72,13 @@ class Settings:
     database: str | None = field(default=None, repr=False)
     slug: str | None = None
     key_file: Path | None = None
+    witness: str | None = None
     admin_digest: str = field(default="", repr=False)
-    session_key: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     max_body_bytes: int = 16 * _MEGABYTE
     answer_seconds: float = 0.05
     requests_per_minute: int = 1200
     submissions_per_minute: int = 300
+    newcomers_per_minute: int = 12
     body_seconds: float = 60.0
     poll_seconds: float = 0.5
     streams: int = 500

@@ -15,6 +15,7 @@ __all__ = ["ServerWitness", "token_of"]
 
 _SECONDS = 30.0
 _MOST_BYTES = 10_000
+_ASK = ": its administrator must make the name first, and another ledger must not have it"
 
 
 def token_of(key: bytes) -> str:
@@ -25,7 +26,8 @@ def token_of(key: bytes) -> str:
 class ServerWitness:
     """Address at a server that holds a head, and gives it up for a later one alone.
 
-    The URL ends in a name, as ``https://host/api/v1/witness/name`` does; whoever sends a token first owns the name.
+    The URL ends in a name, as ``https://host/api/v1/witness/name`` does. The server's administrator makes the name
+    (``reusable-holdout board witness name``); the first ledger that comes with a token owns it.
     """
 
     def __init__(self, url: str, token: str) -> None:
@@ -58,7 +60,7 @@ class ServerWitness:
                 return str(found["head"])
             why = "its answer holds no head"
         except HTTPError as error:
-            why = f"it answered {error.code}"
+            why = f"it answered {error.code}{_ASK if error.code == 401 else ''}"
         except (URLError, OSError, ValueError, HTTPException) as error:
             why = type(getattr(error, "reason", error)).__name__
         raise LedgerError(

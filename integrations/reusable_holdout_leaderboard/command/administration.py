@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.web.wire import as_rows
+from reusable_holdout_leaderboard.web.witnesses import make_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,6 +53,11 @@ class InFolder:
         """Take a file away; those that are left."""
         self._competition.detach(name)
         return as_rows(self._competition.public_files())
+
+    def witness(self, name: str) -> dict[str, Any]:
+        """Make a name at the server, by which it is the witness of a ledger elsewhere."""
+        make_name(self._competition.home, name)
+        return {"name": name}
 
     def invite(self) -> dict[str, Any]:
         """Make an invitation code; the one before is void."""
@@ -138,6 +144,10 @@ class OverHttp:
         """Take a file away; those that are left."""
         found: list[dict[str, Any]] = self._connection.post(f"admin/files/{quote(name, safe='')}/remove")
         return found
+
+    def witness(self, name: str) -> dict[str, Any]:
+        """Make a name at the server, by which it is the witness of a ledger elsewhere."""
+        return self._post(f"witness/{quote(name, safe='')}")
 
     def invite(self) -> dict[str, Any]:
         """Make an invitation code; the one before is void."""

@@ -62,6 +62,7 @@ def add_board(commands: Any) -> None:
     _add_teams(actions)
     _add_backups(actions)
     _add_files(actions)
+    _add_witness(actions)
     submit = _add_action(
         actions, "submit", _submit, "Send a file and print its answer; needs --url, --token-file"
     )
@@ -116,6 +117,18 @@ def _add_files(actions: Any) -> None:
         actions, "detach", lambda board, given: board.detach(given.name), "Take a public file away"
     )
     detach.add_argument("name", help="of the file")
+
+
+def _add_witness(actions: Any) -> None:
+    witness = _add_action(
+        actions,
+        "witness",
+        lambda board, given: board.witness(given.name),
+        "Make a name by which this server is the witness of a ledger elsewhere",
+    )
+    witness.add_argument(
+        "name", help="small letters, digits and hyphens; the first ledger that comes takes it"
+    )
 
 
 def _add_change(actions: Any) -> None:

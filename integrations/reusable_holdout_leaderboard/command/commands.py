@@ -60,6 +60,11 @@ def _add_serve(commands: Any) -> None:
     )
     parser.set_defaults(command=_serve, refuse=parser.error)
     parser.add_argument("--example", action="store_true", help="serve an example competition")
+    parser.add_argument(
+        "--witness",
+        help="file of another owner, git:repository or URL that remembers how far the ledger has come, so that an "
+        "older copy of the folder is refused (default: the one that the competition was made with)",
+    )
     add_place(parser)
     _add_rules(parser.add_argument_group("the competition, when it is made"))
     _add_server(parser.add_argument_group("the server"))
@@ -111,6 +116,11 @@ def _add_server(group: Any) -> None:
         ),
         "requests-per-minute": (int, "of one address, for each worker; 0 for any (default 1200)"),
         "submissions-per-minute": (int, "of one team, for each worker; 0 for any (default 300)"),
+        "newcomers-per-minute": (
+            int,
+            "teams that sign up and witness names that are taken, of one address, for each worker; of all addresses "
+            "ten times as many; 0 for any (default 12)",
+        ),
         "max-body-bytes": (int, "largest request (default 16 MiB)"),
         "connections-per-address": (int, "open at a time, for each worker (default 100)"),
         "head-seconds": (float, "for the head of a request to come (default 10)"),

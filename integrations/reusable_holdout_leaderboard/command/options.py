@@ -27,7 +27,10 @@ __all__ = [
 
 PROGRAM = "reusable-holdout"
 DATABASE = "REUSABLE_HOLDOUT_DATABASE"
-_EXTRA = ("fastapi", "httpx", "jinja2", "markdown_it", "pyarrow", "python_multipart", "uvicorn")
+_EXTRA = (
+    *("confusable_homoglyphs", "fastapi", "httpx", "jinja2", "markdown_it", "pyarrow", "python_multipart"),
+    *("regex", "uvicorn"),
+)
 FOLDER = Path("leaderboard-data")
 WHOLE = {
     "queries": "submissions of all teams together, for each label set (default 10,000)",

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Prepared", "prepare", "text_of"]
 
+_UNWATCHED = "none: an older copy of the folder would pass for this one; --witness names one"
 _SETTINGS = (
     "answer_seconds",
     "requests_per_minute",
     "submissions_per_minute",
+    "newcomers_per_minute",
     "max_body_bytes",
     "secure_cookies",
     "connections_per_address",
@@ -94,7 +96,9 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
         slug = stated.get("slug") or (known[0] if len(known) == 1 else "board")
         if slug not in known:
             _create(options, database, {"slug": slug, "title": slug, **stated})
-    with Competition.open(options.folder, slug, database=database, key_file=options.key) as competition:
+    with Competition.open(
+        options.folder, slug, database=database, key_file=options.key, witness=options.witness
+    ) as competition:
         _check_same(stated, competition.rules)
         text = _told(options, competition)
     admin = options.admin_token_file or options.folder / "admin.token"
@@ -104,6 +108,7 @@ def prepare(options: argparse.Namespace, database: str | None) -> Prepared:
         database=database,
         slug=slug,
         key_file=options.key,
+        witness=options.witness,
         admin_digest=digest_of(_admin_token(admin)).hex(),
         trusted_proxies=tuple(options.proxy_headers or ()),
         **{name: value for name, value in given.items() if value is not None},
@@ -136,6 +141,7 @@ def _create(options: argparse.Namespace, database: str | None, given: dict[str, 
         database=database,
         fresh_labels_file=options.fresh_labels,
         key_file=options.key,
+        witness=options.witness,
     ).close()
 
 
@@ -195,6 +201,7 @@ def _told(options: argparse.Namespace, competition: Competition) -> str:
         f"competition  {rules.title}: {rules.metric}, {rules.policy}, {status.rows:,} rows",
         f"budget       {status.queries_left:,} of {rules.queries:,} queries, {_charges(rules, status)}",
         f"board        {url}/",
+        f"witness      {competition.witness or _UNWATCHED}",
     ]
     if options.example:
         made = example_files(options.folder)

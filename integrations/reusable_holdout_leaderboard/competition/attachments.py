@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.competition.epoch import Epochs
+from reusable_holdout_leaderboard.files.disclosure import labels_found
+from reusable_holdout_leaderboard.files.labels import load_labels
 from reusable_holdout_leaderboard.store.records import StoreError
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Attachments(Epochs):
         Raises
         ------
         InputError
-            If the name is no plain file name, or there are too many files.
+            If the name is no plain file name, there are too many files, or the file holds private labels.
         StoreError
             If it cannot be written.
         """
@@ -62,11 +64,30 @@ class Attachments(Epochs):
         known = {one.name for one in self.public_files()}
         if name not in known and len(known) >= _MOST:
             raise InputError(f"there are {_MOST} public files at most; remove one first; nothing was changed")
+        self._check_private(content)
         _write(self._place.public / name, content)
         digest = hashlib.sha256(content).hexdigest()
         detail = {"file": name, "bytes": len(content), "sha256": digest}
         self._store.note(self._number, "attach", detail, at=self._clock())
         return PublicFile(name, len(content))
+
+    def _check_private(self, content: bytes) -> None:
+        """Refuse a file that holds labels, until the final standings are made: nothing is asked of them any more.
+
+        Labels of earlier label sets are free.
+        """
+        if self._row().final is not None:
+            return
+        epoch = self._current()
+        private = [load_labels(self._place.labels(epoch.number))]
+        if len(epoch.fresh):
+            private.append(load_labels(self._place.fresh_labels))
+        found = labels_found(content, private)
+        if found:
+            raise InputError(
+                f"a public file must not hold private labels; {found}; nothing was changed; leave that column out, or "
+                "these rows"
+            )
 
     def detach(self, name: str) -> None:
         """Take a public file away.

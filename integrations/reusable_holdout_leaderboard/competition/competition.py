@@ -13,17 +13,15 @@ from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.competition.agreement import check_agreement
 from reusable_holdout_leaderboard.competition.attachments import Attachments
 from reusable_holdout_leaderboard.competition.epoch import (
-    Place,
-    check_database,
     check_ids,
     completed,
     head_of,
     make_epoch,
     open_epoch,
-    schema_of,
 )
 from reusable_holdout_leaderboard.competition.final import check_also
 from reusable_holdout_leaderboard.competition.organising import Organising
+from reusable_holdout_leaderboard.competition.place import Place, check_database, schema_of
 from reusable_holdout_leaderboard.competition.scoring import Scoring
 from reusable_holdout_leaderboard.competition.teams import Teams
 from reusable_holdout_leaderboard.files.forms import MAX_BYTES
@@ -85,6 +83,7 @@ class Competition(Scoring, Organising, Attachments, Teams):
         database: str | None = None,
         fresh_labels_file: str | Path | None = None,
         key_file: Path | None = None,
+        witness: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> Self:
         """Make a competition.
@@ -103,6 +102,9 @@ class Competition(Scoring, Organising, Attachments, Teams):
             Labels for the final standings: other rows of the same population. A submission then predicts both.
         key_file : Path, optional
             Noise key; by default it lies in the folder.
+        witness : str, optional
+            What remembers outside the folder how far the ledger has come, so that an older copy of the folder is
+            refused: a file of another owner, ``git:repository`` or a URL.
         clock : callable
             Seconds since 1970, UTC.
 
@@ -124,7 +126,7 @@ class Competition(Scoring, Organising, Attachments, Teams):
         check_ids(labels, fresh, rules)
         rules = completed(rules, labels)
         check_also(rules, fresh)
-        place = Place.of(Path(folder), rules.slug, database=database, key_file=key_file)
+        place = Place.of(Path(folder), rules.slug, database=database, key_file=key_file, witness=witness)
         place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.ExitStack() as undone:
             store = undone.enter_context(contextlib.closing(_store(Path(folder), database)))
@@ -156,6 +158,7 @@ class Competition(Scoring, Organising, Attachments, Teams):
         *,
         database: str | None = None,
         key_file: Path | None = None,
+        witness: str | None = None,
         max_bytes: int = MAX_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> Self:
@@ -167,6 +170,8 @@ class Competition(Scoring, Organising, Attachments, Teams):
             As for :meth:`create`.
         slug : str, optional
             By default that of the only competition there is.
+        witness : str, optional
+            By default the one that the competition was made with; else one that watches it from now on.
         max_bytes : int
             Of a submitted file.
 
@@ -174,8 +179,10 @@ class Competition(Scoring, Organising, Attachments, Teams):
         ------
         InputError
             If there is none, or several and none is named.
-        RolledBackError, StoreError
-            If ledger or board is an older copy than the other.
+        RolledBackError
+            If the ledger is an older copy than the board, or than its witness has seen.
+        StoreError
+            If the board is an older copy than the ledger.
         """
         known = cls.slugs(folder, database=database)
         if slug is None and len(known) == 1:
@@ -193,7 +200,9 @@ class Competition(Scoring, Organising, Attachments, Teams):
             store = undone.enter_context(contextlib.closing(_store(Path(folder), database)))
             row = store.competition(slug)
             assert row is not None  # noqa: S101 - it is known, and none is ever removed
-            place = Place.of(Path(folder), row.rules.slug, database=database, key_file=key_file)
+            place = Place.of(
+                Path(folder), row.rules.slug, database=database, key_file=key_file, witness=witness
+            )
             check_agreement(store, row.id, place.ledger)
             epoch = open_epoch(place, row.rules, max_bytes=max_bytes)
             undone.callback(epoch.close)

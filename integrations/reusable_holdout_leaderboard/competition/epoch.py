@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import sqlalchemy as sa
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import ReusableHoldout
+from reusable_holdout.guard.configuration import Configuration
 from reusable_holdout.ledger import SqlLedger
+from reusable_holdout.queries.predictions import is_public
 from reusable_holdout.witness import Head
 from reusable_holdout_leaderboard.competition.neighbours import guard_confidence, pairs_beta
 from reusable_holdout_leaderboard.files.forms import MAX_BYTES, Expected
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from reusable_holdout import Metric, Plan
     from reusable_holdout.guard.claiming import Pairs
+    from reusable_holdout_leaderboard.competition.place import Place
     from reusable_holdout_leaderboard.rules import Rules
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
     from reusable_holdout_leaderboard.store.store import Store
@@ -33,62 +36,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Epoch",
     "Epochs",
-    "Place",
     "check_ids",
     "completed",
     "head_of",
     "make_epoch",
     "of_guard",
     "open_epoch",
-    "schema_of",
 ]
-
-
-class Place(NamedTuple):
-    """Where a competition keeps what is private.
-
-    Attributes
-    ----------
-    folder : Path
-        Of this competition alone.
-    ledger : str
-        SQLite file or URL.
-    key_file : Path
-    """
-
-    folder: Path
-    ledger: str
-    key_file: Path
-
-    @classmethod
-    def of(cls, folder: Path, slug: str, *, database: str | None, key_file: Path | None) -> Place:
-        """Place of a competition; on a server its ledger has a schema of its own."""
-        own = folder.absolute() / slug
-        if database is None:
-            ledger = str(own / "ledger.db")
-        else:
-            check_database(database)
-            url = sa.make_url(database)
-            options = f"{url.query.get('options', '')} -csearch_path={schema_of(slug)}".strip()
-            ledger = url.update_query_dict({"options": options}).render_as_string(hide_password=False)
-        return cls(own, ledger, own / "ledger.key" if key_file is None else key_file.absolute())
-
-    def __repr__(self) -> str:
-        return f"<Place: {self.folder}>"  # the URL may hold a password
-
-    def labels(self, epoch: int) -> Path:
-        """File of an epoch's labels."""
-        return self.folder / f"labels-{epoch}.parquet"
-
-    @property
-    def public(self) -> Path:
-        """Folder of the files that everyone may have."""
-        return self.folder / "public"
-
-    @property
-    def fresh_labels(self) -> Path:
-        """File of the labels that the final standings are made with."""
-        return self.folder / "fresh-labels.parquet"
 
 
 class Epoch(NamedTuple):
@@ -150,6 +104,22 @@ class Epochs:
         """Rules as they are now, with classes and columns filled in."""
         return self._row().rules
 
+    @cached_property
+    def form_secret(self) -> bytes:
+        """Secret of the board's database, which signs the keys of its forms."""
+        return self._store.form_secret()
+
+    @property
+    def home(self) -> Path:
+        """Folder of all competitions."""
+        return self._place.folder.parent
+
+    @property
+    def witness(self) -> str:
+        """Place of the ledger's witness, if it has one; else empty."""
+        text = self._epoch.ledger.configuration() or ""
+        return self._place.witness or Configuration.parse(text).witness
+
     @property
     def metric(self) -> Metric:
         """What is measured."""
@@ -195,32 +165,6 @@ class Epochs:
             return self._epoch
 
 
-def check_database(database: str | None) -> None:
-    """Refuse a database that is no PostgreSQL server; None is SQLite.
-
-    Raises
-    ------
-    InputError
-        Without the URL, which may hold a password.
-    """
-    if database is None:
-        return
-    try:
-        backend = sa.make_url(database).get_backend_name()
-    except (sa.exc.ArgumentError, ValueError, AttributeError):
-        backend = "something else"
-    if backend != "postgresql":
-        raise InputError(
-            f"database must be the URL of a PostgreSQL server; got {backend}; leave it out for SQLite files in the "
-            "folder"
-        )
-
-
-def schema_of(slug: str) -> str:
-    """Name of the schema of a competition's ledger on a server."""
-    return f"board_{slug.replace('-', '_')}"
-
-
 def head_of(ledger: SqlLedger) -> Head:
     """End of a ledger."""
     tail = ledger.tail()
@@ -241,7 +185,7 @@ def completed(rules: Rules, labels: Labels) -> Rules:
             raise InputError(f"{metric.name} measures values, so there are no classes; leave them out")
         classes = None
     else:
-        classes = tuple(sorted(set(labels.y.tolist()) if rules.classes is None else rules.classes))
+        classes = tuple(sorted(_found(labels) if rules.classes is None else rules.classes))
     columns = rules.prediction_columns
     if not columns:
         many = metric.response == "probabilities" and classes is not None
@@ -255,6 +199,20 @@ def completed(rules: Rules, labels: Labels) -> Rules:
             f"got {len(columns)}"
         )
     return replace(rules, classes=classes, prediction_columns=columns).check()
+
+
+def _found(labels: Labels) -> set[Any]:
+    """Return the distinct labels, which a board's rules, pages and messages list."""
+    found = set(labels.y.tolist())
+    if len(found) > 1 and not is_public(
+        len(found), len(labels.y), "text" if labels.y.dtype.kind == "U" else "numbers"
+    ):
+        raise InputError(
+            f"the classes of a competition are public, and its {len(labels.y):,} rows have {len(found):,} distinct "
+            "labels, which could be the answers themselves; nothing was made; name all labels that may occur in "
+            "classes, if everyone may know them"
+        )
+    return found
 
 
 def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None) -> Epoch:
@@ -271,7 +229,7 @@ def make_epoch(place: Place, rules: Rules, labels: Labels, fresh: Labels | None)
         metric=rules.made_metric(),
         classes=rules.classes,
         ledger=place.ledger,
-        witness=False,  # whoever can restore a competition is its organiser
+        witness=place.witness or False,  # without one, whoever can restore a competition is its organiser
         key=place.key_file,
         **(rules.plan_wish(len(labels.y)) | {"confidence": guard_confidence(rules)}),
     )
@@ -306,6 +264,7 @@ def open_epoch(place: Place, rules: Rules, *, max_bytes: int) -> Epoch:
         metric=rules.made_metric(),
         classes=rules.classes,
         key=place.key_file,
+        witness=place.witness,
     )
     fresh = load_labels(place.fresh_labels) if place.fresh_labels.exists() else None
     return of_guard(place, guard, rules, labels, fresh, max_bytes=max_bytes)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from reusable_holdout_leaderboard.competition.ties import places_of
+from reusable_holdout_leaderboard.competition.ties import key_in_tie, places_of
 from reusable_holdout_leaderboard.store.records import RankPoint
 from reusable_holdout_leaderboard.store.rows import as_moment
 
@@ -43,7 +44,7 @@ class RankHistory:
     ----------
     greater_is_better : bool
     claims : bool
-        Whether the board is one of claims, in whose order nobody is above others for what he claims.
+        True for a board of claims, which is in the order of its certified ties.
     changed : int
         Revision of the last change of teams; after another, a history is made anew.
 
@@ -59,6 +60,7 @@ class RankHistory:
         self.lock = threading.Lock()
         self._greater = greater_is_better
         self._bests: dict[int, Improvement] = {}
+        self._leads: dict[int, float] = {}  # by team: the best value of its own that was measured
         self._count, self._stride = 0, 1
         self._steps: list[_Step] = []
         self._last: _Step | None = None
@@ -72,6 +74,8 @@ class RankHistory:
         self._steps = [step for step in self._steps if step.number % self._stride == 0]
         for revision, one in fresh:
             self.seen, self._count = revision, self._count + 1
+            if _is_lead(one):
+                self._leads[one.team_id] = max(self._value(one), self._leads.get(one.team_id, -math.inf))
             known = self._bests.get(one.team_id)
             if known is None or self._worth(one) > self._worth(
                 known
@@ -103,22 +107,41 @@ class RankHistory:
     def _worth(self, one: Improvement) -> float:
         """By which one of a team's own is its best: of claims, what it is certified to be at least."""
         if not self._claims:
-            return one.value if self._greater else -one.value
+            return self._value(one)
         return one.low if self._greater else -one.high
+
+    def _value(self, one: Improvement) -> float:
+        return one.value if self._greater else -one.value
 
     def _step(self, moved: Improvement) -> _Step:
         rows = list(self._bests.values())
         places = places_of([(one.low, one.high) for one in rows], greater_is_better=self._greater)
 
+        lead = max(self._leads, key=lambda team: self._leads[team], default=None)
+
         def order(row: tuple[Places, Improvement]) -> tuple[float, ...]:
             ranks, one = row
-            return (ranks.rank if self._claims else -self._worth(one), one.at, one.submission_id)
+            if not self._claims:
+                return (-self._worth(one), one.at, one.submission_id)
+            return key_in_tie(
+                ranks.rank,
+                leads=one.team_id == lead,
+                worth=self._value(one),
+                measured=_is_lead(one),
+                at=one.at,
+                submission_id=one.submission_id,
+            )
 
         ranked = sorted(zip(places, rows, strict=True), key=order)
         shown = {
             one.team_id: _Place(*ranks, place, one) for place, (ranks, one) in enumerate(ranked, start=1)
         }
         return _Step(self._count, moved, shown)
+
+
+def _is_lead(one: Improvement) -> bool:
+    """Return True if a new best was measured, and took the lead of a board of claims."""
+    return (one.told or "").startswith("measured") and not one.charged
 
 
 def _point(step: _Step, place: _Place) -> RankPoint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import unicodedata
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from reusable_holdout.errors import Halted, InputError, RotatedError
 from reusable_holdout_leaderboard.competition.epoch import head_of
 from reusable_holdout_leaderboard.competition.final import packed
 from reusable_holdout_leaderboard.competition.neighbours import packed_codes
-from reusable_holdout_leaderboard.competition.teams import checked_title
 from reusable_holdout_leaderboard.competition.views import Views, hidden
 from reusable_holdout_leaderboard.files.decoder import parse_submission
 from reusable_holdout_leaderboard.files.forms import SubmissionError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scoring"]
 
+_MOST_TITLE = 200
 _SETTLED_AFTER_SECONDS = 600.0  # longer than any worker waits for a database
 
 
@@ -265,6 +266,13 @@ class Scoring(Views):
         return float(claimed)
 
 
+def checked_title(name: object) -> str:
+    """Return a submission's name without what is not printable, cut to 200 characters; it is not worth an error."""
+    given = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
+    shown = "".join(one for one in given if one.isprintable() or unicodedata.category(one) == "Zs")
+    return shown.strip()[:_MOST_TITLE]
+
+
 def anew_digest(digest: bytes, claimed: float | None) -> bytes:
     """Digest of predictions that are asked about anew, with another claim."""
     return hashlib.sha256(digest + repr(claimed).encode()).digest()
@@ -275,7 +283,7 @@ def _hidden_halt(halt: Halted) -> Halted:
     return Halted(
         "the guard has halted: nothing new is answered on this label set; this submission was not answered",
         reason=halt.reason,
-        history=halt.history.iloc[:0],
+        history=lambda: halt.history.iloc[:0],
     )
 
 

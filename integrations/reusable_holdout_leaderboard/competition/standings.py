@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from reusable_holdout_leaderboard.competition.ties import ties_of
+from reusable_holdout_leaderboard.competition.ties import key_in_tie, ties_of
 from reusable_holdout_leaderboard.store.records import Standing
 from reusable_holdout_leaderboard.store.rows import as_moment
 
@@ -24,11 +24,11 @@ def board_of(
     claims: bool = False,
     better: Callable[[Best, Best], bool] | None = None,
 ) -> list[Standing]:
-    """Board: the best value first, of equal ones the earlier.
+    """Return the board: the best value first, of equal ones the earlier.
 
-    Of claims nobody is above others for what he claims: whoever can have the better place comes first, of those that
-    can have the same the one that leads, then the earlier; and last whoever is not certified. Neighbours that their
-    intervals leave tied are compared by `better`, which says whether the first is certified to be better.
+    A board of claims is in the order of its certified ties; :func:`key_in_tie` says what decides inside a tie. So no
+    claim stands above the measured lead that it is tied with. Teams that are not certified come last. Neighbours whose
+    intervals overlap are compared by `better`, which is true if the first is certified to be better.
     """
     sign = -1 if greater_is_better else 1
     measured = [one for one in bests if claims and one.measured is not None]
@@ -37,7 +37,14 @@ def board_of(
     def order(one: Best, place: Places | None) -> tuple[float, ...]:
         if not claims:
             return (sign * one.value, one.best_at, one.submission_id)
-        return (0 if place is None else place.rank, one.team_id != lead, one.best_at, one.submission_id)
+        return key_in_tie(
+            0 if place is None else place.rank,
+            leads=one.team_id == lead,
+            worth=-sign * one.value,
+            measured=one.measured == one.value,
+            at=one.best_at,
+            submission_id=one.submission_id,
+        )
 
     certified = [one for one in bests if one.certified is not False]
     ties = ties_of(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Places", "Ties", "places_of", "ties_of"]
+__all__ = ["Places", "Ties", "key_in_tie", "places_of", "ties_of"]
 
 _PASSES = 32  # most boards need one or two; a pair that is not looked at is tied
 
@@ -123,6 +123,32 @@ def _chains(pairs: Sequence[tuple[int, int]]) -> tuple[dict[int, set[int]], dict
         for one in ones:
             above[one].add(first)
     return below, above
+
+
+def key_in_tie(
+    rank: float, *, leads: bool, worth: float, measured: bool, at: float, submission_id: int
+) -> tuple[float, ...]:
+    """Return the key that puts a row of a board of claims in order: the smallest key stands first.
+
+    The best place that a row can have comes first, and of several rows with that place the one that leads. Then the
+    values decide, the best first: the measured one where one was told, else the claim that was agreed. Of equal values
+    a measured one stands above a claim. Time decides last.
+
+    Parameters
+    ----------
+    rank : float
+        The best place that the row can have.
+    leads : bool
+        True for the row with the best value that was measured.
+    worth : float
+        The value that was told; negated if smaller values are better.
+    measured : bool
+        True if the value was measured.
+    at : float
+        When the row's best was sent.
+    submission_id : int
+    """
+    return (rank, not leads, -worth, not measured, at, submission_id)
 
 
 def ties_of(

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from reusable_holdout_leaderboard.competition.epoch import Epoch, Place
+    from reusable_holdout_leaderboard.competition.epoch import Epoch
+    from reusable_holdout_leaderboard.competition.place import Place
     from reusable_holdout_leaderboard.store.rows import CompetitionRow
     from reusable_holdout_leaderboard.store.store import Store
 

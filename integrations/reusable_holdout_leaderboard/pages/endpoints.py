@@ -28,7 +28,7 @@ from reusable_holdout_leaderboard.pages.prose import prose_of, summary_of
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of, sentence
 from reusable_holdout_leaderboard.pages.teams import TeamsPages
 from reusable_holdout_leaderboard.web.once import answer_once, sample_of
-from reusable_holdout_leaderboard.web.requests import GONE, read_upload, whole_of
+from reusable_holdout_leaderboard.web.requests import GONE, intake_of, whole_of
 from reusable_holdout_leaderboard.web.security import Problem
 
 if TYPE_CHECKING:
@@ -37,14 +37,13 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-    from reusable_holdout_leaderboard.store.records import Submission
+    from reusable_holdout_leaderboard.store.records import Submission, Team
     from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["add_pages"]
 
 _MEDIA = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"  # their addresses change when they do
-_MOST_FIELD_BYTES = 1 << 12
 _SHOWN_COLUMNS = 6
 _TITLES = {
     "bad_submission": "This submission does not fit",
@@ -70,7 +69,7 @@ def add_pages(app: FastAPI, boards: Boards) -> None:
     boards : Boards
     """
     pages = _Pages(boards)
-    organisers = OrganisersPages(boards, pages.rendering, pages.visit, pages.form)
+    organisers = OrganisersPages(boards, pages.rendering, pages.visit)
     routes = (
         *organisers.routes,
         *TeamsPages(boards, pages).routes,
@@ -165,11 +164,10 @@ class _Pages:
 
     async def login(self, request: Request) -> Response:
         """Begin a session of a team that shows its token."""
-        fields = await self.fields(request)
-        visit = await self.visit(request)
+        visit = await self.checked(request)
         slug = visit.competition.slug
-        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
-        token = fields.get("token", "").strip()
+        upload = await intake_of(request).form(request, intake_of(request).stranger())
+        token = upload.fields.get("token", "").strip()
         if await self._boards.run(visit.competition.authenticate, token) is None:
             said: dict[str, Any] = {
                 "problem_title": "No team has this token",
@@ -184,30 +182,26 @@ class _Pages:
 
     async def logout(self, request: Request) -> Response:
         """End a session."""
-        fields = await self.fields(request)
-        competition = (await self.visit(request)).competition
+        competition = (await self.checked(request)).competition
         slug = competition.slug
-        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
         response = RedirectResponse(place_of(request, slug, "board"), 303)
         await self._boards.sign_out(request, response, competition, slug)
         return response
 
     async def submit(self, request: Request) -> Response:
         """Have a file scored."""
-        visit = await self.visit(request)
-        competition, _, team = visit
-        upload = await self.form(request)
-        self._boards.sessions.check_form(request, competition.slug, upload.fields.get("csrf"))
-        if team is None:
-            raise Problem(401, "unauthorized", "Log in first; nothing was asked.")
-        submission = await self._boards.submit(
-            competition,
-            team,
-            upload.file(),
-            filename=upload.filename,
-            claimed=_claim(upload.fields.get("claimed", "")),
-            anew=upload.fields.get("anew") == "yes",
-        )
+        visit, team = await self.entered(request)
+        competition = visit.competition
+        async with intake_of(request).large(intake_of(request).team(team)) as sender:
+            upload = await intake_of(request).form(request, sender, files=1)
+            submission = await self._boards.submit(
+                competition,
+                team,
+                upload.file(),
+                filename=upload.filename,
+                claimed=_claim(upload.fields.get("claimed", "")),
+                anew=upload.fields.get("anew") == "yes",
+            )
         if _wants_part(request):
             return await self._boards.run(
                 self.rendering.page, request, "result.html", visit, submission=submission
@@ -244,15 +238,19 @@ class _Pages:
 
         return await self._boards.run(found)
 
-    async def fields(self, request: Request) -> dict[str, str]:
-        """Fields of a form without a file, before anything is done for who may never send the rest."""
-        seconds = self._boards.settings.head_seconds
-        return (await read_upload(request, seconds=seconds, most_bytes=_MOST_FIELD_BYTES)).fields
+    async def checked(self, request: Request) -> Visit:
+        """Return who visits, if this browser was sent the form; of the form nothing is read yet."""
+        visit = await self.visit(request)
+        competition = visit.competition
+        self._boards.sessions.check_form(request, competition.slug, competition.form_secret)
+        return visit
 
-    async def form(self, request: Request) -> Any:
-        """What a form holds."""
-        settings = self._boards.settings
-        return await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
+    async def entered(self, request: Request) -> tuple[Visit, Team]:
+        """Return who visits, if it is a team that was sent the form; of the form nothing is read yet."""
+        visit = await self.checked(request)
+        if visit.team is None:
+            raise Problem(401, "unauthorized", "Log in first; nothing was asked.")
+        return visit, visit.team
 
     # ---- inside
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 
-from reusable_holdout_leaderboard.competition.teams import key_of
 from reusable_holdout_leaderboard.pages.changes import RULES
 from reusable_holdout_leaderboard.pages.rendering import place_of
 from reusable_holdout_leaderboard.pages.times import moment_of_form, shown_in_form
+from reusable_holdout_leaderboard.store.names import key_of
 from reusable_holdout_leaderboard.web.exports_api import submissions_table, table_of
-from reusable_holdout_leaderboard.web.requests import whole_of
+from reusable_holdout_leaderboard.web.requests import intake_of, whole_of
 from reusable_holdout_leaderboard.web.security import Problem
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from reusable_holdout_leaderboard.competition import Competition
     from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit
     from reusable_holdout_leaderboard.rules import Rules
-    from reusable_holdout_leaderboard.web.requests import Upload
     from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["OrganisersPages"]
@@ -38,8 +37,8 @@ class OrganisersPages:
     ----------
     boards : Boards
     rendering : Rendering
-    visit, form : callable
-        How a request says which competition it is about, and what its form holds.
+    visit : callable
+        Says which competition a request is about.
     """
 
     def __init__(
@@ -47,9 +46,8 @@ class OrganisersPages:
         boards: Boards,
         rendering: Rendering,
         visit: Callable[[Request], Awaitable[Visit]],
-        form: Callable[[Request], Awaitable[Any]],
     ) -> None:
-        self._boards, self._rendering, self._visit, self._form = boards, rendering, visit, form
+        self._boards, self._rendering, self._visit = boards, rendering, visit
 
     @property
     def routes(self) -> tuple[tuple[str, Callable[[Request], Awaitable[Response]], str], ...]:
@@ -77,9 +75,9 @@ class OrganisersPages:
 
     async def login(self, request: Request) -> Response:
         """Begin a session of an organiser that shows the administrator's token."""
-        visit = await self._visit(request)
-        fields = (await self._checked(request)).fields
-        token = fields.get("token", "").strip()
+        visit = await self._checked(request)
+        upload = await intake_of(request).form(request, intake_of(request).stranger())
+        token = upload.fields.get("token", "").strip()
         if not self._boards.is_admin(token):
             said = {
                 "problem_title": "Another token is needed",
@@ -92,16 +90,15 @@ class OrganisersPages:
 
     async def logout(self, request: Request) -> Response:
         """End a session."""
-        visit = await self._visit(request)
-        await self._checked(request)
+        visit = await self._checked(request)
         response = self._back(request, visit)
         await self._boards.sign_out(request, response, visit.competition, _SCOPE)
         return response
 
     async def change_rules(self, request: Request) -> Response:
         """Change the rules that the form has others of than it was filled with."""
-        visit, upload = await self._entered(request)
-        competition, fields = visit.competition, upload.fields
+        visit = await self._entered(request)
+        competition, fields = visit.competition, await self._fields(request)
         rules = await self._boards.run(lambda: competition.rules)
         if fields.get("shown") != _digest(rules):
             raise Problem(409, "closed", "The rules have changed since this page was loaded; load it again.")
@@ -113,22 +110,22 @@ class OrganisersPages:
 
     async def invite(self, request: Request) -> Response:
         """Make an invitation code, and show it this once."""
-        visit, _ = await self._entered(request)
+        visit = await self._entered(request)
         code = await self._boards.run(visit.competition.invite)
         return await self._organising(request, visit, code=code)
 
     async def rename(self, request: Request) -> Response:
         """Give a team another name."""
-        visit, upload = await self._entered(request)
-        competition, fields = visit.competition, upload.fields
+        visit = await self._entered(request)
+        competition, fields = visit.competition, await self._fields(request)
         team_id = await self._boards.run(_team_of, competition, fields.get("team", ""))
         await self._boards.run(competition.rename_team, team_id, fields.get("name", ""))
         return self._back(request, visit, "#teams")
 
     async def merge(self, request: Request) -> Response:
         """Let a team have what another has sent and paid for, if its box is checked: there is no way back."""
-        visit, upload = await self._entered(request)
-        competition, fields = visit.competition, upload.fields
+        visit = await self._entered(request)
+        competition, fields = visit.competition, await self._fields(request)
         if fields.get("sure") != "yes":
             raise Problem(422, "bad_input", "A merger cannot be undone: check the box; nothing was changed.")
         team_id, other_id = [
@@ -139,22 +136,24 @@ class OrganisersPages:
 
     async def disqualify(self, request: Request) -> Response:
         """Take a team off board and final, or put it back."""
-        visit, upload = await self._entered(request)
-        competition, fields = visit.competition, upload.fields
+        visit = await self._entered(request)
+        competition, fields = visit.competition, await self._fields(request)
         team_id = await self._boards.run(_team_of, competition, fields.get("team", ""))
         await self._boards.run(competition.disqualify, team_id, fields.get("on") != "no")
         return self._back(request, visit, "#teams")
 
     async def attach(self, request: Request) -> Response:
         """Give everyone a file."""
-        visit, upload = await self._entered(request)
-        await self._boards.run(visit.competition.attach, upload.filename, upload.file())
+        visit, intake = await self._entered(request), intake_of(request)
+        async with intake.large(intake.organiser()) as sender:
+            upload = await intake.form(request, sender, files=1)
+            await self._boards.run(visit.competition.attach, upload.filename, upload.file())
         return self._back(request, visit)
 
     async def detach(self, request: Request) -> Response:
         """Take a file away."""
-        visit, upload = await self._entered(request)
-        await self._boards.run(visit.competition.detach, upload.fields.get("name", ""))
+        visit, fields = await self._entered(request), await self._fields(request)
+        await self._boards.run(visit.competition.detach, fields.get("name", ""))
         return self._back(request, visit)
 
     async def table(self, request: Request) -> Response:
@@ -183,19 +182,22 @@ class OrganisersPages:
 
         return await self._answer(request, "organise.html", visit, **await self._boards.run(found))
 
-    async def _entered(self, request: Request) -> tuple[Visit, Upload]:
-        """Visit and form of an organiser."""
+    async def _checked(self, request: Request) -> Visit:
+        """Return who visits, if this browser was sent the form; of the form nothing is read yet."""
         visit = await self._visit(request)
-        upload = await self._checked(request)
+        self._boards.sessions.check_form(request, _SCOPE, visit.competition.form_secret)
+        return visit
+
+    async def _entered(self, request: Request) -> Visit:
+        """Return who visits, if it is an organiser who was sent the form; of the form nothing is read yet."""
+        visit = await self._checked(request)
         if not await self._is_organiser(request, visit):
             raise Problem(401, "unauthorized", "Log in as organiser first; nothing was changed.")
-        return visit, upload
+        return visit
 
-    async def _checked(self, request: Request) -> Upload:
-        """Form that this browser was sent."""
-        upload: Upload = await self._form(request)
-        self._boards.sessions.check_form(request, _SCOPE, upload.fields.get("csrf"))
-        return upload
+    async def _fields(self, request: Request) -> dict[str, str]:
+        """Return the fields of an organiser's form."""
+        return (await intake_of(request).form(request, intake_of(request).organiser())).fields
 
     async def _is_organiser(self, request: Request, visit: Visit) -> bool:
         return await self._boards.run(self._boards.is_organiser, request, visit.competition, _SCOPE)

@@ -80,7 +80,7 @@ class Rendering:
         more : dict
             What the template needs besides.
         """
-        shared: dict[str, Any] = {"rules": None, "status": None, "team": None, "metric": None, "csrf": ""}
+        shared: dict[str, Any] = {"rules": None, "status": None, "team": None, "metric": None, "key": ""}
         cookies, slug = Response(), ""
         if visit is not None:
             slug = visit.competition.slug
@@ -89,7 +89,9 @@ class Rendering:
                 "status": visit.status,
                 "team": visit.team,
                 "metric": metric_text_of(visit.competition),
-                "csrf": self._boards.sessions.form_token(request, cookies, scope or slug),
+                "key": self._boards.sessions.form_key(
+                    request, cookies, scope or slug, visit.competition.form_secret
+                ),
                 "when": _when(visit),
             }
         shared |= {

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from reusable_holdout_leaderboard.pages.rendering import Rendering, Visit, place_of
 from reusable_holdout_leaderboard.web.exports_api import submissions_table, table_of
-from reusable_holdout_leaderboard.web.requests import whole_of
+from reusable_holdout_leaderboard.web.requests import intake_of, whole_of
 from reusable_holdout_leaderboard.web.security import Problem
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from reusable_holdout_leaderboard.pages.content import Contents
-    from reusable_holdout_leaderboard.store.records import Submission
+    from reusable_holdout_leaderboard.store.records import Submission, Team
     from reusable_holdout_leaderboard.web.services import Boards
 
 __all__ = ["Shared", "TeamsPages"]
@@ -36,8 +36,12 @@ class Shared(Protocol):
         """Competition that a request is about, and who looks at it."""
         ...
 
-    async def fields(self, request: Request) -> dict[str, str]:
-        """What a form holds."""
+    async def checked(self, request: Request) -> Visit:
+        """Return who visits, if this browser was sent the form; of the form nothing is read yet."""
+        ...
+
+    async def entered(self, request: Request) -> tuple[Visit, Team]:
+        """Return who visits, if it is a team that was sent the form; of the form nothing is read yet."""
         ...
 
     async def login_form(self, request: Request) -> Response:
@@ -98,9 +102,9 @@ class TeamsPages:
 
     async def join(self, request: Request) -> Response:
         """Make a team that signs up, log it in, and show its token this once."""
-        visit = await self._shared.visit(request)
-        slug, fields = visit.competition.slug, await self._shared.fields(request)
-        self._boards.sessions.check_form(request, slug, fields.get("csrf"))
+        visit = await self._shared.checked(request)
+        slug, intake = visit.competition.slug, intake_of(request)
+        fields = (await intake.form(request, intake.newcomer(request, "sign-up"))).fields
         name, code = fields.get("name", ""), fields.get("code", "")
         token = await self._boards.run(visit.competition.sign_up, name, code)
         response = await self._boards.run(
@@ -111,12 +115,9 @@ class TeamsPages:
 
     async def pick(self, request: Request) -> Response:
         """Enter the submissions whose boxes are checked for the final."""
-        visit = await self._shared.visit(request)
-        competition, _, team = visit
-        fields = await self._shared.fields(request)
-        self._boards.sessions.check_form(request, competition.slug, fields.get("csrf"))
-        if team is None:
-            raise Problem(401, "unauthorized", "Log in first; nothing was changed.")
+        visit, team = await self._shared.entered(request)
+        competition, intake = visit.competition, intake_of(request)
+        fields = (await intake.form(request, intake.team(team))).fields
         stated = [name.removeprefix("pick-") for name in fields if name.startswith("pick-")]
         picked = [number for number in map(whole_of, stated) if number is not None]
         await self._boards.run(competition.pick, team.id, picked)

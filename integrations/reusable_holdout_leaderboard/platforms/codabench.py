@@ -26,8 +26,7 @@ import numpy as np
 from reusable_holdout.errors import BudgetError, Halted, HoldoutError, InputError, LedgerError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout_leaderboard.competition import Competition
-from reusable_holdout_leaderboard.competition.epoch import Place
-from reusable_holdout_leaderboard.competition.teams import key_of
+from reusable_holdout_leaderboard.competition.place import Place
 from reusable_holdout_leaderboard.files.forms import SubmissionError
 from reusable_holdout_leaderboard.files.labels import load_labels, take_labels
 from reusable_holdout_leaderboard.platforms.bundles import only_table, read_about, read_content
@@ -37,6 +36,7 @@ from reusable_holdout_leaderboard.platforms.surroundings import (
     TEAM,
     database_of,
     ledger_folder,
+    plain_name,
     team_of,
 )
 from reusable_holdout_leaderboard.rules import Rules
@@ -306,10 +306,10 @@ def _check_reference(competition: Competition, reference: Path, ledger: Path) ->
 
 
 def _team_number(competition: Competition, name: str) -> int:
-    """Number of a team; the first submission makes it."""
+    """Return the number of a team, made by its first submission; a look-alike of another team is refused."""
     for attempt in (1, 2):
         for team in competition.teams():
-            if key_of(team.name) == key_of(name):
+            if plain_name(team.name) == plain_name(name):
                 return team.id
         try:
             competition.add_team(name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from pathlib import Path
 
 from reusable_holdout.errors import InputError
 from reusable_holdout_leaderboard.settings import check_private, checked_database
 
-__all__ = ["DATABASE_FILE", "LEDGER", "TEAM", "database_of", "ledger_folder", "team_of"]
+__all__ = ["DATABASE_FILE", "LEDGER", "TEAM", "database_of", "ledger_folder", "plain_name", "team_of"]
 
 LEDGER = "REUSABLE_HOLDOUT_LEDGER"  # the folder
 TEAM = "REUSABLE_HOLDOUT_TEAM"  # whose submission it is
@@ -44,3 +45,8 @@ def database_of(given: Path | None) -> str | None:
 def team_of(given: str | None) -> str | None:
     """Whose submission it is; None if the platform does not say."""
     return given or os.environ.get(TEAM) or None
+
+
+def plain_name(team: str) -> str:
+    """Return a platform's name of a team without what is no difference there: case, width and space."""
+    return " ".join(unicodedata.normalize("NFKC", team).casefold().split())

@@ -199,7 +199,7 @@ class Entries(Kept):
         """Submissions that became their team's best after a revision, with their own, in the order of the commits."""
         here = self._here(number, epoch) & ~TEAMS.c.disqualified
         best = select_submissions(here, _ENTRY.improved.is_(True)).subquery()
-        names = ("id", "owner_id", "team", "asked_at", "value", "low", "high")
+        names = ("id", "owner_id", "team", "asked_at", "value", "low", "high", "told", "charged")
         told = (EVENTS.c.competition_id == number) & (EVENTS.c.kind == "submission")
         asked = (
             sa.select(EVENTS.c.revision, *(best.c[name] for name in names))
@@ -328,9 +328,7 @@ class Entries(Kept):
         if claims and best is not None and improved and _are_tied(outcome, best):
             told["best_at"] = best.best_at  # inside a tie the earlier stands first: with itself, too
         # a lead is better than all before it, though a team's best may be another claim
-        lead = (
-            {"measured": outcome.value} if outcome.told.startswith("measured") and not outcome.charged else {}
-        )
+        lead = {"measured": outcome.value} if outcome.leads else {}
         if best is None:
             key = {"competition_id": number, "epoch": known.epoch, "team_id": known.team_id}
             counts = {"submissions": 1, "charges": int(outcome.paid)}

@@ -137,6 +137,11 @@ class Outcome(NamedTuple):
     query: int
     told: str
 
+    @property
+    def leads(self) -> bool:
+        """True if it takes the lead of a board of claims."""
+        return self.told.startswith("measured") and not self.charged
+
 
 class Best(NamedTuple):
     """A team's standing."""
@@ -175,6 +180,8 @@ class Improvement(NamedTuple):
     value: float
     low: float
     high: float
+    told: str | None = None
+    charged: bool = False
 
 
 def as_moment(seconds: float) -> datetime:

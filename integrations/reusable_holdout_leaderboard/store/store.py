@@ -21,7 +21,7 @@ from reusable_holdout_leaderboard.store.rows import (
     lock_competition,
     tell,
 )
-from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS
+from reusable_holdout_leaderboard.store.tables import COMPETITIONS, EVENTS, FORMS, SECRETS
 from reusable_holdout_leaderboard.store.teams import Teams
 
 if TYPE_CHECKING:
@@ -174,6 +174,12 @@ class Store(Entries, Teams):
             _update(connection, number, final=json.dumps(list(final), allow_nan=False))
             tell(connection, number, "final", at)
         return list(final)
+
+    def form_secret(self) -> bytes:
+        """Return the secret that signs the keys of forms: one for all servers of this database."""
+        asked = sa.select(SECRETS.c.value).where(SECRETS.c.name == FORMS)
+        with self.database.reading() as connection:
+            return bytes(connection.execute(asked).scalar_one())
 
     # ---- the ledger
 

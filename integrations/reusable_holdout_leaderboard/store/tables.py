@@ -5,19 +5,28 @@ Those of an earlier version are brought to this one's schema; those of a later o
 
 from __future__ import annotations
 
+import secrets
+from typing import TYPE_CHECKING
+
 import sqlalchemy as sa
 
+from reusable_holdout_leaderboard.store.names import key_of
 from reusable_holdout_leaderboard.store.records import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "COMPARED",
     "COMPETITIONS",
     "EVENTS",
+    "FORMS",
     "METADATA",
     "MIGRATIONS",
     "PREDICTIONS",
     "SCHEMA",
     "SCHEMAS",
+    "SECRETS",
     "SESSIONS",
     "STANDINGS",
     "SUBMISSIONS",
@@ -25,7 +34,9 @@ __all__ = [
     "prepare_tables",
 ]
 
-SCHEMA = 4
+SCHEMA = 5
+_KEYED_ANEW = 5  # the first schema whose keys of names go by Unicode's tables
+FORMS = "forms"  # name of the secret that signs the keys of forms
 _DIGEST = sa.LargeBinary(32)
 
 METADATA = sa.MetaData()
@@ -136,6 +147,13 @@ STANDINGS = sa.Table(  # each team's best, so that a board costs as many rows as
     sa.Column("measured", sa.Float),  # FLOAT in both: best value that was, and took the lead, of claims
 )
 
+SECRETS = sa.Table(  # that all servers of a database share
+    "board_secrets",
+    METADATA,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("value", _DIGEST, nullable=False),
+)
+
 SESSIONS = sa.Table(  # of browsers
     "board_sessions",
     METADATA,
@@ -197,6 +215,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     ),
     2: (),  # tables that were not there are made
     3: (),
+    4: (),  # and teams get other keys
 }
 """By the schema they begin at: statements that SQLite and PostgreSQL both know, never changed once released."""
 
@@ -222,8 +241,33 @@ def prepare_tables(connection: sa.Connection) -> None:
             for statement in MIGRATIONS[number]:
                 connection.exec_driver_sql(statement)
     METADATA.create_all(connection)
+    if present is not None and present < _KEYED_ANEW:
+        _key_names_anew(connection)
+    connection.execute(sa.insert(SECRETS).values(name=FORMS, value=secrets.token_bytes(32)))
     connection.execute(sa.delete(SCHEMAS))
     connection.execute(sa.insert(SCHEMAS).values(version=SCHEMA))
+
+
+def _key_names_anew(connection: sa.Connection) -> None:
+    """Give teams the keys that this version makes of their names.
+
+    Of teams whose names have come to look alike the oldest gets the key, and the others one that no name has.
+    """
+    taken: set[tuple[int, str]] = set()
+    teams = sa.select(TEAMS.c.id, TEAMS.c.competition_id, TEAMS.c.name).order_by(TEAMS.c.id)
+    found = connection.execute(teams).all()
+    keys = {team_id: f"\n{team_id}" for team_id, _, _ in found}
+    _set_keys(connection, keys)  # first, for a new key may be another team's old one
+    for team_id, number, name in found:
+        if (number, key_of(name)) not in taken:
+            keys[team_id] = key_of(name)
+            taken.add((number, keys[team_id]))
+    _set_keys(connection, keys)
+
+
+def _set_keys(connection: sa.Connection, keys: Mapping[int, str]) -> None:
+    for team_id, key in keys.items():
+        connection.execute(sa.update(TEAMS).where(TEAMS.c.id == team_id).values(name_key=key))
 
 
 def _schema(connection: sa.Connection) -> int | None:

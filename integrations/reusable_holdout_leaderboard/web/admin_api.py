@@ -14,10 +14,9 @@ from reusable_holdout_leaderboard.web.requests import (
     Here,
     boards_of,
     form_body,
+    intake_of,
     json_body,
     parsed,
-    read_body,
-    read_upload,
     refusals,
     whole_of,
 )
@@ -180,9 +179,9 @@ async def unblind(request: Request, competition: Here) -> Any:
 async def rotate(request: Request, competition: Here) -> Any:
     """Go on with another label set, which is sent as a file; `early` if the guard has not halted."""
     boards = boards_of(request)
-    settings = boards.settings
-    form = await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
-    await boards.run(_rotate, boards, competition, form)
+    async with intake_of(request).large(intake_of(request).organiser()) as sender:
+        form = await intake_of(request).form(request, sender, files=1)
+        await boards.run(_rotate, boards, competition, form)
     return await _status(request, competition)
 
 
@@ -194,7 +193,8 @@ async def final(request: Request, competition: Here) -> Any:
 
 
 async def _body(request: Request, model: type[_Model]) -> _Model:
-    return parsed(await read_body(request, seconds=boards_of(request).settings.body_seconds), model)
+    intake = intake_of(request)
+    return parsed(await intake.json(request, intake.organiser()), model)
 
 
 def _everything(competition: Competition) -> Any:

@@ -25,11 +25,10 @@ from reusable_holdout_leaderboard.web.requests import (
     Rows,
     boards_of,
     form_body,
+    intake_of,
     json_body,
     named,
     parsed,
-    read_body,
-    read_upload,
     refusals,
 )
 from reusable_holdout_leaderboard.web.security import Problem, address_of
@@ -202,7 +201,8 @@ class EvaluateAnswer(BaseModel):
 async def sign_up(request: Request, competition: Here) -> Any:
     """Sign up as a team and get its token, where the rules let teams do so."""
     boards = boards_of(request)
-    body = parsed(await read_body(request, seconds=boards.settings.body_seconds), SignUpBody)
+    sender = intake_of(request).newcomer(request, "sign-up")
+    body = parsed(await intake_of(request).json(request, sender), SignUpBody)
     return await boards.run(_signed_up, competition, body)
 
 
@@ -236,7 +236,7 @@ async def my_picks(request: Request, competition: Here, team: Ours) -> Any:
 async def pick(request: Request, competition: Here, team: Ours) -> Any:
     """Enter these submissions for the final standings, and no others."""
     boards = boards_of(request)
-    body = parsed(await read_body(request, seconds=boards.settings.body_seconds), PicksBody)
+    body = parsed(await intake_of(request).json(request, intake_of(request).team(team)), PicksBody)
     return as_rows(await boards.run(competition.pick, team.id, body.submissions))
 
 
@@ -254,9 +254,8 @@ async def submit(request: Request, competition: Here, team: Ours) -> Any:
     own expense.
     """
     boards = boards_of(request)
-    settings = boards.settings
-    async with boards.uploading(team):
-        form = await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
+    async with intake_of(request).large(intake_of(request).team(team)) as sender:
+        form = await intake_of(request).form(request, sender, files=1)
         claimed, content = claimed_score(form.fields.get("claimed", "")), form.file()
         found = await boards.submit(
             competition, team, content, filename=form.filename, claimed=claimed, anew=asked_anew(form.fields)
@@ -273,10 +272,8 @@ async def submit(request: Request, competition: Here, team: Ours) -> Any:
 async def evaluate(request: Request, competition: Here, team: Ours) -> Any:
     """Ask about predictions in the order of the competition's rows; RemoteHoldout does."""
     boards = boards_of(request)
-    async with boards.uploading(team):
-        content = await read_body(
-            request, seconds=boards.settings.body_seconds, most_bytes=boards.settings.max_body_bytes
-        )
+    async with intake_of(request).large(intake_of(request).team(team)) as sender:
+        content = await intake_of(request).json(request, sender)
         return await boards.padded(partial(_asked, boards, competition, team, content))
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import FileResponse
 from pydantic import BaseModel
 
-from reusable_holdout_leaderboard.web.requests import Admin, Here, boards_of, form_body, read_upload, refusals
+from reusable_holdout_leaderboard.web.requests import Admin, Here, boards_of, form_body, intake_of, refusals
 from reusable_holdout_leaderboard.web.security import Problem
 from reusable_holdout_leaderboard.web.wire import as_rows
 
@@ -57,9 +57,9 @@ async def file(request: Request, competition: Here, name: Name) -> FileResponse:
 async def attach(request: Request, competition: Here) -> Any:
     """Give everyone a file; one of the same name is replaced."""
     boards = boards_of(request)
-    settings = boards.settings
-    form = await read_upload(request, seconds=settings.body_seconds, most_bytes=settings.max_body_bytes)
-    return (await boards.run(competition.attach, form.filename, form.file()))._asdict()
+    async with intake_of(request).large(intake_of(request).organiser()) as sender:
+        form = await intake_of(request).form(request, sender, files=1)
+        return (await boards.run(competition.attach, form.filename, form.file()))._asdict()
 
 
 @FILES.post(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Networks", "Problem", "Rates", "Sessions", "address_of", "bearer_token", "network_of"]
 
 _VISITOR = "rh_visitor"
+FORM_KEY = "form"  # part of a form's address, so that it can be checked before the form's body is read
 _MOST_TOKEN = 200
 _ELSEWHERE = {"cross-site", "same-site"}  # what browsers say of forms of other origins
 
@@ -64,7 +65,7 @@ class Problem(Exception):  # noqa: N818 - it is the answer to a request, not alw
 
 
 class Rates:
-    """How often each of many may ask: a bucket each, that refills steadily and holds a quarter of a minute's worth.
+    """How often each of many may ask: each has a bucket that refills steadily.
 
     They are of this process alone: with several workers the limit is that many times as high. Those asked least
     recently are forgotten, so memory is bounded.
@@ -73,6 +74,8 @@ class Rates:
     ----------
     per_minute : int
         0 for any number.
+    burst : float, optional
+        How much a bucket holds; a quarter of a minute's worth by default.
     most : int
         Buckets kept.
     clock : callable
@@ -80,9 +83,14 @@ class Rates:
     """
 
     def __init__(
-        self, per_minute: int, *, most: int = 10_000, clock: Callable[[], float] = time.monotonic
+        self,
+        per_minute: int,
+        *,
+        burst: float | None = None,
+        most: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._rate, self._size = per_minute / 60, max(1.0, per_minute / 4)
+        self._rate, self._size = per_minute / 60, max(1.0, per_minute / 4 if burst is None else burst)
         self._most, self._clock, self._lock = most, clock, Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -174,7 +182,7 @@ def bearer_token(request: Request) -> str | None:
 
 
 class Sessions:
-    """Cookies of browsers, and the tokens of their forms.
+    """Cookies of browsers, and the keys of their forms.
 
     A session cookie holds the number of a session that the board keeps, and nothing else: it is worth nothing after the
     session. Scripts cannot read it, and other sites cannot send it.
@@ -185,7 +193,6 @@ class Sessions:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._key = bytes.fromhex(settings.session_key)
         self._seconds, self._secure = settings.session_seconds, settings.secure_cookies
 
     def begin(self, request: Request, response: Response, slug: str, session: str) -> None:
@@ -204,28 +211,38 @@ class Sessions:
 
     # ---- forms
 
-    def form_token(self, request: Request, response: Response, slug: str) -> str:
-        """Token to put into a form, as the field "csrf"; it fits the browser it is sent to, and nobody else's.
+    def form_key(self, request: Request, response: Response, scope: str, secret: bytes) -> str:
+        """Return the key of a page's forms, which stands in their address as "form".
+
+        It fits the browser it is sent to, and nobody else's: without that browser's cookies it is worth nothing.
 
         Call it once for each page, before the page is made, with the response whose headers it will have.
+
+        Parameters
+        ----------
+        request : Request
+        response : Response
+        scope : str
+            Whose session the forms fit: a competition's, or its organisers'.
+        secret : bytes
+            That the board's database keeps, so that it is one for all servers and after a restart.
         """
         visitor = request.cookies.get(_VISITOR, "")
         if not _is_visitor(visitor):
             visitor = secrets.token_hex(16)
             self._set(request, response, _VISITOR, visitor, seconds=None)
-        return self._sign("form", slug, visitor + request.cookies.get(_cookie(slug), ""))
+        return _signed(secret, scope, visitor + request.cookies.get(_cookie(scope), ""))
 
-    def check_form(self, request: Request, slug: str, given: object) -> None:
-        """Refuse a form that another site has sent.
+    def check_form(self, request: Request, scope: str, secret: bytes) -> None:
+        """Refuse a form that another site has sent; its body is not needed for that.
 
         Raises
         ------
         Problem
             403.
         """
-        visitor = request.cookies.get(_VISITOR, "")
-        right = self._sign("form", slug, visitor + request.cookies.get(_cookie(slug), ""))
-        stated = given if isinstance(given, str) else ""
+        visitor, stated = request.cookies.get(_VISITOR, ""), request.query_params.get(FORM_KEY, "")
+        right = _signed(secret, scope, visitor + request.cookies.get(_cookie(scope), ""))
         fits = hmac.compare_digest(stated.encode("utf-8", "surrogatepass"), right.encode())
         if not fits or not _is_visitor(visitor) or request.headers.get("sec-fetch-site") in _ELSEWHERE:
             raise Problem(
@@ -233,10 +250,6 @@ class Sessions:
             )
 
     # ---- inside
-
-    def _sign(self, purpose: str, slug: str, content: str) -> str:
-        text = f"{purpose}\0{slug}\0{content}".encode("utf-8", "surrogatepass")
-        return hmac.new(self._key, text, hashlib.sha256).hexdigest()
 
     def _is_secure(self, request: Request) -> bool:
         return self._secure or request.url.scheme == "https"
@@ -253,6 +266,11 @@ class Sessions:
             secure=self._is_secure(request),
             path="/",
         )
+
+
+def _signed(secret: bytes, scope: str, content: str) -> str:
+    text = f"form\0{scope}\0{content}".encode("utf-8", "surrogatepass")
+    return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 
 def _cookie(slug: str) -> str:

@@ -10,7 +10,6 @@ import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-from weakref import WeakValueDictionary
 
 import anyio.to_thread
 
@@ -21,6 +20,7 @@ from reusable_holdout.errors import (
     InputError,
     LedgerError,
     PlanError,
+    RolledBackError,
 )
 from reusable_holdout_leaderboard.competition import Competition
 from reusable_holdout_leaderboard.competition.teams import is_token
@@ -37,7 +37,7 @@ from reusable_holdout_leaderboard.web.security import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Hashable
+    from collections.abc import Callable, Hashable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -51,8 +51,7 @@ __all__ = ["Boards", "problem_of", "until_next"]
 _LOG = logging.getLogger("reusable_holdout_leaderboard")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_UPLOADS, _UPLOADS_OF_TEAM = 16, 4  # bodies in memory, each of at most max_body_bytes
-_AT_ONCE = 8  # of them, how many are parsed and scored at a time
+_AT_ONCE = 8  # submissions that are parsed and scored at a time
 _KEPT = 64  # answers to readers, until the board changes
 _LIST_SECONDS = 5.0  # how long a list of competitions is good for
 _SETTLE_SECONDS = 60.0
@@ -81,8 +80,6 @@ class Boards:
         self._listed_at = -math.inf
         self._kept: dict[Hashable, tuple[int, Any]] = {}
         self._scoring = anyio.CapacityLimiter(_AT_ONCE)
-        self._uploads = asyncio.Semaphore(_UPLOADS)
-        self._uploads_of: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
     # ---- competitions
 
@@ -122,6 +119,7 @@ class Boards:
                     slug,
                     database=self.settings.database,
                     key_file=self.settings.key_file,
+                    witness=self.settings.witness if slug == self.settings.slug else None,
                     max_bytes=self.settings.max_body_bytes,
                 )
             return self._open[slug]
@@ -212,16 +210,6 @@ class Boards:
         SubmissionError
         """
         return self._decoder.question(content, competition.expected)
-
-    @contextlib.asynccontextmanager
-    async def uploading(self, team: Team) -> AsyncIterator[None]:
-        """Wait until a body may be read and scored: a fixed number of bodies, and of each team, is in memory at a time.
-
-        A team that sends slowly holds up itself first.
-        """
-        own = self._uploads_of.setdefault(team.id, asyncio.Semaphore(_UPLOADS_OF_TEAM))
-        async with own, self._uploads:
-            yield
 
     def take_submission(self, team: Team, amount: int = 1) -> None:
         """Count submissions to a team's rate.
@@ -352,15 +340,24 @@ def problem_of(error: BaseException) -> Problem:
         details = {"problems": list(error.problems)}
     elif isinstance(error, PlanError):
         details = {"nearest": dict(error.nearest)}
-    message = str(error) if status < 500 else _FAILED  # its own words name files and servers
+    message = (
+        str(error) if status < 500 else _WORDS.get(code, _FAILED)
+    )  # its own words name files and servers
     return Problem(status, code, message, details=details)
 
 
 _FAILED = (
     "the server or its database failed; perhaps this was answered; sent again, it is charged once at most"
 )
+_WORDS = {
+    "rolled_back": (
+        "this board is an older copy of itself: its witness has seen answers that are not here; nothing is answered; "
+        "its organisers must put the newest copy back, or hold another competition on fresh labels"
+    )
+}
 _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
     (Halted, 409, "halted"),
+    (RolledBackError, 503, "rolled_back"),
     (SubmissionError, 422, "bad_submission"),
     (InputError, 422, "bad_input"),
     (PlanError, 422, "plan"),

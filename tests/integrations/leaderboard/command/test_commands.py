@@ -4,12 +4,14 @@ import argparse
 import contextlib
 import json
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import httpx
+import numpy as np
 import pytest
 from board_servers import PATIENCE_SECONDS
 from reusable_holdout_leaderboard import Competition
@@ -17,6 +19,7 @@ from reusable_holdout_leaderboard.command import add_commands
 from reusable_holdout_leaderboard.competition.teams import digest_of
 from servers import free_port
 
+from reusable_holdout import ReusableHoldout, RolledBackError
 from reusable_holdout.errors import HoldoutError, InputError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_leaderboard", "reusable_holdout")
@@ -122,6 +125,57 @@ def test_teams_and_files_are_run_by_commands(run, organised, folder, tmp_path, o
     assert json.loads(run(f"board detach train.csv {place}")) == []
     (changed,) = json.loads(run(f"board change --sign-up closed {place}"))
     assert changed["detail"] == {"rule": "sign_up", "from": "code", "to": "closed"}
+
+
+@pytest.mark.parametrize("over_http", [False, True])
+def test_a_name_of_a_witness_is_made_by_a_command(run, organised, folder, tmp_path, over_http):
+    _, admin, _ = organised()
+    token = tmp_path / "admin.token"
+    token.write_text("rh_administrator\n")
+    token.chmod(0o600)
+    url = str(admin.base_url).removesuffix("/api/v1/")
+    place = (
+        f"--url {url} --token-file {token}" if over_http else f"--folder {folder} --key {tmp_path}/fixed.key"
+    )
+    assert json.loads(run(f"board witness {place} my-guard")) == {"name": "my-guard"}
+    with pytest.raises(HoldoutError, match="there is a witness 'my-guard' already"):
+        run(f"board witness {place} my-guard")
+    guard = ReusableHoldout(
+        None,
+        np.arange(500) % 2,
+        queries=20,
+        tolerance=0.2,
+        ledger=tmp_path / "guard.db",
+        witness=f"{url}/api/v1/witness/my-guard",
+    )
+    guard.close()
+
+
+def test_a_start_with_a_witness_refuses_an_older_copy_of_the_folder_and_says_what_to_do(
+    run, started, folder, labels_file, tmp_path, sheet
+):
+    witness = tmp_path / "elsewhere.heads"
+    rules = "--policy thresholdout --queries 50 --tolerance 0.25"
+    made = run(f"serve --folder {folder} --labels {labels_file} {rules} --witness {witness}")
+    assert f"witness      {witness}" in made
+    shutil.copytree(folder, tmp_path / "kept")
+    with Competition.open(folder) as competition:
+        team = competition.authenticate(competition.add_team("Blue"))
+        competition.submit(team.id, sheet(0.9), filename="x.csv", claimed=0.9)
+    assert f"witness      {witness}" in run(f"serve --folder {folder}")
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "kept", folder)
+    for more in ("", f" --witness {witness}"):
+        with pytest.raises(RolledBackError, match="put the newest copy back"):
+            run(f"serve --folder {folder}{more}")
+    assert len(started) == 2
+
+
+def test_a_start_without_a_witness_says_what_goes_unnoticed(run, started, folder, labels_file):
+    text = run(
+        f"serve --folder {folder} --labels {labels_file} --policy ladder --queries 50 --tolerance 0.25"
+    )
+    assert "witness      none: an older copy of the folder would pass for this one" in text
 
 
 def test_a_folder_is_backed_up_and_restored(run, started, folder, labels_file, tmp_path):

@@ -1,7 +1,9 @@
 """A board of claims: what stands is free, nobody leads on a claim, and one team's lies halt no other."""
 
+import numpy as np
 import pytest
 from reusable_holdout_leaderboard import LimitError, Rules, SubmissionError
+from scipy.stats import spearmanr
 
 from reusable_holdout import InputError, verify
 
@@ -44,13 +46,39 @@ def test_claims_stand_free_and_the_lead_alone_is_measured(claims):
     assert {(one.rank, one.rank_last) for one in standings} == {(1, 2)}
 
 
-def test_the_biggest_liar_is_above_no_equal_and_never_leads(claims):
+def test_a_claim_that_is_too_high_never_stands_above_the_measured_lead_it_is_tied_with(claims):
     competition, send = claims
-    send("Lead", 0.8)
-    send("Honest", 0.6, variant=1)
-    assert send("Liar", 0.6, claimed=0.68, variant=2).told == "agreed"
-    assert board(competition) == ["Lead", "Honest", "Liar"]
-    assert [one.leads for one in competition.board()] == [True, False, False]
+    send("Lead", 0.65)
+    send("Honest", 0.64, variant=1)
+    assert send("Liar", 0.64, claimed=0.66, variant=2).told == "agreed"
+    rows = competition.board()
+    assert [(one.team, one.value, one.rank) for one in rows] == [
+        ("Lead", pytest.approx(0.65, abs=0.01), 1),
+        ("Liar", 0.66, 1),
+        ("Honest", 0.64, 1),
+    ]
+    assert [one.leads for one in rows] == [True, False, False]
+
+
+def test_sixty_honest_teams_stand_in_the_order_of_the_truth_though_the_best_are_sent_last(
+    make_competition, add_team, tmp_path
+):
+    rng = np.random.default_rng(0)
+    labels, right = rng.integers(0, 2, 20_000), rng.random(20_000)
+    path = tmp_path / "many.csv"
+    path.write_text("label\n" + "".join(f"{label}\n" for label in labels))
+    rules = CLAIMS | {"prior_error": 0.005, "classes": (0, 1), "id_column": None}
+    competition = make_competition(labels=path, **rules)
+    truths = dict(zip(map(str, range(60)), np.linspace(0.80, 0.87, 60).tolist(), strict=True))
+    for team, truth in truths.items():
+        predicted = np.where(np.roll(right, 331 * int(team)) < truth, labels, 1 - labels)
+        claimed = truth + rng.normal(0.0, 0.005)
+        competition.submit_predictions(add_team(competition, team), predicted, claimed=claimed)
+    rows = competition.board()
+    assert sum(one.rank == 1 for one in rows) > 40
+    assert spearmanr(range(60, 0, -1), [truths[one.team] for one in rows]).statistic >= 0.85
+    last = {one.team: one.place for one in competition.rank_history()}
+    assert all(last[one.team] == place for place, one in enumerate(rows[:5], start=1))
 
 
 def test_one_team_that_lies_is_not_certified_and_halts_nobody(claims):
@@ -99,7 +127,7 @@ def test_the_same_predictions_are_one_question_and_may_be_asked_anew(claims):
     assert send("Other", 0.6, claimed=0.6, variant=1, anew=True).replayed
 
 
-def test_inside_a_tie_the_earlier_stays_first_though_it_claims_a_little_more(claims, clock):
+def test_inside_a_tie_the_higher_value_stands_first_and_of_equal_ones_the_earlier(claims, clock):
     competition, send = claims
     send("Lead", 0.9)
     send("Early", 0.6, variant=1)
@@ -107,8 +135,11 @@ def test_inside_a_tie_the_earlier_stays_first_though_it_claims_a_little_more(cla
     send("Late", 0.6, variant=2)
     assert board(competition) == ["Lead", "Early", "Late"]
     clock.now += 60
-    send("Early", 0.62, variant=3)
-    assert board(competition) == ["Lead", "Early", "Late"]
+    send("Late", 0.62, variant=3)
+    assert board(competition) == ["Lead", "Late", "Early"]
+    clock.now += 60
+    send("Latest", 0.62, variant=4)
+    assert board(competition) == ["Lead", "Late", "Latest", "Early"]
 
 
 def test_a_claim_must_come_and_anew_is_for_claims(claims, make_competition, add_team, predictions):

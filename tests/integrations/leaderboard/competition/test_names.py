@@ -1,9 +1,11 @@
-"""Names of teams: those that look alike are the same."""
+"""Names of teams: those that look alike are the same, and none can be seen in part alone."""
 
 import pytest
-from reusable_holdout_leaderboard.competition.teams import checked_team, key_of
+from reusable_holdout_leaderboard.store.names import checked_team, key_of
 
 from reusable_holdout.errors import InputError
+
+ZWNJ, ZWJ, VS16 = "\u200c", "\u200d", "\ufe0f"
 
 
 @pytest.mark.parametrize(
@@ -18,6 +20,13 @@ from reusable_holdout.errors import InputError
         ("Team 10", "Team lO"),
         ("A-B", "A\u2013B"),
         ("it's", "it\u2019s"),
+        ("SOLO", "S\u0555L\u0555"),  # with an Armenian letter
+        ("DATA", "\u13a0\u13aa\u13a2\u13aa".replace("\u13a0", "D").replace("\u13a2", "T")),  # Cherokee
+        ("Corn", "Com"),
+        ("Vasco", "\u2164asco"),  # a Roman numeral
+        ("Dash", "D\u0251sh"),  # a phonetic letter
+        ("\u0645\u0644\u06cc", "\u0645\u0644\u0649"),  # Farsi yeh and alef maksura
+        ("B\u00e4r", "Ba\u0308r"),
     ],
 )
 def test_names_that_look_alike_are_the_same(one, other):
@@ -25,8 +34,72 @@ def test_names_that_look_alike_are_the_same(one, other):
 
 
 def test_other_names_are_others():
-    names = ["Blue", "Red", "Team 1", "Team 2", "Team 10", "\u03c0", "P", "\u041f", "n", "m"]
+    names = [
+        "Blue",
+        "Red",
+        "Team 1",
+        "Team 2",
+        "Team 10",
+        "\u03c0",
+        "P",
+        "\u0416",
+        "n",
+        "m",
+        "\u6771",
+        "\u4eac",
+    ]
     assert len(set(map(key_of, names))) == len(names)
+
+
+INVISIBLE = [
+    "\u200b",  # zero width space
+    "\u00ad",  # soft hyphen
+    "\u034f",  # combining grapheme joiner
+    "\u115f",  # Hangul choseong filler
+    "\u3164",  # Hangul filler
+    "\uffa0",  # the same, half width
+    "\u17b4",  # a Khmer vowel that shows nothing
+    "\u180e",  # Mongolian vowel separator
+    "\u2060",  # word joiner
+    "\u2064",  # invisible plus
+    "\u2800",  # Braille's blank
+    "\ufe0f",  # variation selectors
+    "\U000e0101",
+    "\U000e0061",  # a tag
+    "\u202e",  # right-to-left override
+    ZWNJ,
+    ZWJ,
+]
+
+
+@pytest.mark.parametrize("mark", INVISIBLE, ids=lambda mark: f"U+{ord(mark):04X}")
+def test_a_name_with_an_invisible_character_is_refused_and_would_be_that_of_the_name_without(mark):
+    for name in (f"Bl{mark}ue", f"{mark}Blue", f"Blue{mark}", mark, mark * 3):
+        with pytest.raises(InputError, match="none of them invisible"):
+            checked_team(name)
+    assert key_of(f"Bl{mark}ue") in {key_of("Blue"), key_of("Bl ue")}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"\u0645\u06cc{ZWNJ}\u062e\u0648\u0627\u0647\u0645",  # Persian "I want", whose two parts do not join
+        f"\u062f\u0627\u062f\u0647{ZWNJ}\u0647\u0627",  # "data"
+        f"\u0915\u094d{ZWJ}\u0937",  # Devanagari: a half form
+        f"\u0915\u094d{ZWNJ}\u0937",
+        f"\U0001f468{ZWJ}\U0001f4bb Coders",
+        f"\U0001f469\U0001f3fd{ZWJ}\U0001f52c",
+        f"\U0001f3f3{VS16}{ZWJ}\U0001f308",
+        f"\u2764{VS16} data",
+        f"#{VS16}\u20e3 one",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",  # the flag of Scotland
+        "\u1112\u1161\u11ab",  # Hangul letters that are put together
+    ],
+)
+def test_joiners_that_decide_what_is_seen_are_taken(name):
+    assert checked_team(name) == checked_team(checked_team(name))
+    without = name.replace(ZWJ, "").replace(ZWNJ, "")
+    assert key_of(name) == key_of(without)  # nobody can be told from it by joiners alone
 
 
 @pytest.mark.parametrize("name", ["p\u0430ypal", "\u03bfrange"])
@@ -43,3 +116,11 @@ def test_words_of_different_alphabets_may_stand_side_by_side(name):
 def test_a_name_that_is_long_when_written_out_is_refused():
     with pytest.raises(InputError, match="ligatures"):
         checked_team("\ufdfa" * 64)
+
+
+def test_the_invisible_characters_are_unicodes_default_ignorable_ones():
+    regex = pytest.importorskip("regex")
+    ignorable = regex.compile(r"\p{Default_Ignorable_Code_Point}")
+    found = [chr(code) for code in range(0x110000) if ignorable.match(chr(code))]
+    assert len(found) > 4_000
+    assert {key_of(f"Bl{mark}ue") for mark in found} == {key_of("Blue")}

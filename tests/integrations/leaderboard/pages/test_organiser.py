@@ -25,9 +25,14 @@ class Browser:
     def text(self):
         return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", self.page.text)).split())
 
+    def key(self, action):
+        """What stands in the address of the page's form that goes there."""
+        return {"form": re.search(rf'action="/c/demo{action}\?form=([0-9a-f]+)', self.page.text).group(1)}
+
     def form(self, action):
         """Fields of the page's form that goes to this address."""
-        (body,) = re.findall(rf'<form[^>]*action="/c/demo{action}"[^>]*>(.*?)</form>', self.page.text, re.S)
+        found = rf'<form[^>]*action="/c/demo{action}\?form=[^"]*"[^>]*>(.*?)</form>'
+        (body,) = re.findall(found, self.page.text, re.S)
         fields = {}
         for tag in re.findall(r"<input[^>]*>", body):
             given = dict(re.findall(r'([\w-]+)="([^"]*)"', tag))
@@ -42,7 +47,9 @@ class Browser:
         return fields
 
     def send(self, action, **changes):
-        self.page = self.client.post(f"/c/demo{action}", data=self.form(action) | changes)
+        self.page = self.client.post(
+            f"/c/demo{action}", params=self.key(action), data=self.form(action) | changes
+        )
         return self
 
 
@@ -150,8 +157,8 @@ def test_nobody_else_changes_anything(browser):
     visitor.get("/login").send("/login", token=token)
     visitor.get("/organise").send("/organise/login", token=token)
     assert visitor.page.status_code == 401
-    csrf = visitor.form("/organise/login")["csrf"]
-    answer = visitor.client.post("/c/demo/organise/rules", data={"csrf": csrf, "title": "X"})
+    key = visitor.key("/organise/login")
+    answer = visitor.client.post("/c/demo/organise/rules", params=key, data={"title": "X"})
     assert answer.status_code == 401
     assert competition.changes() == []
 
@@ -159,10 +166,11 @@ def test_nobody_else_changes_anything(browser):
 def test_an_organisers_form_from_elsewhere_is_refused_and_a_session_ends(organiser):
     competition, browser = organiser()
     form = browser.form("/organise/rules") | {"title": "X"}
-    answer = browser.client.post("/c/demo/organise/rules", data=form | {"csrf": "0" * 64})
+    key = browser.key("/organise/rules")
+    answer = browser.client.post("/c/demo/organise/rules", params={"form": "0" * 64}, data=form)
     assert answer.status_code == 403
     answer = browser.client.post(
-        "/c/demo/organise/rules", data=form, headers={"Sec-Fetch-Site": "cross-site"}
+        "/c/demo/organise/rules", params=key, data=form, headers={"Sec-Fetch-Site": "cross-site"}
     )
     assert answer.status_code == 403
     browser.send("/organise/logout")
@@ -185,7 +193,8 @@ def test_teams_are_renamed_merged_disqualified_and_put_back(organiser, add_team,
     assert "/organise/teams/disqualify" in browser.page.text
     answer = browser.client.post(
         "/c/demo/organise/teams/disqualify",
-        data={"csrf": browser.form("/organise/teams/rename")["csrf"], "team": "Green", "on": "no"},
+        params=browser.key("/organise/teams/rename"),
+        data={"team": "Green", "on": "no"},
     )
     assert "Put back" not in answer.text
     browser.get("/organise").send("/organise/teams/merge", team="Azure", other="Red", sure="yes")
@@ -209,13 +218,13 @@ def test_what_cannot_be_done_to_teams_changes_nothing(organiser, add_team, actio
     competition, browser = organiser()
     for name in ("Blue", "Red"):
         add_team(competition, name)
-    csrf = browser.form("/organise/teams/rename")["csrf"]
-    browser.page = browser.client.post(f"/c/demo/organise/teams/{action}", data={"csrf": csrf} | fields)
+    key = browser.key("/organise/teams/rename")
+    browser.page = browser.client.post(f"/c/demo/organise/teams/{action}", params=key, data=fields)
     assert browser.page.status_code == 422
     assert said in browser.text
     assert competition.changes() == []
     browser.get("/organise").send("/organise/logout")
-    answer = browser.client.post(f"/c/demo/organise/teams/{action}", data={"csrf": csrf} | fields)
+    answer = browser.client.post(f"/c/demo/organise/teams/{action}", params=key, data=fields)
     assert answer.status_code == 403
 
 
@@ -242,7 +251,7 @@ def test_times_are_elements_that_name_their_zone(organiser):
 def test_a_link_of_the_organisers_lets_a_team_in_and_shows_its_token_once(organiser):
     competition, ours = organiser()
     ours.send("/organise/rules", sign_up="code")
-    ours.send("/organise/invitation#invitation")
+    ours.send("/organise/invitation")
     (path,) = re.findall(r"/c/demo(/join\?code=[\w-]+)<", ours.page.text)
     theirs = Browser(str(ours.client.base_url))
     with theirs.client:
@@ -261,10 +270,10 @@ def test_a_wrong_code_or_a_closed_sign_up_is_explained(organiser):
     browser.get("/join").send("/join", name="Blue", code="wrong")
     assert browser.page.status_code == 401
     assert "ask them for it" in browser.text
-    form = browser.get("/join").form("/join")
+    form, key = browser.get("/join").form("/join"), browser.key("/join")
     competition.change_rules({"sign_up": "closed"})
     assert "made by the organisers" in browser.get("/join").text
-    answer = browser.client.post("/c/demo/join", data=form | {"name": "Blue"})
+    answer = browser.client.post("/c/demo/join", params=key, data=form | {"name": "Blue"})
     assert answer.status_code == 409
     assert competition.teams() == []
 
@@ -293,10 +302,8 @@ def test_a_team_picks_for_the_final_by_form(browser, fresh_labels_file, sheet):
 
 def test_files_are_given_by_form_and_found_on_the_rules_page(organiser):
     competition, browser = organiser()
-    form = browser.form("/organise/files")
-    browser.page = browser.client.post(
-        "/c/demo/organise/files", data=form, files={"file": ("train.csv", b"a\n1\n")}
-    )
+    key, files = browser.key("/organise/files"), {"file": ("train.csv", b"a\n1\n")}
+    browser.page = browser.client.post("/c/demo/organise/files", params=key, files=files)
     assert browser.page.status_code == 200
     assert "train.csv 4 bytes" in browser.get("/rules").text
     (address,) = re.findall(r'href="([^"]*/files/train.csv)"', browser.page.text)

@@ -50,8 +50,9 @@ class Browser:
         return self.page
 
     @property
-    def csrf(self):
-        return re.search(r'name="csrf" value="([0-9a-f]+)"', self.page.text).group(1)
+    def key(self):
+        """What stands in the address of the page's forms."""
+        return {"form": re.search(r'action="[^"]*\?form=([0-9a-f]+)"', self.page.text).group(1)}
 
     @property
     def text(self):
@@ -60,13 +61,16 @@ class Browser:
 
     def login(self, token):
         self.get()
-        self.page = self.client.post(f"{self.path}/login", data={"csrf": self.csrf, "token": token})
+        self.page = self.client.post(f"{self.path}/login", params=self.key, data={"token": token})
         return self.page
 
     def submit(self, content, *, name="mine.csv", headers=None, **fields):
-        data = {"csrf": self.csrf} | fields
         self.page = self.client.post(
-            f"{self.path}/submit", data=data, files={"file": (name, content)}, headers=headers or {}
+            f"{self.path}/submit",
+            params=self.key,
+            data=fields,
+            files={"file": (name, content)},
+            headers=headers or {},
         )
         return self.page
 
@@ -191,7 +195,7 @@ def test_without_submissions_two_label_sets_have_the_same_pages(tmp_path, ids, v
             httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as client,
         ):
             pages = [client.get(f"/c/demo{page}").text for page in (*PAGES, "/sample.csv")]
-        texts.append([re.sub(r'(value="[0-9a-f]{64}"|127\.0\.0\.1:\d+)', "", page) for page in pages])
+        texts.append([re.sub(r"(form=[0-9a-f]{64}|127\.0\.0\.1:\d+)", "", page) for page in pages])
     assert texts[0] == texts[1]
 
 
@@ -355,13 +359,13 @@ def test_a_claim_that_is_no_score_is_refused(entered, sheet):
 
 def test_a_script_gets_the_part_of_the_page_that_it_asks_for(entered, sheet):
     _, browser = entered()
-    csrf = browser.csrf
+    key = browser.key
     answer = browser.submit(sheet(0.9), claimed="0.9", headers={"X-Part": "result"})
     assert answer.status_code == 200
     assert answer.text.strip().startswith('<div class="result')
     bad = browser.client.post(
         "/c/demo/submit",
-        data={"csrf": csrf},
+        params=key,
         files={"file": ("a.csv", b"x\n1\n")},
         headers={"X-Part": "result"},
     )
@@ -369,18 +373,43 @@ def test_a_script_gets_the_part_of_the_page_that_it_asks_for(entered, sheet):
     assert bad.text.strip().startswith('<div class="result bad"')
 
 
+def test_a_form_of_one_server_is_taken_by_another_of_the_same_board_and_after_a_restart(
+    make_competition, folder, key_file, sheet
+):
+    competition = make_competition()
+    token = competition.add_team("Blue")
+    settings = Settings(folder=folder, key_file=key_file, answer_seconds=0.0)
+    with served(settings) as first:
+        browser = Browser(first.url, "/c/demo")
+        with browser.client:
+            browser.login(token)
+            key, cookies = browser.key, dict(browser.client.cookies)
+    with (
+        served(settings) as second,
+        httpx.Client(base_url=second.url, cookies=cookies, timeout=PATIENCE_SECONDS) as client,
+    ):
+        files = {"file": ("x.csv", sheet(0.9))}
+        answer = client.post("/c/demo/submit", params=key, data={"claimed": "0.9"}, files=files)
+    assert answer.status_code == 303
+    assert competition.status().queries_asked == 1
+
+
 def test_forms_of_other_sites_are_refused(entered, sheet, visit):
     competition, browser = entered()
     stranger = visit()
     stranger.get()
     files = {"file": ("a.csv", sheet(0.9))}
-    for path, data in (
-        ("submit", {"csrf": ""}),
-        ("submit", {"csrf": stranger.csrf}),
-        ("logout", {"csrf": ""}),
-        ("login", {"token": "x"}),
+    for path, key in (
+        ("submit", {}),
+        ("submit", {"form": ""}),
+        ("submit", stranger.key),
+        ("logout", {"form": ""}),
+        ("login", {"form": "\ud7ff"}),
     ):
-        answer = browser.client.post(f"/c/demo/{path}", data=data, files=files if path == "submit" else None)
+        files_or_none = files if path == "submit" else None
+        answer = browser.client.post(
+            f"/c/demo/{path}", params=key, data={"csrf": browser.key["form"]}, files=files_or_none
+        )
         assert answer.status_code == 403
         assert "Load the page again" in answer.text
     assert competition.status().queries_asked == 0
@@ -399,7 +428,7 @@ def test_a_session_begins_with_a_token_and_ends_with_the_form(entered):
     assert cookie.has_nonstandard_attr("HttpOnly")
     assert "As Blue" in browser.text
     assert "rh_" not in cookie.value  # it is no token, and holds none
-    browser.page = browser.client.post("/c/demo/logout", data={"csrf": browser.csrf})
+    browser.page = browser.client.post("/c/demo/logout", params=browser.key)
     assert "Take part" in browser.text
     kept = httpx.get(
         f"{browser.client.base_url}/c/demo",

@@ -135,6 +135,15 @@ def test_a_team_is_compared_with_its_own_best(ledger, bundle, sheet):
     assert priors == [("Blue", 0.72), ("Red", 0.5), ("Blue", 0.72)]
 
 
+def test_a_user_whose_name_looks_like_a_teams_spends_none_of_its_charges(ledger, bundle, sheet):
+    bundle("--ledger", ledger, "--team", "Bill")
+    _, scores, page = bundle("--ledger", ledger, "--team", "BiII", files={"b.csv": sheet(0.7, 1)})
+    assert "looks the same" in page
+    assert "score" not in (scores or {})
+    with Competition.open(ledger) as competition:
+        assert [one.team for one in competition.submissions()] == ["Bill"]
+
+
 def test_whose_a_submission_is_the_platform_says_and_never_the_submission(ledger, bundle, sheet, monkeypatch):
     bundle("--ledger", ledger, "--team", "user 7", about={"team": "user 8", "claimed": 0.7})
     bundle("--ledger", ledger, about={"team": "user 7", "claimed": 0.7}, files={"b.csv": sheet(0.7, 1)})

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from reusable_holdout_leaderboard import Rules, StoreError
+from reusable_holdout_leaderboard.store.names import key_of
 from reusable_holdout_leaderboard.store.store import Store
 from reusable_holdout_leaderboard.store.tables import METADATA, SCHEMA
+
+from reusable_holdout.errors import InputError
 
 DIGEST = b"\x07" * 32
 FIRST = {
@@ -139,6 +142,29 @@ def test_a_board_of_the_second_schema_goes_on_and_takes_sessions(second):
     store.begin_session(b"\x01" * 32, DIGEST, at=5.0, ends_at=6.0)
     assert store.team_of_session(1, b"\x01" * 32, at=5.5).name == "Blue"
     store.close()
+
+
+def test_a_board_of_the_fourth_schema_keys_its_names_anew_and_of_two_alike_the_older_has_the_key(
+    tmp_path, database
+):
+    rows = {name: dict(values) for name, values in FIRST.items()}
+    del rows["board_competitions"]["schema_version"]
+    for name in ("board_teams", "board_submissions"):
+        rows[name]["series"] = "Blue"
+    rows["board_teams"] |= {"name": "m", "name_key": "m"}
+    location = earlier(4, tmp_path / "board.db" if database is None else database, rows)
+    engine = sa.create_engine(f"sqlite:///{location}" if database is None else database)
+    with engine.begin() as connection:
+        younger = {"id": 2, "name": "rn", "name_key": "rn", "token_digest": b"\x08" * 32, "series": "rn"}
+        connection.execute(sa.insert(METADATA.tables["board_teams"]).values(rows["board_teams"] | younger))
+    store = Store(location)
+    assert [one.name for one in store.teams(1)] == ["m", "rn"]
+    with pytest.raises(InputError, match="looks the same"):
+        store.add_team(1, "M", key_of("M"), b"\x09" * 32, at=5.0)
+    assert len(store.form_secret()) == 32
+    store.rename(1, 2, "other", key_of("other"), at=6.0)
+    store.close()
+    engine.dispose()
 
 
 @pytest.mark.parametrize("schema", range(1, SCHEMA))

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import re
 import resource
 import socket
 import ssl
@@ -20,10 +21,6 @@ from reusable_holdout.errors import InputError
 get = functools.partial(httpx.get, timeout=PATIENCE_SECONDS)
 SOON = 0.5  # seconds: what is sent at once comes before, also on busy cores
 HALF_HEAD = b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n"
-HALF_BODY = (
-    b"POST /c/demo/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-    b"Content-Length: 1000\r\n\r\ncsrf="
-)
 
 
 @pytest.fixture
@@ -45,6 +42,16 @@ class Guest:
 
     def turn_out(self):
         self.out = True
+
+
+def half_body(server):
+    """Half a form of a browser that was sent the form."""
+    page = get(f"{server.url}/c/demo/login")
+    cookie, key = page.headers["set-cookie"].partition(";")[0], re.search(r"\?form=(\w+)", page.text).group(1)
+    return (
+        f"POST /c/demo/login?form={key} HTTP/1.1\r\nHost: x\r\nCookie: {cookie}\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ntoken="
+    ).encode()
 
 
 # ---- connections
@@ -176,13 +183,14 @@ def test_a_body_that_nobody_reads_any_more_is_not_waited_for(serve):
 
 def test_a_form_that_does_not_come_in_time_is_not_waited_for(serve):
     server, _ = serve(head_seconds=SOON)
-    with connected(server, HALF_BODY) as connection:
+    with connected(server, half_body(server)) as connection:
         assert told(connection, b"\r\n").startswith(b"HTTP/1.1 408")
 
 
-@pytest.mark.parametrize("half", [HALF_HEAD, HALF_BODY], ids=["heads", "bodies"])
-def test_half_sent_requests_keep_nobody_out(serve, half):
+@pytest.mark.parametrize("half_of", [lambda _: HALF_HEAD, half_body], ids=["heads", "bodies"])
+def test_half_sent_requests_keep_nobody_out(serve, half_of):
     server, _ = serve(connections_per_address=20)
+    half = half_of(server)
     with contextlib.ExitStack() as held:
         for number in range(100):
             held.enter_context(connected(server, half, source=f"127.0.0.{2 + number % 5}"))

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import logging
 import socket
+from urllib.parse import urlencode
 
 import httpx
 import pytest
@@ -83,7 +84,7 @@ def test_every_address_of_organisers_needs_their_token(serve):
     paths = get(f"{server.url}/api/v1/openapi.json").json()["paths"]
     organising = [(path, method) for path, one in paths.items() if "/admin/" in path for method in one]
 
-    assert len(organising) == 30
+    assert len(organising) == 31
     for path, method in organising:
         address = server.url + path.format(slug="demo", team_id=1, name="x.csv")
         for headers in ({}, bearer(token), bearer("x")):
@@ -354,16 +355,18 @@ def test_what_fails_inside_does_not_say_where_it_lies(error):
 # ---- browsers
 
 
-SETTINGS = {"folder": "unused", "session_key": "00" * 32}
+SETTINGS = {"folder": "unused"}
 
 
-def request_with(response=None, **headers):
-    """Request of a browser that kept the cookies of a response."""
+def request_with(response=None, key=None, **headers):
+    """Request of a browser that kept the cookies of a response, perhaps with the key of a form."""
     given = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     if response is not None:
         cookies = [value.split(";")[0] for name, value in response.headers.items() if name == "set-cookie"]
         given.append((b"cookie", "; ".join(cookies).encode()))
-    return Request({"type": "http", "headers": given, "scheme": "http", "path": "/", "server": ("x", 80)})
+    scope = {"type": "http", "headers": given, "scheme": "http", "path": "/", "server": ("x", 80)}
+    query = b"" if key is None else urlencode({"form": key}).encode()
+    return Request(scope | {"query_string": query})
 
 
 def test_a_browser_gives_back_the_number_of_its_session():
@@ -387,34 +390,50 @@ def test_cookies_go_by_https_alone_where_they_are_told_to():
     assert "Secure" in response.headers["set-cookie"]
 
 
+SECRET = b"s" * 32
+
+
 def test_a_form_is_taken_from_the_browser_it_was_made_for_alone():
     sessions = Sessions(Settings(**SETTINGS))
     ours, theirs = Response(), Response()
-    token = sessions.form_token(request_with(), ours, "demo")
-    other = sessions.form_token(request_with(), theirs, "demo")
+    key = sessions.form_key(request_with(), ours, "demo", SECRET)
+    other = sessions.form_key(request_with(), theirs, "demo", SECRET)
 
-    sessions.check_form(request_with(ours), "demo", token)
-    for request, slug, given in (
-        (request_with(ours), "demo", other),
-        (request_with(theirs), "demo", token),
-        (request_with(), "demo", token),
-        (request_with(ours), "other", token),
-        (request_with(ours), "demo", ""),
-        (request_with(ours), "demo", None),
-        (request_with(ours), "demo", "\ud800"),
-        (request_with(ours, sec_fetch_site="cross-site"), "demo", token),
-        (request_with(ours, sec_fetch_site="same-site"), "demo", token),
+    sessions.check_form(request_with(ours, key), "demo", SECRET)
+    for request, scope, secret in (
+        (request_with(ours, other), "demo", SECRET),
+        (request_with(theirs, key), "demo", SECRET),
+        (request_with(None, key), "demo", SECRET),
+        (request_with(ours, key), "other", SECRET),
+        (request_with(ours, key), "demo", b"t" * 32),
+        (request_with(ours, ""), "demo", SECRET),
+        (request_with(ours), "demo", SECRET),
+        (request_with(ours, "\u00ff"), "demo", SECRET),
+        (request_with(ours, key, sec_fetch_site="cross-site"), "demo", SECRET),
+        (request_with(ours, key, sec_fetch_site="same-site"), "demo", SECRET),
     ):
         with pytest.raises(Problem, match="the form") as refused:
-            sessions.check_form(request, slug, given)
+            sessions.check_form(request, scope, secret)
         assert refused.value.status == 403
 
 
 def test_a_form_from_before_signing_in_is_void_after():
     sessions = Sessions(Settings(**SETTINGS))
     visit = Response()
-    token = sessions.form_token(request_with(), visit, "demo")
+    key = sessions.form_key(request_with(), visit, "demo", SECRET)
     sessions.begin(request_with(), visit, "demo", "number")
 
     with pytest.raises(Problem, match="the form"):
-        sessions.check_form(request_with(visit), "demo", token)
+        sessions.check_form(request_with(visit, key), "demo", SECRET)
+
+
+def test_a_form_is_taken_by_another_server_of_the_database_and_after_a_restart(
+    make_competition, reopen, folder, database
+):
+    first = make_competition(database=database)
+    page = Response()
+    ours = Sessions(Settings(folder=folder))
+    key = ours.form_key(request_with(), page, first.slug, first.form_secret)
+    another = reopen(database=database)
+    theirs = Sessions(Settings(folder=folder))
+    theirs.check_form(request_with(page, key), another.slug, another.form_secret)

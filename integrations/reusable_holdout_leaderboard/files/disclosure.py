@@ -1,0 +1,295 @@
+"""Public files that hold private labels: whatever a column is called, and in whatever order the rows are.
+
+Tables are searched, upright or lying: CSV with any delimiter, Parquet, Feather, JSON of any shape, JSON lines and NumPy
+arrays, and all of these packed by gzip, bzip2, xz, tar or zip. Classes may have other names, such as "yes" in place of
+1, and a few rows may be wrong.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import tarfile
+import zipfile
+import zlib
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from reusable_holdout.errors import of_extra
+from reusable_holdout.guard.boundary import sealed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from reusable_holdout_leaderboard.files.labels import Labels
+
+__all__ = ["labels_found"]
+
+_LEAST = 30  # rows that a column must agree on: fewer do so by chance
+_MOST_UNPACKED = 1 << 28
+_DEPTH = 2  # archives inside archives
+_MOST_STARTS = 100  # places at which a column may begin to follow the labels
+_MOST_WRONG = 0.01  # of the rows of each class
+_LYING = 30  # more columns than that, and few rows: each row may be a column that lies
+_BOM = b"\xef\xbb\xbf"
+_PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+
+
+@sealed
+def labels_found(content: bytes, labels: Sequence[Labels]) -> str:
+    """Say where a file holds the labels of any of these sets of rows; empty if it does not.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the file.
+    labels : sequence of Labels
+    """
+    for table in _tables(content, depth=_DEPTH):
+        columns = [table[name] for name in table.columns]
+        for one in labels:
+            place = _by_ids(columns, one) or _by_order(columns, one)
+            if place:
+                return place
+    return ""
+
+
+# ---- tables
+
+
+def _tables(content: bytes, *, depth: int) -> Iterator[pd.DataFrame]:
+    """Tables of a file, all cells text where they were text, and no row taken for a header."""
+    parts = _unpacked(content) if depth else []
+    for part in parts:
+        yield from _tables(part, depth=depth - 1)
+    if parts:
+        return
+    for read in (_parquet, _feather, _array, _json, _csv):
+        try:
+            found = [one for one in read(content) if len(one.columns)]
+        except (
+            ValueError,
+            TypeError,
+            OSError,
+            KeyError,
+            RecursionError,
+            EOFError,
+            csv.Error,
+            AttributeError,
+        ):
+            continue
+        for one in found:
+            yield one
+            if len(one) < _LYING < len(one.columns):
+                yield one.T.reset_index()
+        if found:
+            return
+
+
+def _unpacked(content: bytes) -> list[bytes]:
+    """Return what is packed in a file; empty if it is no archive."""
+    left, found = _MOST_UNPACKED, []
+    try:
+        for sign, opened in _PACKED.items():
+            if content.startswith(sign):
+                with opened(io.BytesIO(content)) as file:
+                    return [file.read(left)]
+        if content.startswith(b"PK\x03\x04"):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                for name in archive.namelist():
+                    with archive.open(name) as file:
+                        found.append(file.read(left))
+                    left -= len(found[-1])
+        elif content[257:262] == b"ustar":
+            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+                files = (archive.extractfile(one) for one in archive if one.isfile())
+                found += [file.read(left) for file in files if file is not None]
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError):
+        return found  # an archive is searched as far as it can be unpacked
+    except (RuntimeError, NotImplementedError):  # locked, or packed in a way that Python does not know
+        return found
+    return found
+
+
+def _parquet(content: bytes) -> list[pd.DataFrame]:
+    if not content.startswith(b"PAR1"):
+        return []
+    with of_extra("leaderboard", "a public file"):
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+    frame: pd.DataFrame = pq.read_table(io.BytesIO(content)).to_pandas()
+    return [frame.reset_index()]
+
+
+def _feather(content: bytes) -> list[pd.DataFrame]:
+    if not content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return []
+    with of_extra("leaderboard", "a public file"):
+        import pyarrow as pa  # noqa: PLC0415
+
+    opened = pa.ipc.open_file if content.startswith(b"ARROW1") else pa.ipc.open_stream
+    return [opened(io.BytesIO(content)).read_all().to_pandas().reset_index()]
+
+
+def _array(content: bytes) -> list[pd.DataFrame]:
+    if not content.startswith(b"\x93NUMPY"):
+        return []
+    found = np.load(io.BytesIO(content), allow_pickle=False)
+    return [pd.DataFrame(found.reshape(len(found), -1))] if found.ndim else []
+
+
+def _json(content: bytes) -> list[pd.DataFrame]:
+    text = content.removeprefix(_BOM).strip()
+    if not text.startswith((b"[", b"{")):
+        return []
+    try:
+        return list(_json_tables(json.loads(text)))
+    except json.JSONDecodeError:
+        return list(_json_tables([json.loads(line) for line in text.splitlines() if line.strip()]))
+
+
+def _json_tables(value: Any) -> Iterator[pd.DataFrame]:
+    """Tables that stand in a JSON value: lists of rows, objects of columns, rows or entries, a list of each class."""
+    inner = [*(value.values() if isinstance(value, dict) else value)]
+    nested = [one for one in inner if isinstance(one, dict | list)]
+    if isinstance(value, list):
+        yield pd.DataFrame(value)
+        if value and all(isinstance(one, dict) and len(one) == 1 for one in value):
+            yield pd.DataFrame([entry for one in value for entry in one.items()])
+    elif not nested:
+        yield pd.DataFrame(list(value.items()))
+    elif all(isinstance(one, dict) for one in inner):
+        for orient in ("index", "columns"):
+            yield pd.DataFrame.from_dict(value, orient=orient).reset_index()
+    else:
+        lists = {name: one for name, one in value.items() if isinstance(one, list)}
+        yield pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in lists.items()})
+        yield pd.DataFrame([(one, name) for name, ones in lists.items() for one in ones])
+    if len(nested) < _LYING:  # not of each row of a table
+        for one in nested:
+            yield from _json_tables(one)
+
+
+def _csv(content: bytes) -> list[pd.DataFrame]:
+    with of_extra("leaderboard", "a public file"):
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.csv  # noqa: PLC0415
+
+    text = _decoded(content).replace("\r\n", "\n").replace("\r", "\n")
+    lines = [line for line in islice(text.split("\n"), 100) if line.strip()]
+    first = lines[len(lines) // 2] if lines else ""  # a title may stand above
+    delimiter = max(",;\t|", key=first.count)
+    delimiter = delimiter if delimiter in first else max(": ", key=first.count)
+    names = [str(number) for number in range(len(next(csv.reader([first], delimiter=delimiter))))]
+    table = pa.csv.read_csv(
+        io.BytesIO(text.encode()),
+        read_options=pa.csv.ReadOptions(column_names=names),
+        parse_options=pa.csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip"
+        ),
+        convert_options=pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+    frame: pd.DataFrame = table.to_pandas()
+    return [frame]
+
+
+def _decoded(content: bytes) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+# ---- labels in them
+
+
+def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
+    """Say which column has the labels beside the ids of their rows."""
+    if labels.ids is None:
+        return ""
+    ids = pd.Index(labels.ids)
+    for place, column in enumerate(columns):
+        rows = ids.get_indexer(pd.Index(_text(column)))
+        known = rows >= 0
+        if known.sum() < min(_LEAST, len(ids)):
+            continue
+        for other, values in enumerate(columns):
+            if other != place and _agree(values[known], labels.y[rows[known]]):
+                return f"its column {other + 1} has the labels of {known.sum():,} rows, beside their ids"
+    return ""
+
+
+def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
+    """Say which column has the labels in their order, among other rows or not, or alone in another order."""
+    y, rows = labels.y, len(labels.y)
+    for place, column in enumerate(columns):
+        if len(column) < rows:
+            continue
+        for start in islice(_starts(column, y), _MOST_STARTS):
+            if _agree(column[start : start + rows], y):
+                return f"its column {place + 1} has all labels in their order"
+    if len(columns) == 1 and y.dtype.kind != "f" and rows >= _LEAST and _same_counts(columns[0], y):
+        return "its only column has as many values of each kind as there are labels of each class"
+    return ""
+
+
+def _starts(column: pd.Series[Any], y: NDArray[Any]) -> Iterator[int]:
+    """Rows at which the labels may begin: where a column changes from row to row as they do."""
+    if y.dtype.kind == "f":
+        numbers = np.ascontiguousarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+        yield from (int(start) for start in np.flatnonzero(np.isclose(numbers, y[0])))
+        return
+    text = _text(column)
+    sought, among = ((one[1:] != one[:-1]).astype(np.uint8).tobytes() for one in (y, text))
+    start = among.find(sought)
+    while start >= 0 and sought:
+        yield start
+        start = among.find(sought, start + 1)
+
+
+def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
+    """Return True if a column says the labels of its rows, be it under other names of the classes."""
+    if len(column) != len(y):
+        return False
+    if y.dtype.kind == "f":
+        numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+        return bool(len(np.unique(y)) > 1 and np.allclose(numbers, y, rtol=1e-6))
+    text = _text(column)
+    ours, names = pd.factorize(y)
+    if len(names) < 2 or 3 * len(names) > len(y):  # other names for so many classes fit any column
+        same = text == _text(pd.Series(y))
+        return bool(len(names) > 1 and np.mean(~same) <= _MOST_WRONG)
+    theirs, others = pd.factorize(text)
+    pairs, counts = np.unique(ours.astype(np.int64) * len(others) + theirs, return_counts=True)
+    of = pairs // len(others)
+    best = np.lexsort((-counts, of))[
+        np.flatnonzero(np.diff(np.sort(of), prepend=-1))
+    ]  # of each class of ours
+    few = counts[best] >= (1 - _MOST_WRONG) * np.bincount(ours)
+    return bool(few.all() and len(np.unique(pairs[best] % len(others))) == len(names))
+
+
+def _same_counts(column: pd.Series[Any], y: NDArray[Any]) -> bool:
+    """Return True if a column has the labels in another order, perhaps under a name."""
+    ours = np.unique(y, return_counts=True)[1]
+    for values in (_text(column), _text(column)[1:]):
+        theirs = np.unique(values, return_counts=True)[1]
+        if len(ours) > 1 and len(theirs) == len(ours) and (np.sort(theirs) == np.sort(ours)).all():
+            return True
+    return False
+
+
+def _text(column: pd.Series[Any]) -> NDArray[Any]:
+    """Return the cells as text without space around them; whole numbers are the same with and without a point."""
+    return np.array([str(one).strip().removesuffix(".0") for one in column.tolist()], dtype=object)
