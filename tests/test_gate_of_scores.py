@@ -395,3 +395,42 @@ def test_the_parts_serve_python_too(files):
 def test_the_only_column_names_the_rows_as_text(tmp_path):
     (tmp_path / "ids.csv").write_text("task\n007\nNA\n")
     assert read_ids(tmp_path / "ids.csv") == (["007", "NA"], None)
+
+
+def test_a_wide_table_with_groups_keeps_its_repeats_at_the_gate(gate, files):
+    """The fault: beside a column of groups the gate asked for one column of scores, and so dropped the repeats."""
+    groups = [f"r{k // 2}" for k in range(ROWS)]
+    for name, share in (("wide-old.csv", 0.5), ("wide-new.csv", 0.8)):
+        files(name, repo=groups, score_1=scored(share), score_2=scored(share, 7))
+    init = [
+        "--scores",
+        "wide-old.csv",
+        "--groups",
+        "repo",
+        "--queries",
+        20,
+        "--tolerance",
+        0.2,
+        "--spread",
+        0.4,
+    ]
+    assert gate(*init, command="gate-init")[0] == 0
+    status, text = gate("--scores", "wide-new.csv", "--incumbent", "wide-old.csv", "--improvement", 0.2)
+    assert status == ACCEPTED, text.err
+    evaluations = Evaluations(tool="scores")
+    assert evaluations.table([Path("wide-new.csv")]).scores.shape == (ROWS, 2)
+
+
+def test_scores_and_ids_may_be_json(gate, make, files):
+    for name in ("old", "new"):
+        frame = pd.read_csv(f"{name}.csv")
+        frame.to_json(f"{name}.json", orient="records")
+        frame.to_json(f"{name}.jsonl", orient="records", lines=True)
+    init = ["--ids", "old.jsonl", "--queries", 20, "--tolerance", 0.2, "--spread", 0.4]
+    status, text = gate(*init, command="gate-init")
+    assert status == 0, text.err
+    for ending in ("json", "jsonl"):
+        question = ["--scores", f"new.{ending}", "--incumbent", f"old.{ending}", "--score", "judge"]
+        status, text = gate(*question, "--improvement", 0.2, "--json")
+        assert status == ACCEPTED, text.err
+    assert json.loads(text.out)["charged"] is False  # the same question

@@ -143,11 +143,29 @@ def test_a_better_model_is_accepted_and_another_rejected(gate, make):
     assert history()["name"].tolist() == ["new.csv", "same.csv"]
 
 
-def test_a_verdict_is_one_word_and_nothing_else(gate, make):
+def test_a_verdict_is_one_word_and_of_what_is_accepted_the_certified_interval(gate, make):
+    """The fault: "accepted" alone, of what may be worse by nearly the tolerance, for too little was named."""
     make()
-    for file, word in (("new.csv", "accepted"), ("same.csv", "rejected")):
-        _, text = gate(*asked(file))
-        assert (text.out, text.err) == (f"{word}\n", "")
+    _, text = gate(*asked("same.csv", improvement=0.15))
+    assert (text.out, text.err) == ("rejected\n", "")
+    _, text = gate(*asked("new.csv"))
+    (row,) = history()[history()["charged"]].to_dict("records")
+    interval = re.fullmatch(r"accepted \(certified improvement: (\S+) to (\S+)\)\n", text.out)
+    low, high = map(float, interval.groups())
+    assert row["low"] - 1e-3 < low <= row["low"]
+    assert row["high"] <= high < row["high"] + 1e-3
+
+
+def test_a_named_improvement_below_the_tolerance_is_noted(gate, make):
+    make()
+    tolerance = json.loads(gate(*asked(), "--json")[1].out)["tolerance"]
+    for named, noted in ((tolerance, False), (tolerance * 0.99, True), (-0.05, True)):
+        status, text = gate(*asked(improvement=named))
+        assert status in {ACCEPTED, REJECTED}
+        assert ("is below the tolerance" in text.err) == noted
+        if noted:
+            assert f"may be worse than the incumbent by {tolerance - named:.3g}, and noise alone" in text.err
+            assert f"name {tolerance:.3g} or more, as gate-init shows" in text.err
 
 
 def test_the_same_question_again_has_the_same_verdict_free(gate, make):
@@ -221,6 +239,8 @@ def test_json_is_the_verdict_and_what_is_left(gate, make):
         "queries_left": 19,
         "low": row["low"],
         "high": 1.0,
+        "improvement": 0.05,
+        "tolerance": 0.15,
     }
 
 
@@ -385,7 +405,7 @@ BAD = {
     "a missing file": (nothing, asked("none.csv"), "there is none"),
     "an empty file": (text(""), asked(), "must be a CSV file"),
     "a header alone": (columns(p=[]), asked(), "must be rows under a header"),
-    "no Parquet": (text("x", "new.parquet"), asked("new.parquet"), "or Parquet"),
+    "no Parquet": (text("x", "new.parquet"), asked("new.parquet"), "Parquet or JSON"),
     "too few rows": (columns(p=predicted(0.8)[1:]), asked(), "it holds 1,999"),
     "no header": (text("\n".join(map(str, predicted(0.8)))), asked(), "it holds 1,999 under its header"),
     "a gap": (columns(p=GAPS), asked(), "it has none at rows 4, 254, 504, 754, 1004 and 3 more"),
@@ -591,3 +611,36 @@ def test_the_parts_serve_python_too(files):
         assert not ask_gate(guard, Path("new.csv"), Path("old.csv"), improvement=0.05).charged
     with pytest.raises(LedgerMismatchError):
         open_gate("guard.db", labels=Path("labelled.csv"), id_column="id")
+
+
+def test_labels_and_predictions_may_be_json(gate, make, files):
+    for name in ("labels", "new", "old"):
+        frame = pd.read_csv(f"{name}.csv")
+        frame.to_json(f"{name}.json", orient="records")
+        frame.to_json(f"{name}.jsonl", orient="records", lines=True)
+    make(labels="labels.json")
+    assert gate(*asked("new.json", "old.jsonl"))[0] == ACCEPTED
+    first = json.loads(gate(*asked("new.csv", "old.csv"), "--json")[1].out)
+    assert first["charged"] is False  # the same question
+    Path("labels.json").write_text('[{"label": "secret"}, ["secret"]]')
+    status, text = gate("--labels", "labels.json", "--queries", 20, "--tolerance", 0.15, command="gate-init")
+    assert status == BAD_INPUT
+    assert "secret" not in text.err
+
+
+def test_a_gate_of_private_answers_tells_none_of_them(gate, files):
+    answers = [f"Gold {k}" for k in range(len(LABELS))]
+    guesses = [f"gold  {k}" if k % 5 else "42" for k in range(len(LABELS))]
+    files("answers.csv", label=answers)
+    files("good.csv", prediction=guesses)
+    files("digits.csv", prediction=["007"] * len(LABELS))  # text, where answers are
+    init = ["--labels", "answers.csv", "--queries", 20, "--tolerance", 0.15]
+    status, made = gate(*init, command="gate-init")
+    assert status == 0
+    status, text = gate(*asked("good.csv", "digits.csv", 0.5))
+    assert status == ACCEPTED
+    status, wrong = gate(*init, "--metric", "brier", command="gate-init")
+    assert (status, "--classes" in wrong.err or "classes=" in wrong.err) == (BAD_INPUT, True)
+    said = "".join([made.out, made.err, text.out, text.err, wrong.err]) + str(history())
+    said += Path("guard.db").read_bytes().decode("latin-1")
+    assert not [one for one in answers if one.casefold() in said.casefold()]

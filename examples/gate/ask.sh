@@ -20,5 +20,5 @@ arguments+=("${others[@]}" "--$GATE_TOOL" "${new[@]}" --incumbent "${incumbent[@
 status=0
 verdict=$(reusable-holdout gate "${arguments[@]}") || status=$?
 echo "${verdict:-no verdict (status $status)}"
-[[ -z ${GITHUB_OUTPUT:-} ]] || echo "verdict=$verdict" >>"$GITHUB_OUTPUT"
+[[ -z ${GITHUB_OUTPUT:-} ]] || echo "verdict=${verdict%% *}" >>"$GITHUB_OUTPUT" # the word alone: its interval stands behind it
 exit "$status"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.errors import Halted, HoldoutError, InputError, of_extra
+from reusable_holdout.misfits import closest
+from reusable_holdout.queries.ids import shown
 from reusable_holdout.version import __version__
 from reusable_holdout_mcp.words import about, about_compare, about_evaluate, halted, said
 from reusable_holdout_mcp.workspace import Workspace
@@ -14,7 +16,7 @@ with of_extra("mcp", "an MCP server"):
     from mcp.server.mcpserver.exceptions import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from reusable_holdout import Answer
@@ -45,7 +47,7 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> MCPServer[Any]:
     MissingExtraError
         If the package `mcp` is not installed.
     """
-    server: MCPServer[Any] = MCPServer(
+    server = _StrictServer(
         "reusable-holdout", instructions=about(remote), version=__version__, log_level="WARNING"
     )
     files = Workspace(workspace, remote)
@@ -83,6 +85,39 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> MCPServer[Any]:
         server.tool(description=about_compare(remote))(compare)
     server.tool(description=f"Says what is left, free of charge. {about(remote)}")(budget)
     return server
+
+
+class _StrictServer(MCPServer[Any]):  # type: ignore[misc]
+    """A server whose tools take no argument that they do not have.
+
+    The library drops unknown arguments, so a mistyped ``prior`` would be asked without one, and charged.
+    """
+
+    async def list_tools(self) -> list[Any]:
+        """List the tools; their schemas say that there are no other arguments."""
+        tools: list[Any] = await super().list_tools()
+        for tool in tools:
+            tool.input_schema = {**tool.input_schema, "additionalProperties": False}
+        return tools
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], context: Any = None) -> Any:
+        """Call a tool whose arguments are all known."""
+        for tool in await self.list_tools():
+            if tool.name == name:
+                _check_known(name, arguments, list(tool.input_schema.get("properties", ())))
+        return await super().call_tool(name, dict(arguments), context)
+
+
+def _check_known(tool: str, arguments: Mapping[str, Any], known: list[str]) -> None:
+    unknown = [one for one in arguments if one not in known]
+    if not unknown:
+        return
+    near = closest(unknown[0], known)
+    takes = f"it takes {', '.join(known)}" if known else "it takes none"
+    raise ToolError(
+        f"the tool {tool} has no argument {shown(unknown)}; {f'did you mean {near}? ' if near else ''}{takes}; nothing "
+        "was asked and nothing was charged"
+    )
 
 
 def _asked(remote: RemoteHoldout, ask: Callable[[], Answer]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def about_evaluate(remote: RemoteHoldout) -> str:
             "a charge is "
             "taken. Each new question takes one of the questions."
         )
-    return f"{told}{_verdicts(remote)} {_FILES}"
+    return f"{told}{_verdicts(remote)}{_of_answers(remote)} {_FILES}"
 
 
 def about_compare(remote: RemoteHoldout) -> str:
@@ -78,7 +78,7 @@ def about_compare(remote: RemoteHoldout) -> str:
         f"{what}. It is far "
         "sharper than two evaluations, because rows on which both agree do not count; ask it to learn whether a "
         "change is an "
-        f"improvement.{_verdicts(remote)} {_FILES}"
+        f"improvement.{_verdicts(remote)}{_of_answers(remote)} {_FILES}"
     )
 
 
@@ -86,6 +86,13 @@ def _verdicts(remote: RemoteHoldout) -> str:
     return (
         " No number is told, only whether it was charged." if getattr(remote, "verdict_only", False) else ""
     )
+
+
+def _of_answers(remote: RemoteHoldout) -> str:
+    """Say how predictions are compared with labels of which no list is told."""
+    if getattr(remote, "private_labels", None) != "text":
+        return ""
+    return " A prediction is right if it is the row's label, whatever the case and the spaces; labels are not listed."
 
 
 def said(answer: Answer, remote: RemoteHoldout) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Workspace:
         given : sequence, optional
             In the call itself, in the order of the rows.
         file : str
-            CSV with a header, Parquet, ``.npy`` or JSON, relative to the folder; or empty.
+            CSV with a header, Parquet, ``.npy``, JSON or JSON lines, relative to the folder; or empty.
         what : str
             For messages.
 
@@ -59,9 +59,11 @@ class Workspace:
         if given is not None:
             return list(given)
         path = self._path(file)
-        if path.suffix.lower() in {".npy", ".json"}:
-            return self._plain(path)
-        return self._table(path)
+        if path.suffix.lower() not in {".npy", ".json"}:
+            return self._table(path)
+        plain = self._plain(path)
+        is_table = isinstance(plain, list) and plain and all(isinstance(one, dict) for one in plain)
+        return self._table(path) if is_table else plain
 
     def _path(self, file: str) -> Path:
         try:
@@ -96,7 +98,8 @@ class Workspace:
         remote = self._remote
         ids = getattr(remote, "ids", None)
         named = "id" if ids is not None and "id" in _columns(path) else None
-        table = read_table(path, id_column=named)
+        text = getattr(remote, "private_labels", None) == "text"
+        table = read_table(path, id_column=named, text=text)
         if table.ids is None or ids is None:
             return _values(table.frame, remote, path)
         whole = np.array([str(one) for one in ids])

@@ -1,8 +1,14 @@
-"""Members of a zip archive that others wrote, unpacked with bounds; Zstandard, too, which Python 3.13 does not know."""
+"""What others packed, unpacked with bounds: members of a zip archive, and CSV.
+
+Zstandard, too, which Python 3.13 does not know.
+"""
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import struct
 import zipfile
 import zlib
@@ -14,11 +20,34 @@ from reusable_holdout.readers.json_files import MOST_BYTES
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Archive"]
+__all__ = ["Archive", "check_unpacked"]
 
 _ZSTANDARD = 93
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")
 _STEP = 1 << 24
+_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def check_unpacked(path: Path, *, what: str) -> None:
+    """Refuse a packed file, as pandas would unpack it whole, that is larger than the bound when it is unpacked.
+
+    Raises
+    ------
+    InputError
+        If it is larger. Whatever else is wrong with it is told by whoever reads it.
+    """
+    size, ending = 0, path.suffix.lower()
+    if ending == ".zip" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:  # which unpacks no more of a member than its directory says
+            size = sum(one.file_size for one in archive.infolist())
+    elif ending in _PACKED:
+        with _PACKED[ending](path, "rb") as stream:
+            while size <= MOST_BYTES and (piece := stream.read(_STEP)):
+                size += len(piece)
+    if size > MOST_BYTES:
+        raise InputError(
+            f"{what} must have at most {MOST_BYTES >> 30} GiB unpacked; {path} has more; pass Parquet"
+        )
 
 
 class Archive:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, printable
 from reusable_holdout.queries import ScoreTable
 from reusable_holdout.queries.ids import few, shown
 
@@ -163,8 +163,8 @@ class Gathering:
             ids=list(self._scores),
             scores=array[:, 0] if array.shape[1] == 1 else array,
             groups=[self._groups[row] for row in self._scores] if self._groups else None,
-            name=name,
-            metric=metric,
+            name=printable(name),
+            metric=printable(metric),
             left_out=tuple(sentences),
         )
 

@@ -16,6 +16,7 @@ from reusable_holdout.readers.gathering import (
     group_name,
     score_of,
 )
+from reusable_holdout.readers.inspect_results import check_count, check_means, metrics_of
 from reusable_holdout.readers.json_files import Pieces, file_text, text_of
 from reusable_holdout.readers.sources import named, sources_of
 from reusable_holdout.slips import checked_call
@@ -90,13 +91,13 @@ def read_inspect(
 ) -> ScoreTable:
     """Scores in a log of Inspect, ``.eval`` or ``.json``; epochs are repeats.
 
-    Of an ``.eval`` log its summaries alone are read, so that a log of any size takes a second or two. Inspect is not
-    needed for that.
+    Of an ``.eval`` log its summaries alone are read, so that a log of any size takes a second or two; their number and
+    their mean must be those that the header states. Inspect is not needed for that.
 
     Parameters
     ----------
     log : path or sequence of paths
-        Of finished runs. Several logs of one task are further repeats.
+        Of finished runs. Several logs of one task, model and solver are further repeats.
     scorer : str, optional
         Needed where there are several.
     key : str, optional
@@ -117,27 +118,26 @@ def read_inspect(
     Raises
     ------
     InputError
-        If it is no such log, was not finished, or samples have no score, or no number; the first few are named.
+        If it is no such log, was not finished, or its samples are not those that its header counts and averages; if
+        logs are of several models; or if samples have no score, or no number: the first few are named.
     MissingExtraError
         If the log is packed with Zstandard, as newer versions do, and neither zstandard nor pyarrow is there.
     """
     wish = Table(repeats, missing)
     wish.check()
     paths = sources_of(log)
-    gathering, notes, tasks = Gathering(named(paths)), dict[str, None](), dict[str, None]()
+    gathering, notes, systems = Gathering(named(paths)), dict[str, None](), dict[str, dict[str, None]]()
     for place, path in enumerate(paths):
         found = _log(path)
+        for what, name in _system(found.header).items():
+            systems.setdefault(what, {})[name] = None
+        _check_one(systems)
         scorer = _scorer(found, scorer, path)
         cluster = groups or _cluster(found.header, scorer, path)
         _add(gathering, found, scorer, key, cluster, place, path)
         notes |= dict.fromkeys(_notes(found, scorer))
-        tasks[_task(found.header)] = None
-    if len(tasks) > 1:
-        raise InputError(
-            f"several logs are repeats of one task; these are of {shown(tasks)}; read them one by one"
-        )
     score = str(scorer) if key is None else f"{scorer}[{key}]"
-    return gathering.table(wish, name=next(iter(tasks)), metric=score, left_out=notes)
+    return gathering.table(wish, name=next(iter(systems["task"])), metric=score, left_out=notes)
 
 
 # ---- what is in a log
@@ -168,7 +168,10 @@ def _from_archive(path: Path) -> _Log:
         text = text_of(archive.read(_SUMMARIES), where=f"{_SUMMARIES} in {path}")
     if not isinstance(header, dict):
         raise InputError(f"{_HEADER} in {path} must be a JSON object; it is none")
-    return _Log(header, list(_samples(Pieces(text, str(path)).elements(), path)))
+    pieces = Pieces(text, str(path))
+    samples = list(_samples(pieces.elements(), path))
+    pieces.end()
+    return _Log(header, samples)
 
 
 def _from_json(path: Path) -> _Log:
@@ -180,6 +183,7 @@ def _from_json(path: Path) -> _Log:
             samples += _samples(pieces.elements(), path)
         else:
             header[key] = pieces.value()
+    pieces.end()
     return _Log(header, samples)
 
 
@@ -206,9 +210,18 @@ def _given(score: Any) -> _Given:
     return _Given(score.get("value"), score.get("reason")) if isinstance(score, dict) else _Given(score, None)
 
 
-def _task(header: Mapping[str, Any]) -> str:
-    name = header["eval"].get("task")
-    return name if isinstance(name, str) else ""
+def _system(header: Mapping[str, Any]) -> dict[str, str]:
+    """What ran: several logs are repeats if all of it is the same."""
+    names = {what: header["eval"].get(what) for what in ("task", "model", "solver")}
+    return {what: name if isinstance(name, str) else "" for what, name in names.items()}
+
+
+def _check_one(systems: Mapping[str, Mapping[str, None]]) -> None:
+    for what, names in systems.items():
+        if len(names) > 1:
+            raise InputError(
+                f"several logs are repeats of one {what}; these are of {shown(names)}; read them one by one"
+            )
 
 
 # ---- which of it
@@ -219,25 +232,11 @@ def _scorer(log: _Log, scorer: str | None, path: Path) -> str:
     return chosen_one(scorer, names, what="scorer", option="scorer", where=str(path))
 
 
-def _results(header: Mapping[str, Any], scorer: str) -> Iterator[Mapping[str, Any]]:
-    """Metrics of a scorer, as the log's results have them."""
-    results = header.get("results")
-    listed = results.get("scores") if isinstance(results, dict) else None
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict) and one.get("scorer", one.get("name")) == scorer:
-            metrics = one.get("metrics")
-            yield from (metric for metric in _values(metrics) if isinstance(metric, dict))
-
-
-def _values(found: Any) -> Sequence[Any]:
-    return list(found.values()) if isinstance(found, dict) else []
-
-
 def _cluster(header: Mapping[str, Any], scorer: str, path: Path) -> str | None:
     """What the scorer's standard error is clustered by."""
     named = {
         cluster
-        for metric in _results(header, scorer)
+        for _, metric in metrics_of(header, scorer)
         for options in (metric.get("params"), metric.get("options"))
         if isinstance(options, dict) and isinstance(cluster := options.get("cluster"), str)
     }
@@ -267,9 +266,14 @@ def _notes(log: _Log, scorer: str) -> list[str]:
 def _add(
     gathering: Gathering, log: _Log, scorer: str, key: str | None, cluster: str | None, place: int, path: Path
 ) -> None:
+    check_count(log.header, len(log.samples), path)
+    scores: dict[object, list[float]] = {}
     for sample in log.samples:
         group = None if cluster is None else _group(sample, cluster, path)
-        gathering.add(sample.id, _repeat(sample, place, path), _score(sample, scorer, key, path), group)
+        score = _score(sample, scorer, key, path)
+        gathering.add(sample.id, _repeat(sample, place, path), score, group)
+        scores.setdefault(sample.id, []).extend([] if isinstance(score, Missing) else [score])
+    check_means(log.header, scores, scorer=scorer, key=key, path=path)
 
 
 def _repeat(sample: _Sample, place: int, path: Path) -> tuple[int, int]:

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["MOST_BYTES", "Pieces", "file_text", "text_of"]
+__all__ = ["JSON_ENDINGS", "MOST_BYTES", "Pieces", "file_text", "json_lines", "json_table", "text_of"]
 
 MOST_BYTES = 1 << 30
 """Of one file, or one member of an archive, unpacked."""
+
+JSON_ENDINGS = {".json", ".jsonl", ".ndjson"}
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
@@ -44,6 +46,50 @@ def file_text(path: Path, *, what: str) -> str:
     except OSError as error:
         problem = f"it cannot be read ({type(error).__name__})"
     raise InputError(f"{what} must be a file that can be read; {path}: {problem}")
+
+
+def json_lines(text: str, where: str) -> Iterator[dict[str, Any]]:
+    """Objects of a text that has one in each line.
+
+    Raises
+    ------
+    InputError
+        While they are read: if a line is something else.
+    """
+    for number, line in enumerate(text.split("\n"), 1):  # splitlines() ends lines inside of JSON's texts, too
+        if line.strip():
+            pieces = Pieces(line, f"line {number:,} of {where}")
+            found = pieces.value()
+            pieces.end()
+            if not isinstance(found, dict):
+                raise InputError(f"line {number:,} of {where} must be a JSON object; it is none")
+            yield found
+
+
+def json_table(path: Path, *, what: str) -> list[dict[str, Any]]:
+    """Rows of a JSON file, a list of objects or of plain values, or of a file with an object in each line.
+
+    Plain values are the rows of one column, "prediction".
+
+    Raises
+    ------
+    InputError
+        If it is something else; nothing in it is quoted.
+    """
+    text = file_text(path, what=what)
+    if path.suffix.lower() != ".json":
+        return list(json_lines(text, str(path)))
+    pieces = Pieces(text, str(path))
+    rows = list(pieces.elements())
+    pieces.end()
+    kinds = {isinstance(one, dict) for one in rows}
+    if kinds == {False} and not any(isinstance(one, list) for one in rows):
+        return [{"prediction": one} for one in rows]
+    if kinds != {True}:
+        raise InputError(
+            f"{what} as JSON must be a list of objects, one for each row, or of plain values; {path} is something else"
+        )
+    return rows
 
 
 def text_of(content: bytes, *, where: str) -> str:
@@ -121,6 +167,12 @@ class Pieces:
         else:
             return found
         raise self._broken(problem)
+
+    def end(self) -> None:
+        """Refuse whatever else comes: a second list, as of files put together, would be lost without a word."""
+        place = self._next()
+        if place < len(self._text):
+            raise self._broken(f"at character {place:,} it must end")
 
     def _next(self) -> int:
         if self._text[self._place : self._place + 1] > " ":  # most pieces follow one another at once

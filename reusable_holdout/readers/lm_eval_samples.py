@@ -16,7 +16,7 @@ from reusable_holdout.readers.gathering import (
     group_name,
     score_of,
 )
-from reusable_holdout.readers.json_files import Pieces, file_text
+from reusable_holdout.readers.json_files import Pieces, file_text, json_lines
 from reusable_holdout.readers.sources import named, sources_of
 from reusable_holdout.slips import checked_call
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_lm_eval"]
 
-_NAME = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl")
+_NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _NO_METRICS = {
     "arguments",
     "doc",
@@ -76,8 +76,8 @@ def read_lm_eval(
     Parameters
     ----------
     samples : path or sequence of paths
-        Files ``samples_*.jsonl``, or a folder that holds them. Several files of one task are repeats; those of several
-        tasks are joined, with ids such as ``mmlu_law/17``.
+        Files ``samples_*.jsonl`` of one model, or a folder that holds them. Several files of one task are repeats;
+        those of several tasks are joined, with ids such as ``mmlu_law/17``.
     metric : str, optional
         Such as "acc"; needed where there are several.
     filter : str, optional
@@ -99,12 +99,15 @@ def read_lm_eval(
     Raises
     ------
     InputError
-        If they are no such files, ids come twice, or rows have no score, or no number; the first few are named.
+        If they are no such files, or of several models; if ids come twice, or rows have no score, or no number: the
+        first few are named.
     """
     wish = Table(repeats, missing)
     wish.check()
     large = _LARGE - {name.split(".")[0] for name in (id, groups or "")}
-    files = [_file(path, large) for path in _paths(samples)]
+    paths = _paths(samples)
+    _check_one_model(paths)
+    files = [_file(path, large) for path in paths]
     where = named([one.path for one in files])
     tasks = list(dict.fromkeys(one.task for one in files))
     lines = [(place, one, line) for place, one in enumerate(files) for line in one.lines]
@@ -146,21 +149,39 @@ def _paths(given: object) -> list[Path]:
             raise InputError(
                 f"the folder {path} must hold files samples_*.jsonl, as lm_eval --log_samples writes; it holds none"
             )
+        folders = list(dict.fromkeys(one.parent.name for one in found))
+        if len(folders) > 1:
+            raise InputError(
+                f"several files are repeats of one model; the folder {path} holds those of {shown(folders)}; name the "
+                "folder of one of them"
+            )
         paths += found
     return paths
 
 
+def _check_one_model(paths: Sequence[Path]) -> None:
+    models = dict.fromkeys(filter(None, map(_model, paths)))
+    if len(models) > 1:
+        raise InputError(
+            f"several files are repeats of one model; these are of {shown(models)}; read them one by one"
+        )
+
+
+def _model(path: Path) -> str:
+    """Name of the model, as the file of results beside the samples has it; empty if there is none."""
+    matched = _NAME.fullmatch(path.name)
+    results = path.with_name(f"results_{matched['time']}.json") if matched else path
+    if results == path or not results.is_file():
+        return ""
+    found = Pieces(file_text(results, what="results of lm-evaluation-harness"), str(results)).value()
+    name = found.get("model_name") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else ""
+
+
 def _file(path: Path, large: set[str]) -> _File:
     text = file_text(path, what="samples of lm-evaluation-harness")
-    lines = []
-    for number, line in enumerate(text.split("\n"), 1):  # splitlines() ends lines inside of JSON's texts, too
-        if not line.strip():
-            continue
-        where = f"line {number:,} of {path}"
-        found = Pieces(line, where).value()
-        if not isinstance(found, dict):
-            raise InputError(f"{where} must be a JSON object; it is none")
-        lines.append({key: value for key, value in found.items() if key not in large})
+    found = json_lines(text, str(path))
+    lines = [{key: value for key, value in one.items() if key not in large} for one in found]
     matched = _NAME.fullmatch(path.name)
     return _File(path, matched["task"] if matched else path.stem, lines)
 

@@ -1,4 +1,4 @@
-"""Scores in CSV and Parquet files and in tables: a row for each score, or a column for each repeat."""
+"""Scores in CSV, Parquet and JSON files and in tables: a row for each score, or a column for each repeat."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 from reusable_holdout.errors import InputError, MissingExtraError
 from reusable_holdout.queries.containers import from_arrow
 from reusable_holdout.queries.ids import shown
-from reusable_holdout.readers.gathering import Gathering, Missing, Repeats, Table, group_name, score_of
+from reusable_holdout.readers.archives import check_unpacked
+from reusable_holdout.readers.gathering import (
+    Gathering,
+    Missing,
+    Repeats,
+    Table,
+    group_name,
+    number_of,
+    score_of,
+)
+from reusable_holdout.readers.json_files import JSON_ENDINGS, json_table
 from reusable_holdout.slips import checked_call
 
 if TYPE_CHECKING:
@@ -36,18 +46,19 @@ def read_scores(
     repeats: Repeats = "equal",
     missing: float | None = None,
 ) -> ScoreTable:
-    """Scores in a CSV or Parquet file, or in a table of pandas, polars or pyarrow.
+    """Scores in a CSV, Parquet or JSON file, or in a table of pandas, polars or pyarrow.
 
     Parameters
     ----------
     source : path or table
         One row for each id with a column for each repeat, or one row for each score with a column that tells repeats
-        apart. Of CSV everything is read as text: the id 007 is not 7.
+        apart. Of CSV everything is read as text: the id 007 is not 7. JSON is a list of objects, or in a file
+        ``.jsonl`` an object in each line.
     id : str
         Column of ids.
     score : str or sequence of str, optional
-        Column of scores, or one for each repeat. By default the only other one, or those that are numbered, as in
-        score_1, score_2.
+        Column of scores, or one for each repeat; "score" is also all of score_1, score_2. By default the only other
+        one, or those that are numbered, of the columns that hold nothing but scores.
     repeat : str
         Column that tells repeats apart, if there is one.
     groups : str, optional
@@ -87,7 +98,7 @@ def read_scores(
             raise InputError(
                 f"{where} must have a column {name!r}; it has {shown(columns)}; name it with {option}="
             )
-    scores = _scores(columns, score, {id, groups, repeat}, where)
+    scores = _scores(columns, score, {id, groups, repeat}, frame, where)
     long = repeat in columns and repeat not in scores
     if long and len(scores) > 1:
         raise InputError(
@@ -123,8 +134,8 @@ def _frame(source: Any) -> tuple[pd.DataFrame, str]:
         source = pd.DataFrame({name: source[name].to_list() for name in source.columns}, dtype=object)
     if not isinstance(source, pd.DataFrame):
         raise InputError(
-            f"scores must come in a CSV or Parquet file, or in a table; got {type(source).__name__}; arrays are passed "
-            "to the guard as they are"
+            f"scores must come in a CSV, Parquet or JSON file, or in a table; got {type(source).__name__}; arrays are "
+            "passed to the guard as they are"
         )
     return source if source.index.name is None else source.reset_index(), "the table"
 
@@ -136,24 +147,36 @@ def _read(path: Path) -> pd.DataFrame:
         raise InputError(f"there must be a file with scores at {path}; there is none")
     problem = ""
     try:
+        if path.suffix.lower() in JSON_ENDINGS:
+            return pd.DataFrame(json_table(path, what="scores"), dtype=object)
         if path.suffix.lower() in _PARQUET:
             return pd.read_parquet(path)
+        check_unpacked(path, what="scores")
         return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except InputError:
+        raise
     except ImportError:
         raise MissingExtraError(f"{path} as Parquet, and not CSV,", "pyarrow", "large") from None
     except Exception as error:  # whatever a reader raises
         problem = type(error).__name__
     raise InputError(
-        f"scores must be a CSV file with a header, or Parquet; {path} cannot be read so ({problem})"
+        f"scores must be a CSV file with a header, Parquet or JSON; {path} cannot be read so ({problem})"
     )
 
 
 def _scores(
-    columns: dict[str, int], wanted: str | Sequence[str] | None, known: set[str | None], where: str
+    columns: dict[str, int],
+    wanted: str | Sequence[str] | None,
+    known: set[str | None],
+    frame: pd.DataFrame,
+    where: str,
 ) -> list[str]:
     """Columns of scores."""
     if wanted is not None:
         listed = [wanted] if isinstance(wanted, str) else list(wanted)
+        if isinstance(wanted, str) and wanted not in columns:
+            numbered = {name: _COUNTED.fullmatch(name) for name in columns}
+            listed = [name for name, one in numbered.items() if one and one[1] == wanted] or listed
         lost = [name for name in listed if name not in columns]
         if lost or not listed or len(set(listed)) < len(listed):
             raise InputError(
@@ -161,13 +184,23 @@ def _scores(
             )
         return listed
     rest = [name for name in columns if name not in known]
-    numbered = {_COUNTED.fullmatch(name) for name in rest}
-    if len(rest) == 1 or (rest and None not in numbered and len({one[1] for one in numbered if one}) == 1):
-        return rest
+    for some in (rest, [name for name in rest if _are_scores(frame.iloc[:, columns[name]])]):
+        stems = {one and one[1] for one in map(_COUNTED.fullmatch, some)}
+        if len(some) == 1 or (len(stems) == 1 and None not in stems):
+            return some
     raise InputError(
         f"the columns of scores must be named with score= where there are others; {where} has {shown(rest) or 'none'} "
         "beside the ids"
     )
+
+
+def _are_scores(column: pd.Series[Any]) -> bool:
+    """Return True if all that a column holds could be scores, unlike the names of groups."""
+    try:
+        numbers = [number_of(value) for value in _listed(column)]
+    except ValueError:
+        return False
+    return any(one is not None for one in numbers)
 
 
 def _stem(scores: Sequence[str]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.queries import score
 from reusable_holdout.release_gate.files import in_order_of, read_table
+from reusable_holdout.scales import decimals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +41,8 @@ class Verdict(NamedTuple):
     no_worse : tuple of (str, float, float)
         Name and certified interval of each metric that was to be no worse; of "rejected", which does not say what
         failed, all differences there are.
+    improvement, tolerance : float
+        What was named, and how far below it what is accepted may be: named below the tolerance, it may be worse.
     """
 
     verdict: Literal["accepted", "rejected", "halted"]
@@ -48,6 +52,27 @@ class Verdict(NamedTuple):
     low: float | None
     high: float | None
     no_worse: tuple[tuple[str, float, float], ...] = ()
+    improvement: float = 0.0
+    tolerance: float = 0.0
+
+    def __str__(self) -> str:
+        """Verdict, and of what is accepted the certified interval, rounded outwards."""
+        if self.verdict != "accepted" or self.low is None or self.high is None:
+            return self.verdict
+        steps = 10 ** decimals_of(max(abs(self.low), abs(self.high), self.tolerance))
+        low, high = math.floor(self.low * steps) / steps, math.ceil(self.high * steps) / steps
+        return f"{self.verdict} (certified improvement: {low:g} to {high:g})"
+
+    @property
+    def note(self) -> str:
+        """Warning that a named improvement is too small to tell an improvement from noise; else empty."""
+        if self.verdict == "halted" or self.improvement >= self.tolerance:
+            return ""
+        return (
+            f"note: the named improvement, {self.improvement:g}, is below the tolerance, {self.tolerance:.3g}: what is "
+            f"accepted may be worse than the incumbent by {self.tolerance - self.improvement:.3g}, and noise alone can "
+            f"be accepted; to accept only what is better, name {self.tolerance:.3g} or more, as gate-init shows"
+        )
 
     def record(self) -> dict[str, Any]:
         """For programs."""
@@ -100,7 +125,7 @@ def ask_gate(
     gate : Gate
         From :func:`open_gate` or :func:`make_gate`.
     predictions, incumbent : Path
-        CSV or Parquet: one column, or for a metric of probabilities one for each class, named by it.
+        CSV, Parquet or JSON: one column, or for a metric of probabilities one for each class, named by it.
     improvement : float
         In the metric's unit, positive if better, also for losses; negative to accept what is not much worse.
     id_column : str, optional
@@ -206,7 +231,8 @@ def _asked(
     try:
         answer = guard.compare_predictions(new, old, prior=sign * improvement, name=name, guardrails=rails)
     except Halted:
-        return Verdict("halted", False, guard.charges_left, guard.queries_left, None, None)
+        found = Verdict("halted", False, guard.charges_left, guard.queries_left, None, None)
+        return found._replace(improvement=improvement, tolerance=guard.plan.comparison_tolerance)
     low, high = sorted((sign * answer.low, sign * answer.high))
     return Verdict(
         "accepted" if answer.charged else "rejected",
@@ -216,6 +242,8 @@ def _asked(
         low,
         high,
         tuple((one.metric, one.low, one.high) for one in answer.guardrails),
+        improvement,
+        guard.plan.comparison_tolerance,
     )
 
 
@@ -230,7 +258,8 @@ def _predictions(gate: Gate, path: Path, id_column: str | None) -> NDArray[Any]:
             "rows are aligned by ids if the gate was made with ids; this one was not; make it with --id, or leave "
             "--id out and keep the labels' order"
         )
-    table = read_table(path, id_column=id_column or rows.id_column)
+    text = gate.guard.private_labels == "text"
+    table = read_table(path, id_column=id_column or rows.id_column, text=text)
     values = _columns(in_order_of(rows.ids, table, path, rows=rows.size), gate.guard, path)
     try:
         gate.guard.check_predictions(values)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from reusable_holdout.errors import Halted, HoldoutError, InputError, NoWitnessWarning
 from reusable_holdout.release_gate.asking import NoWorse, ask_gate, ask_gate_of_scores
 from reusable_holdout.release_gate.evaluations import Evaluations
-from reusable_holdout.release_gate.files import read_ids
+from reusable_holdout.release_gate.files import classes_of, read_ids
 from reusable_holdout.release_gate.gate import make_gate, make_gate_of_scores, open_gate
 from reusable_holdout.release_gate.possible import what_is_possible
 
@@ -102,10 +102,11 @@ def _made(options: argparse.Namespace, common: dict[str, Any]) -> Gate:
             options.labels,
             id_column=options.id,
             metric=options.metric or "accuracy",
+            classes=classes_of(options.classes),
             **common,
         )
     if options.ids is not None:
-        _refuse_options(options, "ids", "score", "filter", "missing")
+        _refuse_options(options, "ids", "classes", "score", "filter", "missing")
         ids, groups = read_ids(options.ids, id_column=options.id, groups=options.groups)
     else:
         tool, files = _files(options)
@@ -120,8 +121,8 @@ def run_gate(options: argparse.Namespace) -> Outcome:
     def ask() -> Outcome:
         with open_gate(options.ledger, labels=options.labels, id_column=options.id, key=options.key) as gate:
             found = (_about_predictions if options.predictions else _about_scores)(gate, options)
-        text = json.dumps(found.record(), indent=2) if options.json else found.verdict
-        return Outcome(_STATUS[found.verdict], text)
+        text = json.dumps(found.record(), indent=2) if options.json else str(found)
+        return Outcome(_STATUS[found.verdict], text, found.note)
 
     return _ended(ask)
 

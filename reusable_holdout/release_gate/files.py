@@ -1,4 +1,4 @@
-"""Labels and predictions in CSV and Parquet files, brought into one order by their ids.
+"""Labels and predictions in CSV, Parquet and JSON files, brought into one order by their ids.
 
 What a file of predictions holds may be quoted: it is the analyst's. What a file of labels holds may not, for messages
 end up in logs that everyone reads; so of labels not even a column's name is told, which may be a label itself where
@@ -15,15 +15,17 @@ from reusable_holdout.errors import InputError, MissingExtraError
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.queries.ids import doubled, few, places_in, unmatched
 from reusable_holdout.readers import read_scores
+from reusable_holdout.readers.archives import check_unpacked
+from reusable_holdout.readers.json_files import JSON_ENDINGS, json_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["Table", "in_order_of", "read_ids", "read_labels", "read_table"]
+__all__ = ["Table", "classes_of", "in_order_of", "read_ids", "read_labels", "read_table"]
 
 _PARQUET = {".parquet", ".pq"}
 
@@ -50,7 +52,7 @@ def read_labels(path: Path, *, id_column: str | None = None) -> Table:
     Parameters
     ----------
     path : Path
-        CSV with a header, or Parquet.
+        CSV with a header, Parquet, or JSON: a list of objects, or in a file ``.jsonl`` an object in each line.
     id_column : str, optional
         Column of ids.
 
@@ -68,27 +70,29 @@ def read_labels(path: Path, *, id_column: str | None = None) -> Table:
     column = table.frame.iloc[:, 0]
     if column.isna().any():
         raise InputError(f"the labels in {path} must not be missing; some are; leave those rows out")
-    if path.suffix.lower() not in _PARQUET and _is_a_label(column):
+    if path.suffix.lower() not in _PARQUET | JSON_ENDINGS and _is_a_label(column):
         raise InputError(f"{path} must begin with a header; its first line looks like a label; add a header")
     return table
 
 
-def read_table(path: Path, *, id_column: str | None = None) -> Table:
+def read_table(path: Path, *, id_column: str | None = None, text: bool = False) -> Table:
     """Read predictions: one column, or one for each class, and one with ids if it is named.
 
     Parameters
     ----------
     path : Path
-        CSV with a header, or Parquet.
+        CSV with a header, Parquet, or JSON: a list of objects, or in a file ``.jsonl`` an object in each line.
     id_column : str, optional
         Column of ids.
+    text : bool
+        Whether all of CSV is text, as answers are, also those of digits alone.
 
     Raises
     ------
     InputError
         If the file is something else, a prediction is missing, or an id comes twice.
     """
-    table = _read(path, id_column, "the predictions", quoted=True)
+    table = _read(path, id_column, "the predictions", quoted=True, text=text)
     missing = np.flatnonzero(table.frame.isna().any(axis=1).to_numpy())
     if len(missing):
         named = (missing + 1).tolist() if table.ids is None else table.ids[missing].tolist()
@@ -105,7 +109,7 @@ def read_ids(
     Parameters
     ----------
     path : Path
-        CSV with a header, or Parquet.
+        CSV with a header, Parquet, or JSON: a list of objects, or in a file ``.jsonl`` an object in each line.
     id_column : str, optional
         Column of ids; by default "id", or the only one.
     groups : str, optional
@@ -159,11 +163,19 @@ def in_order_of(wanted: NDArray[np.str_] | None, table: Table, path: Path, *, ro
     return table.frame.iloc[places_in(found, names)].reset_index(drop=True)
 
 
+def classes_of(named: Sequence[str] | None) -> list[int] | list[str] | None:
+    """Classes as the labels of a file are read: whole numbers if all are, else text."""
+    try:
+        return None if named is None else [int(one) for one in named]
+    except ValueError:
+        return list(named or ())
+
+
 # ---- one file
 
 
-def _read(path: Path, id_column: str | None, what: str, *, quoted: bool) -> Table:
-    frame = _frame(path, id_column, what, quoted=quoted)
+def _read(path: Path, id_column: str | None, what: str, *, quoted: bool, text: bool = False) -> Table:
+    frame = _frame(path, id_column, what, quoted=quoted, text=text)
     if not len(frame.columns) or not len(frame):
         raise InputError(f"{what} must be rows under a header; {path} holds none")
     if id_column is None:
@@ -190,29 +202,37 @@ def _ids_of(frame: pd.DataFrame, id_column: str, path: Path, *, quoted: bool) ->
     return ids
 
 
-def _frame(path: Path, id_column: str | None, what: str, *, quoted: bool) -> pd.DataFrame:
+def _frame(path: Path, id_column: str | None, what: str, *, quoted: bool, text: bool = False) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - slow to import, and other commands do not need it
 
     if not path.is_file():
         raise InputError(f"there must be a file with {what} at {path}; there is none")
-    readers: dict[bool, Callable[[], pd.DataFrame]] = {
-        True: lambda: pd.read_parquet(path),
-        False: lambda: _csv(path, id_column),
-    }
-    words = ""
+    words, ending = "", path.suffix.lower()
     try:
-        return readers[path.suffix.lower() in _PARQUET]()
+        if ending in JSON_ENDINGS:
+            frame = pd.DataFrame(json_table(path, what=what))
+            return frame.map(str) if text else frame
+        if ending in _PARQUET:
+            return pd.read_parquet(path)
+        check_unpacked(path, what=what)
+        return _csv(path, id_column, text=text)
+    except InputError:
+        raise
     except ImportError:
         raise MissingExtraError(f"{path} as Parquet, and not CSV,", "pyarrow", "large") from None
     except Exception as error:  # whatever a reader raises: its words may quote the file
         problem, words = "it cannot be read so", f" ({type(error).__name__}: {error})" if quoted else ""
-    raise InputError(f"{what} must be a CSV file with a header, or Parquet; got {path}, {problem}{words}")
+    raise InputError(
+        f"{what} must be a CSV file with a header, Parquet or JSON; got {path}, {problem}{words}"
+    )
 
 
-def _csv(path: Path, id_column: str | None) -> pd.DataFrame:
+def _csv(path: Path, id_column: str | None, *, text: bool) -> pd.DataFrame:
     """Read CSV, ids as text: 007 is not 7, and NA is one like any other."""
     import pandas as pd  # noqa: PLC0415
 
+    if text:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
     frame = pd.read_csv(path)
     if id_column in frame.columns:
         ids = pd.read_csv(path, usecols=[id_column], dtype=str, keep_default_na=False)

@@ -76,6 +76,7 @@ def make_gate(
     id_column: str | None = None,
     metric: str = "accuracy",
     bounds: tuple[float, float] | None = None,
+    classes: Sequence[int] | Sequence[str] | None = None,
     key: Path | None = None,
     seed: int | None = None,
     spread: float | None = None,
@@ -92,13 +93,15 @@ def make_gate(
     ledger : str or Path
         SQLite file, or URL of a server.
     labels : Path
-        CSV or Parquet with one column, and one of ids.
+        CSV, Parquet or JSON with one column, and one of ids.
     id_column : str, optional
         Column of ids: then predictions are aligned by them.
     metric : str
         A plain mean over rows.
     bounds : (float, float), optional
         Of the targets; for "mae" and "mse".
+    classes : sequence, optional
+        As for :class:`ReusableHoldout`: all labels that may occur, where they are public.
     key : Path, optional
         Key file, as for :class:`ReusableHoldout`.
     seed : int, optional
@@ -133,6 +136,7 @@ def make_gate(
         y,
         _metric(metric, bounds),
         None,
+        classes=classes,
         key=key,
         seed=seed,
         spread=spread,
@@ -251,6 +255,7 @@ def _made(
     metric: Metric,
     groups: Sequence[str] | None,
     *,
+    classes: Sequence[int] | Sequence[str] | None = None,
     key: Path | None,
     seed: int | None,
     spread: float | None,
@@ -258,7 +263,7 @@ def _made(
     witness: str | Path | Literal[False] | None,
     wish: dict[str, Any],
 ) -> Gate:
-    bound = metric.bind(y)
+    bound = metric.bind(y, classes=classes)
     if not bound.by_rows:
         raise InputError(
             f"a gate compares row by row, by a metric that is a plain mean over rows; {metric.name} is none; nothing "
@@ -286,6 +291,7 @@ def _made(
         delta=plan.delta,
         comparison_tolerance=plan.tolerance,
         groups=None if groups is None else np.array(groups, dtype=np.str_),
+        classes=classes,
         ledger=ledger,
         key=key,
         seed=seed,

@@ -27,7 +27,7 @@ def test_the_loop_is_told_verdicts_and_nothing_else(tmp_path):
     lines = done.stdout.splitlines()
     assert lines[:3] == [
         "v2 against v1: rejected (status 1), v1 stays",
-        "v3 against v1: accepted (status 0), released",
+        "v3 against v1: accepted (certified improvement: 0 to 1) (status 0), released",
         "v4 against v3: rejected (status 1), v3 stays",
     ]
     assert lines[3].startswith(

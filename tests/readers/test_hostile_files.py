@@ -1,7 +1,10 @@
 """Files that were made to break a reader: each is refused in words, and fills no memory."""
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import struct
 import subprocess
 import sys
@@ -17,6 +20,7 @@ from cases import for_each
 
 from reusable_holdout import InputError, read_inspect, read_lm_eval, read_mlflow, read_scores
 from reusable_holdout.readers import archives
+from reusable_holdout.release_gate.files import read_table
 
 RECORDED = Path(__file__).parent / "recorded"
 DEEP = "[" * 200_000
@@ -297,7 +301,7 @@ def test_what_stands_for_no_score_is_a_number(missing):
 
 @for_each("source", [None, 3, [0.5], {"id": ["a"]}, np.zeros(3)], ids=str)
 def test_what_is_no_table_is_refused(source):
-    assert "must come in a CSV or Parquet file, or in a table" in refused(read_scores, source)
+    assert "must come in a CSV, Parquet or JSON file, or in a table" in refused(read_scores, source)
 
 
 def test_options_that_no_reader_takes_are_refused():
@@ -310,3 +314,40 @@ def test_the_checksum_is_that_of_zip():
         (info,) = (one for one in whole.infolist() if one.filename == "summaries.json")
     with archives.Archive(RECORDED / "plain.eval") as ours:
         assert zlib.crc32(ours.read("summaries.json")) == info.CRC
+
+
+@pytest.mark.parametrize("second", [' [{"id": "q2", "score": 0}]', " and more", "]"])
+def test_json_that_goes_on_after_its_end_is_refused(tmp_path, second):
+    """The fault: of two lists put together in one file, the second was left out without a word."""
+    rows = '[{"id": "q1", "score": 1}]'
+    (tmp_path / "scores.json").write_text(rows + second)
+    (tmp_path / "scores.jsonl").write_text(rows[1:-1] + second)
+    log = json.dumps(HEADER | {"samples": [sample()]})
+    (tmp_path / "log.json").write_text(log + second)
+    assert "must end" in refused(read_scores, tmp_path / "scores.json")
+    assert "must end" in refused(read_scores, tmp_path / "scores.jsonl")
+    assert "must end" in refused(read_inspect, tmp_path / "log.json")
+    assert "must end" in refused(
+        read_inspect, archive(tmp_path / "log.eval", json.dumps([sample()]) + second)
+    )
+    (tmp_path / "scores.json").write_text(rows + " \n\t\r\n")
+    assert read_scores(tmp_path / "scores.json").ids == ("q1",)
+
+
+def test_packed_csv_is_unpacked_no_further_than_the_bound(tmp_path, monkeypatch):
+    content = b"id,score\n" + b"".join(b"q%d,1\n" % row for row in range(100))
+    packed = {"gz": gzip.compress(content), "bz2": bz2.compress(content), "xz": lzma.compress(content)}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        made.writestr("scores.csv", content)
+    packed["zip"] = buffer.getvalue()
+    for ending, found in packed.items():
+        path = tmp_path / f"scores.csv.{ending}"
+        path.write_bytes(found)
+        assert len(read_scores(path).ids) == 100
+        assert len(read_table(path, id_column="id").ids) == 100
+    monkeypatch.setattr(archives, "MOST_BYTES", 100)
+    for ending in packed:
+        path = tmp_path / f"scores.csv.{ending}"
+        assert "unpacked" in refused(read_scores, path)
+        assert "unpacked" in refused(read_table, path, id_column="id")

@@ -207,3 +207,53 @@ def test_the_command_serves_it_on_standard_input_and_output(boxed, workspace):
             return asked.structured_content
 
     assert anyio.run(run)["outcome"] == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        (
+            "evaluate",
+            {"piror": 0.9},
+            "has no argument piror; did you mean prior? it takes predictions, file, prior, name",
+        ),
+        ("evaluate", {"Prior": 0.9}, "did you mean prior?"),
+        ("evaluate", {"zzz": 1}, "has no argument zzz; it takes predictions"),
+        ("compare", {"incumbents": LABELS.tolist()}, "did you mean incumbent?"),
+        ("budget", {"prior": 0.9}, "has no argument prior; it takes none"),
+        ("evaluate", {"prior\u202e\x1b[31m": 0.9}, "has no argument"),
+    ],
+)
+def test_an_argument_that_a_tool_does_not_have_is_refused(boxed, workspace, tool, arguments, words):
+    """The fault: a mistyped prior was dropped, so the question was asked without it, and could be charged."""
+    known = {} if tool == "budget" else {"predictions": WORSE.tolist()}
+    url = boxed()
+    (text, wrong, _), (_, _, left) = called(url, workspace, (tool, known | arguments), ("budget", {}))
+    assert wrong
+    assert words in text
+    assert "nothing was asked and nothing was charged" in text
+    assert text.isprintable()
+    assert left["queries_left"] == 20
+
+
+def test_the_schemas_of_the_tools_close_their_arguments(boxed, workspace):
+    from reusable_holdout_mcp import make_server
+
+    async def run():
+        with RemoteHoldout(boxed()) as remote:
+            async with mcp.Client(make_server(remote, workspace)) as client:
+                return [one.input_schema for one in (await client.list_tools()).tools]
+
+    schemas = anyio.run(run)
+    assert len(schemas) == 3
+    assert all(one["additionalProperties"] is False for one in schemas)
+
+
+def test_a_file_of_json_may_be_rows_with_ids(boxed, workspace):
+    rows = [{"id": f"r{k}", "prediction": int(WORSE[k])} for k in range(ROWS)]
+    (workspace / "rows.json").write_text(json.dumps(rows[::-1]))
+    (workspace / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (workspace / "list.json").write_text(json.dumps(WORSE.tolist()))
+    files = ("rows.json", "rows.jsonl", "list.json")
+    found = called(boxed(), workspace, *(("evaluate", {"file": file, "prior": 0.9}) for file in files))
+    assert [(one["value"], one["replayed"]) for *_, one in found] == [(0.9, False), (0.9, True), (0.9, True)]
