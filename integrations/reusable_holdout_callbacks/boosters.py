@@ -123,6 +123,11 @@ def classes_of(
     if response == "values" or (response == "scores" and count is None):
         return None
     known = guard.classes if classes is None else np.asarray(classes)
+    if known is None and count is not None:
+        raise InputError(
+            f"the guard's set of labels is private, and {guard.metric.name} of a booster needs to know what its labels "
+            "stand for; nothing was asked; pass classes= a list of what its labels 0, 1, ... stand for"
+        )
     if count is None or known is None:
         raise InputError(
             f"{guard.metric.name} needs a booster that tells probabilities of a row's classes; its objective is "

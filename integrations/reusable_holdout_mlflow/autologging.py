@@ -16,6 +16,7 @@ from reusable_holdout_mlflow.identity import tag
 from reusable_holdout_mlflow.places import check_reachable
 from reusable_holdout_mlflow.run_log import told
 from reusable_holdout_mlflow.tracking import track
+from reusable_holdout_mlflow.winner import SILENCE, log_winner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,8 +34,9 @@ def autolog(*, disable: bool = False) -> None:
 
     Searches are GridSearchCV and the others of scikit-learn with a guarded scorer, and GuardedSearchCV. Inside an
     active run the answers are that run's; else the search gets a run in MLflow's current experiment, which
-    ``mlflow.sklearn.autolog`` uses, too. A search without a guard is left alone, and so is every search that runs
-    inside another one.
+    ``mlflow.sklearn.autolog`` uses, too. Where that is on, a GuardedSearchCV logs its winner's parameters, training
+    scores and model, as its settings say, and nothing of the candidates that it fits on the way. A search without a
+    guard is left alone, and so is every search that runs inside another one.
 
     Parameters
     ----------
@@ -80,7 +82,15 @@ def _logging(search: type, fit: Callable[..., Any]) -> Callable[..., Any]:
         _THREAD.logs = True
         try:
             with _run_of(type(self).__name__) as run, track(guard, run=run):
-                return fit(self, *args, **kwargs)
+                if getattr(self, "guard", None) is None:  # scikit-learn's, which MLflow knows itself
+                    return fit(self, *args, **kwargs)
+                with (
+                    SILENCE as logs
+                ):  # else each refitted candidate would log itself as if it were the winner
+                    fitted = fit(self, *args, **kwargs)
+                    if logs:
+                        log_winner(fitted, *args, own=run is not None, **kwargs)
+                return fitted
         finally:
             _THREAD.logs = False
 

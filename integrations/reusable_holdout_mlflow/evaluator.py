@@ -173,7 +173,7 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
     metric, rows = guard.metric, dataset.features_data
     is_needed = stated is None and guard.policy not in _OWN_PRIOR and guard.policy != _STATED_PRIOR
     predictions = predictions_of(
-        model, rows if is_needed else rows[:2], response=metric.response, classes=guard.classes
+        model, rows if is_needed else rows[:2], response=metric.response, classes=guard.class_set
     )
     if not is_needed:
         return stated
@@ -182,7 +182,7 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
             'a prior must be stated, or come from the labels of data; got neither; pass targets=, or "prior"; nothing '
             "was asked and nothing was charged"
         )
-    return metric.measure(dataset.labels_data, predictions, classes=guard.classes)
+    return metric.measure(dataset.labels_data, predictions, classes=guard.class_set)
 
 
 @trace_disabled  # type: ignore[untyped-decorator]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sklearn.base import clone
 
-from reusable_holdout.errors import HandleError, InputError
+from reusable_holdout.errors import HandleError, HoldoutError, InputError, ModelError, Refused
 from reusable_holdout.guard import MeasuredModel, check_is_guard
 from reusable_holdout.guard.fingerprint import fingerprint
+from reusable_holdout.guard.pools import let_pools_carry_halts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reusable_holdout import ReusableHoldout
 
-__all__ = ["Way", "called", "check_guard", "fitted_and_measured", "guard_for_workers"]
+__all__ = ["Way", "called", "check_guard", "fitted_and_measured", "guard_for_workers", "refusals"]
 
 
 Way: TypeAlias = Literal["evaluate", "choose"]
@@ -43,6 +47,24 @@ def check_guard(guard: ReusableHoldout, way: Way = "evaluate") -> None:
             'fitted; use ask="choose", or search first, then ask guard.compare(search.best_estimator_, incumbent, '
             "prior=...)"
         )
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raise what the guard refuses as `Refused`, which no loop turns into NaN, from worker processes too.
+
+    A model that fails on the holdout is no refusal: the loop's `error_score` says what becomes of it.
+    """
+    try:
+        yield
+    except ModelError:
+        raise
+    except HoldoutError as error:
+        refused = Refused(error)
+    else:
+        return
+    let_pools_carry_halts()
+    raise refused
 
 
 def called(model: Any) -> str:

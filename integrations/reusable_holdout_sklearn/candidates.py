@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler, RandomizedSearchCV
 
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import BudgetError, InputError
 from reusable_holdout_sklearn.asking import called, fitted_and_measured, guard_for_workers
 
 if TYPE_CHECKING:
@@ -28,10 +28,18 @@ __all__ = [
     "Candidate",
     "Confirmation",
     "Questions",
+    "check_room",
     "chosen_candidates",
     "fewest_candidates",
     "frame_of",
+    "results_of",
 ]
+
+
+_NESTED = (
+    "each fold of an outer loop, such as a nested cross-validation, asks a choice of its own; make the guard with room "
+    "for all of them: choices=[{0}] * folds, and at least {0} * folds queries"
+)
 
 
 class Candidate(NamedTuple):
@@ -173,6 +181,46 @@ def chosen_candidates(
     return [Candidate(int(i), results["params"][i], float(priors[i]), int(ranks[i])) for i in places]
 
 
+def results_of(search: Any) -> dict[str, Any]:
+    """Return the `cv_results_` of a fitted search, with the parameters of each candidate.
+
+    OptunaSearchCV keeps those in its trials, and has no results at all if a trial failed: then it has no mean.
+
+    Raises
+    ------
+    InputError
+        If they are in neither.
+    """
+    trials = getattr(search, "trials_", None)
+    results = {} if trials is not None else search.cv_results_
+    if trials is not None:
+        names = {name for one in trials for name in one.user_attrs if name.startswith("mean_test_")}
+        results = {name: [one.user_attrs.get(name, np.nan) for one in trials] for name in names}
+        results["params"] = [one.params for one in trials]
+    if "params" not in results:
+        raise InputError(
+            f"cv_results_ must have the params of each candidate; that of {type(search).__name__} has none; nothing "
+            "was asked and nothing was charged; search with one of scikit-learn's searches, or with OptunaSearchCV"
+        )
+    return results
+
+
+def check_room(guard: ReusableHoldout, candidates: int, priors: Sequence[float] | None = None) -> None:
+    """Refuse a choice that the guard would refuse, and say what several choices need.
+
+    Raises
+    ------
+    BudgetError, InputError, Halted
+        As :meth:`ReusableHoldout.check_choice` does.
+    """
+    try:
+        guard.check_choice(candidates, priors)
+    except BudgetError as error:
+        raise BudgetError(f"{error}; {_NESTED.format(candidates)}") from None
+    except InputError as error:
+        raise InputError(f"{error}; {_NESTED.format(candidates)}") from None
+
+
 def fewest_candidates(search: Any, most: int | None) -> int:
     """How many candidates a search will ask about, if its settings tell before it is fitted; else 1.
 
@@ -263,7 +311,7 @@ class Questions:
             If all of them fail on the holdout, or were fitted on rows of it.
         """
         priors = [one.prior for one in self.candidates]
-        self.guard.check_choice(len(priors), priors)
+        check_room(self.guard, len(priors), priors)
         here = guard_for_workers(self.guard)
         if self.guard.could_have_chosen(priors):  # a replay needs no predictions: known when all are fitted
             here = None

@@ -68,8 +68,8 @@ def columns_of(fold: Any, reference: Any) -> list[int]:
             found = "none" if not possible else f"{len(possible)} alike"
             raise InputError(
                 f"the model was fitted to {part.shape[1]} columns, to be told from their values; of one of them the "
-                f"training features hold {found}; nothing was asked; make the selector a step of a pipeline, search it "
-                "with GuardedSearchCV, or ask guard.evaluate about the fitted selector"
+                f"training features hold {found}; nothing was asked and nothing was charged; make the selector a step "
+                "of a pipeline, search it with GuardedSearchCV, or ask guard.evaluate about the fitted selector"
             )
         columns += possible
     return columns

@@ -62,13 +62,16 @@ class PriorScorer:
     Parameters
     ----------
     metric : Metric
-    classes : numpy.ndarray or None
-        All classes that may occur.
+    classes : numpy.ndarray, "private" or None
+        The guard's `class_set`.
+    weighted : bool
+        True if the holdout's rows have sample weights: then those of a search's rows weigh the score, too.
     """
 
-    def __init__(self, metric: Metric, classes: NDArray[Any] | None) -> None:
+    def __init__(self, metric: Metric, classes: NDArray[Any] | str | None, *, weighted: bool = False) -> None:
         self.metric = metric
         self.classes = classes
+        self.weighted = weighted
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Measure the guard's metric of a fitted estimator on rows the analyst may see; losses are negated."""
@@ -81,19 +84,19 @@ class PriorScorer:
         return self.metric.measure(y, predictions, classes=self.classes, sample_weight=sample_weight)
 
     def _accept_sample_weight(self) -> bool:
-        return False  # scikit-learn asks before it passes weights on
+        return self.weighted  # scikit-learn asks before it passes weights on
 
     def __getstate__(self) -> dict[str, Any]:
         try:  # in words, which skops can read
             metric: Any = described_metric(self.metric.describe()).describe()
         except InputError:  # one of the user's own
             metric = self.metric
-        return {"metric": metric, "classes": self.classes}
+        return {"metric": metric, "classes": self.classes, "weighted": self.weighted}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         metric = state["metric"]
         self.metric = described_metric(metric) if isinstance(metric, dict) else metric
-        self.classes = state["classes"]
+        self.classes, self.weighted = state["classes"], state.get("weighted", False)
 
     def __repr__(self) -> str:
         return f"prior_scorer(<{self.metric.name}>)"
@@ -117,7 +120,7 @@ def prior_scorer(guard: ReusableHoldout) -> PriorScorer:
     """
     if isinstance(guard, type) or not isinstance(getattr(guard, "metric", None), Metric):
         check_is_guard(guard)
-    return PriorScorer(guard.metric, guard.classes)
+    return PriorScorer(guard.metric, guard.class_set, weighted=getattr(guard, "weighted", False))
 
 
 class PriorColumn(NamedTuple):

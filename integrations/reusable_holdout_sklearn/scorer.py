@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
-import joblib
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from reusable_holdout.errors import HoldoutError, InputError, ModelError, Refused
-from reusable_holdout.guard import ForWorkers, check_is_guard, predictions_of
-from reusable_holdout.guard.pools import let_pools_carry_halts
+from reusable_holdout.errors import InputError
+from reusable_holdout.guard import ForWorkers, MeasuredModel, Whereabouts, check_is_guard, predictions_of
+from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import called, check_guard
+from reusable_holdout_sklearn.asking import called, check_guard, refusals
 from reusable_holdout_sklearn.columns import OnColumns, columns_of
 from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
+from reusable_holdout_sklearn.scored_rows import scored_rows_of
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -27,19 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["GuardedScorer", "guarded_scorer"]
 
 
-_BETWEEN = ("reusable_holdout_sklearn", "reusable_holdout", "sklearn.metrics")  # they hand a call on
-
-
-class _RefusedError(InputError, AttributeError):
-    """To code that looks for an attribute it is missing; to the user it says why."""
-
-
-class _Call(NamedTuple):
-    """A question that was asked in this process."""
-
-    estimator: weakref.ref[Any]
-    X: Any
-    predictions: Any
+_BETWEEN = ("reusable_holdout_sklearn.", "sklearn.metrics.", "contextlib")  # they hand a call on
+_USE_A_PLAIN_SCORER = (
+    "use a plain scorer, as in permutation_importance(model, X, y, scoring=prior_scorer(guard)), on rows set aside "
+    "from training"
+)
 
 
 @checked_call
@@ -73,15 +64,21 @@ def guarded_scorer(guard: ReusableHoldout, *, features: Any = None) -> GuardedSc
     the mean over the folds as prior; to assess one model, :func:`guarded_cross_validate`. The scorer is for loops that
     take nothing else.
 
-    What is charged: a question for each fold and candidate, so (features x folds) for each step of a
-    SequentialFeatureSelector; train scores are plain scores of the training rows and never reach the guard, and neither
-    does ``search.score(X, y)``. The same fitted model with the same fold's score is a replay, and free. What history
-    calls a question tells the model's parameters, so that the results so far of a loop that was halted can be read
-    there: ``halted.history``. Refused are TunedThresholdClassifierCV and permutation_importance, which would ask many
-    times about one fit.
+    **One model has one answer.** The first call about a fitted model asks, with its score on the rows of this call as
+    the prior. Each later call about the same model, with whatever rows, gives the recorded answer and is free: so train
+    scores (`return_train_score`, learning_curve, validation_curve) repeat the test scores, and a model that was fitted
+    before (FrozenEstimator) has the same score in each fold. Columns that are shuffled for one fitted model are refused
+    with the second call. ``search.score(X, y)`` asks about the refitted model, with its score on (X, y) as the prior:
+    rows that it was fitted on are a bad one.
 
-    Sample weights are not passed on unless they are requested, ``guarded_scorer(guard).set_score_request(
-    sample_weight=True)``, with metadata routing. Then they weigh the prior; the holdout's rows have the guard's own.
+    A SequentialFeatureSelector asks (features x folds) questions for each step. What history calls a question tells the
+    model's parameters, so that the results so far of a loop that was halted can be read there: ``halted.history``.
+    Refused, and free, are TunedThresholdClassifierCV, permutation_importance, and early stopping of
+    HistGradientBoosting, which would ask many times about one fit.
+
+    If the holdout's rows have sample weights, the prior must be weighted, too: pass them to the loop. With metadata
+    routing they are requested then; of other guards with ``guarded_scorer(guard).set_score_request(
+    sample_weight=True)``.
 
     Examples
     --------
@@ -103,8 +100,7 @@ def guarded_scorer(guard: ReusableHoldout, *, features: Any = None) -> GuardedSc
 class GuardedScorer:
     """Callable ``(estimator, X, y) -> float``; see :func:`guarded_scorer`.
 
-    Where train scores are wanted, scikit-learn calls the scorer a second time for the same fitted estimator, with the
-    training rows: this call gives the plain score of those rows and never reaches the guard.
+    Whatever it returns is what the guard answered about this model: no call gives a plain score.
 
     Parameters
     ----------
@@ -119,6 +115,10 @@ class GuardedScorer:
         If the guard cannot score models.
     """
 
+    stands_for_a_guard = (
+        True  # for a fingerprint: what a model is does not depend on what its scorer has scored
+    )
+
     @checked_call
     def __init__(self, guard: ReusableHoldout, *, features: Any = None) -> None:
         check_guard(guard)
@@ -129,8 +129,13 @@ class GuardedScorer:
             )
         self.guard = guard
         self.features = features
-        self._requests: dict[str, bool | str | None] = {"sample_weight": False}
+        self._requests: dict[str, bool | str | None] = {"sample_weight": self._is_weighted()}
         self._thread = threading.local()
+
+    @property
+    def name(self) -> str:
+        """Name of the guard; the same in every process."""
+        return Whereabouts(self.guard).name
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Ask the guard about a fitted estimator, with its score on (X, y) as the prior.
@@ -156,50 +161,57 @@ class GuardedScorer:
         Halted, Refused
             If the budget is spent, or the guard refuses the question: no loop swallows these.
         """
-        try:
+        with refusals():
             return self._asked(estimator, X, y, sample_weight)
-        except ModelError:
-            raise
-        except HoldoutError as error:
-            refused = Refused(error)
-        let_pools_carry_halts()
-        raise refused
 
     def _asked(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        check_is_guard(self.guard)
+        self._check_call(estimator, sample_weight)
+        model, metric, classes = self._on_all_columns(estimator, X), self.guard.metric, self.guard.class_set
+        predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
+        prior = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
+        content, rows = fingerprint(model), scored_rows_of(self.guard)
+        if not rows.is_read_whole(estimator, content):
+            raise InputError(
+                "the model must be one whose content can be read whole, to be scored twice: this one holds a lock, a "
+                "handle or compiled code of your own, and may have been fitted again or not; nothing was asked and "
+                "nothing was charged; leave return_train_score out, or ask guard.evaluate(model, prior=...)"
+            )
+        if rows.are_shuffled(content, X, y, prior / (metric.upper - metric.lower)):
+            raise InputError(
+                "a model is asked about once, and has one answer, whatever rows it is scored on; these are the rows of "
+                "an earlier call with columns shuffled, whose score the guard cannot tell; nothing was asked and "
+                f"nothing was charged; {_USE_A_PLAIN_SCORER}"
+            )
+        sign = 1.0 if metric.greater_is_better else -1.0
+        return (
+            sign
+            * self.guard.ask_once(MeasuredModel(model, content), prior=prior, name=called(estimator)).value
+        )
+
+    def _check_call(self, estimator: Any, sample_weight: Any) -> None:
+        """Refuse calls that are no question about a fitted model."""
         if _is_permuting():
             raise InputError(
-                "permutation importance scores one model on many sets of shuffled rows, which a guard would answer as "
-                "if they were new models; nothing was asked; use a plain scorer, as in permutation_importance(model, "
-                "X, y, scoring=prior_scorer(guard)), on rows set aside from training"
+                "permutation importance scores one model on many sets of shuffled rows; a guard has one answer for it; "
+                f"nothing was asked and nothing was charged; {_USE_A_PLAIN_SCORER}"
             )
-        metric, classes = self.guard.metric, self.guard.classes
-        predictions = predictions_of(estimator, X, response=metric.response, classes=classes)
-        plain = metric.measure(y, predictions, classes=classes, sample_weight=sample_weight)
-        sign = 1.0 if metric.greater_is_better else -1.0
-        if _is_score_method():  # plain also where the guard is not, but what stands for it
-            return sign * plain
-        check_is_guard(self.guard)
-        if self._is_asked_about(estimator, X):
-            return sign * plain
-        model = self._on_all_columns(estimator, X)
-        self._thread.last = _Call(weakref.ref(estimator), X, predictions)
-        return sign * self.guard.evaluate(model, prior=plain, name=called(estimator)).value
+        if getattr(estimator, "_in_fit", False):  # scikit-learn's own mark; it predicts binned rows alone
+            raise InputError(
+                "a model must be fitted before a guard is asked about it; this one is being fitted, and would ask in "
+                "each iteration to stop early; nothing was asked and nothing was charged; stop by a plain score, as in "
+                f'{type(estimator).__name__}(early_stopping=True, scoring="loss"), and ask about the fitted model'
+            )
+        if sample_weight is None and self._is_weighted() and self._requests["sample_weight"] is not False:
+            raise InputError(
+                "the holdout's rows have weights, so the prior must be a weighted score, too; got no sample_weight; "
+                "nothing was asked and nothing was charged; pass it to the loop, as in search.fit(X, y, sample_weight="
+                'weights), or with metadata routing cross_validate(..., params={"sample_weight": weights}); if '
+                "unweighted rows estimate the score, say so: scorer.set_score_request(sample_weight=False)"
+            )
 
-    # ---- calls that are no question
-
-    def _is_asked_about(self, estimator: Any, X: Any) -> bool:
-        """Whether this fitted estimator has just been asked about with other rows."""
-        call = getattr(self._thread, "last", None)
-        if call is None or call.estimator() is not estimator or X is call.X:
-            return False
-        return self._is_unchanged(estimator, call) and joblib.hash(X) != joblib.hash(call.X)
-
-    def _is_unchanged(self, estimator: Any, call: _Call) -> bool:
-        """Whether it predicts as it did; else it was fitted again in place."""
-        again = predictions_of(
-            estimator, call.X, response=self.guard.metric.response, classes=self.guard.classes
-        )
-        return bool(np.array_equal(np.asarray(again), np.asarray(call.predictions)))
+    def _is_weighted(self) -> bool:
+        return bool(getattr(self.guard, "weighted", False))  # of a guard that is elsewhere it is not known
 
     # ---- models of some of the columns
 
@@ -208,9 +220,17 @@ class GuardedScorer:
         width, here = self.guard.features, np.shape(X)[1] if len(np.shape(X)) == 2 else None
         if here == width:
             self._thread.widest = X
+        if here is None and width is not None:
+            raise InputError(
+                f"the model must be scored on rows with the holdout's {width} columns; got {type(X).__name__} of shape "
+                f"{np.shape(X)}; nothing was asked and nothing was charged"
+            )
         if here is None or width is None or here >= width:
             return estimator
-        reference = getattr(self._thread, "widest", None) if self.features is None else self.features
+        reference = self.features
+        if reference is None:  # RFECV begins with all columns of the same rows
+            widest: Any = getattr(self._thread, "widest", ())
+            reference = widest if np.shape(widest)[:1] == np.shape(X)[:1] else None
         if reference is None:
             raise InputError(
                 f"the model must take the holdout's {width} columns; it was fitted to {here}; nothing was asked; if a "
@@ -225,18 +245,16 @@ class GuardedScorer:
     # ---- what scikit-learn asks
 
     def _accept_sample_weight(self) -> bool:
-        return (
-            False  # without metadata routing weights are not passed on: the holdout's rows have the guard's
-        )
+        return self._is_weighted()
 
     def set_score_request(self, *, sample_weight: bool | str | None = False) -> Self:
-        """Say whether the rows' weights are to weigh the prior, with metadata routing.
+        """Say if the rows' weights are to weigh the prior, with metadata routing.
 
         Parameters
         ----------
         sample_weight : bool, str or None
             As for scikit-learn's scorers: True passes them on, False does not, text is another name for them, None
-            raises if they are passed.
+            raises if they are passed. By default True if the holdout's rows have weights, else False.
 
         Returns
         -------
@@ -258,50 +276,41 @@ class GuardedScorer:
             requests.score.add_request(param=name, alias=alias)
         return requests
 
-    @property
-    def _score_func(self) -> NoReturn:  # TunedThresholdClassifierCV looks for it
-        raise _RefusedError(
-            "a guarded scorer cannot tune a threshold: it would ask for each threshold and fold; nothing was asked; "
-            'tune with a plain scorer, as in TunedThresholdClassifierCV(model, scoring="balanced_accuracy"), and ask '
-            "about the tuned classifier: guard.evaluate(tuned, prior=...), or GuardedSearchCV over it"
-        )
+    # TunedThresholdClassifierCV takes a scorer apart into these, and calls the first one
+    _sign = 1
+    _kwargs: ClassVar[dict[str, Any]] = {}
+
+    def _score_func(self, *_: object) -> NoReturn:
+        with refusals():
+            raise InputError(
+                "a guarded scorer cannot tune a threshold: it would ask for each threshold and fold; nothing was asked "
+                "and nothing was charged; tune with a plain scorer, as in TunedThresholdClassifierCV(model, "
+                'scoring="balanced_accuracy"), and ask about the tuned classifier: guard.evaluate(tuned, prior=...), '
+                "or GuardedSearchCV over it"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
-        for_workers = ForWorkers(self.features)
-        return pickled_state({"guard": self.guard, "_requests": self._requests, "for_workers": for_workers})
+        sent = {"for_workers": self.features, "scored_rows": scored_rows_of(self.guard).latest()}
+        state = {"guard": self.guard, "_requests": self._requests}
+        return pickled_state(state | {name: ForWorkers(value) for name, value in sent.items()})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = loaded_state(state)
-        self.features = state.pop("for_workers").value
+        self.features, rows = state.pop("for_workers").value, state.pop("scored_rows", None)
         self.__dict__.update(state)
+        scored_rows_of(self.guard).add((rows and rows.value) or [])
         self._thread = threading.local()
 
     def __repr__(self) -> str:
         return f"guarded_scorer({self.guard!r})"
 
 
-# ---- who calls: scikit-learn passes a scorer on without saying what its call is for
-
-
-def _is_score_method() -> bool:
-    """Whether it is the `score` of a fitted search or selector: a plain score of rows that its caller names."""
-    frame = _caller()
-    return frame is not None and frame.f_code.co_name == "score" and _is_of(frame, "sklearn")
-
-
 def _is_permuting() -> bool:
-    """Whether it is permutation importance, which scores one model on rows with a column shuffled."""
-    frame = _caller()
-    return frame is not None and _is_of(frame, "sklearn.inspection")
+    """Return True if permutation importance calls: it scores training rows, too, whose score would be no prior.
 
-
-def _caller() -> FrameType | None:
+    Nothing that scikit-learn passes tells it. Libraries that shuffle by themselves are known by their second call.
+    """
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as `inspect.currentframe`, which costs more
-    while frame is not None and any(_is_of(frame, package) for package in _BETWEEN):
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(_BETWEEN):
         frame = frame.f_back
-    return frame
-
-
-def _is_of(frame: FrameType, package: str) -> bool:
-    name = frame.f_globals.get("__name__") or ""
-    return name == package or name.startswith(f"{package}.")
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith("sklearn.inspection.")

@@ -13,13 +13,15 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import check_is_guard
 from reusable_holdout.slips import checked_call
-from reusable_holdout_sklearn.asking import check_guard
+from reusable_holdout_sklearn.asking import check_guard, refusals
 from reusable_holdout_sklearn.best_model import BestModel, best_can
 from reusable_holdout_sklearn.candidates import (
     Confirmation,
     Questions,
+    check_room,
     chosen_candidates,
     fewest_candidates,
+    results_of,
 )
 from reusable_holdout_sklearn.deployed import loaded_state, pickled_state
 from reusable_holdout_sklearn.priors import prior_column
@@ -103,7 +105,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         From `fit`, if the plan has no room for the choice, or fewer queries left than there are candidates. Of a grid
         or a random search that is said before anything is fitted, of others before the candidates are refitted.
     ModelError
-        From `fit`, if all candidates of a choice fail on the holdout; one that fails is the worst of them.
+        From `fit`, if a candidate of a choice fails on the holdout; the message names the best of the others.
 
     Notes
     -----
@@ -136,6 +138,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     >>> search.best_answer_.low < search.best_answer_.value < search.best_answer_.high
     True
     """
+
+    _is_cloned = False
 
     @checked_call
     def __init__(
@@ -177,7 +181,16 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             If a budget runs out; see the class.
         InputError
             If the search is not scored by the guard's metric, or the candidates do not fit the holdout.
+        Refused
+            In place of these errors, if this object is a clone: the loops of others fit clones, and make NaN of an
+            error.
         """
+        if self._is_cloned:
+            with refusals():
+                return self._fit(X, y, params)
+        return self._fit(X, y, params)
+
+    def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> Self:
         self._check()
         column = None if self.guard is None else prior_column(self.search, self.guard, prior=self.prior)
         for name in (
@@ -195,7 +208,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         if self.guard is None or column is None:
             return self._take_best_of_search(X, y, routed)
         confirmation = Confirmation(self.guard.metric.greater_is_better, not self.guard.takes_priors)
-        chosen = chosen_candidates(self.search_.cv_results_, column, self.guard, self.candidates)
+        chosen = chosen_candidates(results_of(self.search_), column, self.guard, self.candidates)
         questions = Questions(
             guard=self.guard,
             candidates=chosen,
@@ -255,7 +268,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
                 "besides; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
             )
         if self.ask == "choose":
-            self.guard.check_choice(fewest_candidates(self.search, self.candidates))
+            check_room(self.guard, fewest_candidates(self.search, self.candidates))
 
     def _take_best(self, confirmation: Confirmation) -> None:
         self.guard_results_ = confirmation.frame()
@@ -326,6 +339,11 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         return prior_column(self.search_, self.guard, prior=self.prior).key
 
     # ---- what scikit-learn asks
+
+    def __sklearn_clone__(self) -> Self:
+        cloned: Self = super().__sklearn_clone__()
+        cloned._is_cloned = True
+        return cloned
 
     def get_metadata_routing(self) -> Any:
         """Pass to the search what it asks for.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from conformance.cells import SITUATIONS, Cell
 from conformance.loops import BACKENDS, LOOPS
+from conformance.truths import ASKING, REFUSED, SCORED
 
 _MARK = "<!-- written by tests/conformance/table.py -->"
 _ENDS = {"numbers": "numbers", "InputError": "refused", "Halted": "halted", "LedgerError": "ledger error"}
@@ -51,7 +52,19 @@ def _page(found: list[Cell]) -> str:
         own = [cell for cell in found if cell.loop == loop]
         backends = ", ".join(dict.fromkeys(cell.backend for cell in own))
         lines.append(f"| {loop} | {backends} | " + " | ".join(_ended(own, one) for one in SITUATIONS) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *_truths()]) + "\n"
+
+
+def _truths() -> list[str]:
+    """Loops that are compared with the truth; `test_truths` fails if one of them does not end so."""
+    ends = {"near the holdout's score": [*SCORED, *ASKING], "refused, nothing charged": REFUSED}
+    return [
+        "These loops are compared with the holdout's own scores, computed by hand, in one process and in two workers.",
+        "",
+        "| loop | each of its numbers |",
+        "|---|---|",
+        *(f"| {loop} | {end} |" for end, loops in ends.items() for loop in loops),
+    ]
 
 
 def _ended(cells: list[Cell], situation: str) -> str:

@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 from integrations.mlflow.answers_in import check_complete
 from mlflow import MlflowClient
+from mlflow.utils import autologging_utils
+from mlflow.utils.autologging_utils import disable_autologging
 from reusable_holdout_mlflow import autolog
+from reusable_holdout_mlflow.winner import SILENCE
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from reusable_holdout import Halted, ReusableHoldout
+from reusable_holdout.errors import HoldoutError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
 GRID = {"C": [1e-4, 1.0]}
@@ -149,3 +153,94 @@ def test_a_dead_server_does_not_stop_a_search(runs, make_guard, rows, monkeypatc
     ):
         fit(guarded(guard), rows)
     assert guard.queries_asked == 4
+
+
+@pytest.mark.parametrize("first", ["ours", "mlflow"])
+@pytest.mark.parametrize("models", [True, False])
+def test_beside_the_autologging_of_mlflow_a_guarded_search_logs_its_winner_alone(
+    runs, make_guard, rows, first, models
+):
+    """The refitted candidates logged themselves into the run: eight models, and the scores of the last one."""
+    guard = make_guard()
+    grid = {"C": [1e-4, 1e-3, 1.0, 10.0]}
+    search = GridSearchCV(LogisticRegression(), grid, scoring=prior_scorer(guard), cv=2)
+    if first == "mlflow":
+        autolog(disable=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
+        mlflow.sklearn.autolog(log_models=models, log_datasets=False, log_input_examples=False)
+        autolog()
+        try:
+            found = fit(GuardedSearchCV(search, guard), rows)
+        finally:
+            mlflow.sklearn.autolog(disable=True)
+    (run,) = runs()
+    metrics = {name: value for name, value in run.data.metrics.items() if not name.startswith("holdout_")}
+    score = found.best_estimator_.score(rows[0][:1_000], rows[1][:1_000])
+    assert metrics == {"training_score": score, "training_accuracy_score": score}
+    assert run.data.params["best_C"] == str(found.best_params_["C"])
+    logged = MlflowClient().search_logged_models([run.info.experiment_id])
+    assert len(logged) == models
+    if models:
+        loaded = mlflow.sklearn.load_model(f"models:/{logged[0].model_id}")
+        assert loaded.get_params() == found.best_estimator_.get_params()
+    check_complete(MlflowClient(), run.info.run_id, guard.history())
+
+
+@pytest.fixture
+def beside(runs, make_guard):
+    """Make guarded searches; MLflow's own autologging is on."""
+
+    def guarded_search(**settings):
+        guard = make_guard(**settings)
+        search = GridSearchCV(LogisticRegression(), {"C": [1e-4, 1.0]}, scoring=prior_scorer(guard), cv=2)
+        return GuardedSearchCV(search, guard)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MLflow's own, about versions and schemas
+        mlflow.sklearn.autolog(log_models=False, log_datasets=False)
+        yield guarded_search
+        mlflow.sklearn.autolog(disable=True)
+
+
+def trained(rows):
+    """Fit a model outside of all searches."""
+    fit(LogisticRegression(C=7.0), rows)
+
+
+def test_after_a_guarded_search_that_halts_or_fails_mlflow_logs_again(beside, runs, rows):
+    with pytest.raises((HoldoutError, Halted)):
+        fit(beside(queries=1), rows)
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        beside(ledger=None).fit(rows[0][:10], rows[1][:9])
+    trained(rows)
+    assert sum(run.data.params.get("C") == "7.0" for run in runs()) == 1
+
+
+def test_who_has_switched_the_autologging_of_mlflow_off_finds_it_off_after_a_guarded_search(
+    beside, runs, rows
+):
+    with disable_autologging():
+        fit(beside(), rows)
+        trained(rows)
+    (run,) = runs()
+    assert run.info.run_name == "GuardedSearchCV"
+    assert not {"training_score"} & set(run.data.metrics)
+
+
+def test_the_autologging_of_mlflow_comes_back_with_the_last_of_two_guarded_searches_at_once(beside):
+    with SILENCE as first:
+        with SILENCE as second:
+            assert autologging_utils._AUTOLOGGING_GLOBALLY_DISABLED
+        assert autologging_utils._AUTOLOGGING_GLOBALLY_DISABLED
+    assert (first, second) == (True, True)
+    assert not autologging_utils._AUTOLOGGING_GLOBALLY_DISABLED
+
+
+def test_an_exclusive_autologging_logs_no_winner_to_a_run_of_the_users(beside, runs, rows):
+    mlflow.sklearn.autolog(log_models=False, log_datasets=False, exclusive=True)
+    with mlflow.start_run(run_name="mine"):
+        fit(beside(), rows)
+    (run,) = runs()
+    assert "training_score" not in run.data.metrics
+    assert "holdout_answer" in run.data.metrics

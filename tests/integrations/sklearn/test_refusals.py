@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from reusable_holdout_sklearn import guarded_scorer
+from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFECV, SequentialFeatureSelector
@@ -104,3 +104,56 @@ def test_a_refusal_travels():
     assert str(refused) == "InputError: words"
     assert type(refused.error) is InputError
     assert not isinstance(refused, Exception)
+
+
+# ---- a guarded search in the loops of others
+
+
+def _outer(search, X, y, n=1):
+    return cross_val_score(search, X, y, cv=5, n_jobs=n)
+
+
+def _search(guard, Cs=(0.01, 0.1, 1.0), **settings):
+    inner = settings.pop("inner", GridSearchCV(MODEL, {"C": list(Cs)}, cv=2))
+    return GuardedSearchCV(inner, guard, **settings)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ({}, r"choices=\[3\] \* folds"),
+        ({"queries": 13}, r"BudgetError: .*at least 3 \* folds queries"),
+        ({"ask": "reveal"}, 'ask must be "choose"'),
+        ({"inner": GridSearchCV(MODEL, CS, scoring="roc_auc")}, "scored by the guard's metric"),
+    ],
+    ids=["no room", "no queries", "no way to ask", "another metric"],
+)
+def test_a_guarded_search_refuses_in_an_outer_loop_what_it_refuses_by_itself(make_guard, train, made, words):
+    queries = made.pop("queries", 60)
+    guard = make_guard(queries=queries, tolerance=0.08, choices=[3] * 4 if queries == 13 else None)
+    search = _search(guard, **made)
+    with pytest.raises(Refused, match=words) as refused:
+        _outer(search, *train)
+    assert guard.history()["charged"].sum() == 0
+    with pytest.raises(type(refused.value.error)):
+        [_search(guard, Cs=[C, 2 * C, 3 * C], **made).fit(*train) for C in (2.0, 3.0)]
+
+
+def test_with_room_for_each_fold_nested_cross_validation_has_all_its_scores(make_guard, train):
+    guard = make_guard(tolerance=0.1, choices=[3] * 5)
+    assert "nested cross-validation asks one for each outer fold" in str(guard.plan)
+    assert np.isfinite(_outer(_search(guard), *train)).all()
+    assert guard.history()["kind"].tolist() == ["choose"] * 5
+
+
+def test_a_search_without_params_of_its_candidates_is_refused_after_its_own_fit(make_guard, train):
+    class Bare(GridSearchCV):
+        def fit(self, X, y=None, **params):
+            super().fit(X, y, **params)
+            del self.cv_results_["params"]
+            return self
+
+    guard = make_guard()
+    with pytest.raises(InputError, match=r"params of each candidate.*nothing was charged"):
+        _search(guard, inner=Bare(MODEL, CS, cv=2)).fit(*train)
+    assert guard.queries_asked == 0

@@ -4,13 +4,13 @@ import multiprocessing
 import pickle
 
 import pytest
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_scorer, prior_scorer
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 
-from reusable_holdout import LedgerError, Refused
+from reusable_holdout import HandleError, LedgerError, Refused, ReusableHoldout
 
 GRID = {"C": [0.01, 1.0]}
 pytestmark = pytest.mark.usefixtures("fresh_workers")
@@ -131,3 +131,27 @@ def test_a_handle_that_cannot_be_opened_is_loaded_and_opens_when_it_is_loaded_wh
     sent = pickle.dumps(absent)
     (tmp_path / "away").rename(here)
     assert pickle.loads(sent).queries_asked == 0
+
+
+def _ask(guard, labels):
+    return guard.evaluate_predictions(labels, prior=0.9)
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_guard_in_memory_that_is_sent_to_workers_says_why_it_cannot_be(data, train, backend):
+    X, y = data
+    guard = ReusableHoldout(X[2_000:], y[2_000:], tolerance=0.15, queries=60)
+    search = GuardedSearchCV(GridSearchCV(LogisticRegression(), GRID, cv=2), guard)
+    loops = [
+        lambda: cross_val_score(LogisticRegression(), *train, scoring=guarded_scorer(guard), cv=2, n_jobs=2),
+        lambda: cross_val_score(search, *train, cv=2, n_jobs=2),
+        lambda: Parallel(2)(delayed(_ask)(guard, y[2_000:]) for _ in range(2)),
+    ]
+    for loop in loops:
+        with (
+            parallel_config(backend),
+            pytest.raises((Refused, HandleError), match=r"keeps it in memory.*ledger="),
+        ):
+            loop()
+    assert guard.queries_asked == 0

@@ -27,9 +27,7 @@ def make_guard(tmp_path):
 
     def make(y, **settings):
         ledger = tmp_path / f"guard{len(made)}.db"
-        made.append(
-            ReusableHoldout(X[TRAIN:], y[TRAIN:], queries=30, ledger=ledger, seed=0, exam=300, **settings)
-        )
+        made.append(ReusableHoldout(X[TRAIN:], y[TRAIN:], queries=30, ledger=ledger, seed=0, **settings))
         return made[-1]
 
     yield make

@@ -1,0 +1,99 @@
+"""The winner of a guarded search, logged as the autologging of MLflow logs a fitted model."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import mlflow
+from mlflow.utils import autologging_utils
+from mlflow.utils.autologging_utils import (
+    autologging_is_disabled,
+    disable_autologging,
+    get_autologging_config,
+)
+
+from reusable_holdout_mlflow.run_log import told
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["SILENCE", "log_winner"]
+
+
+class _Silence:
+    """Switches MLflow's autologging off, for the process has one switch, until the last search inside has ended.
+
+    It is then as the user had it. Says on entry whether the user had it on.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._switch: AbstractContextManager[None] | None = None
+
+    def __enter__(self) -> bool:
+        with self._lock:
+            off = bool(getattr(autologging_utils, "_AUTOLOGGING_GLOBALLY_DISABLED", False))
+            if not self._inside and not off:
+                self._switch = disable_autologging()
+                self._switch.__enter__()
+            self._inside += 1
+            return self._switch is not None
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside and self._switch is not None:
+                self._switch.__exit__(None, None, None)
+                self._switch = None
+
+
+SILENCE = _Silence()
+
+
+def log_winner(search: Any, X: Any, y: Any = None, *, own: bool, **_: Any) -> None:
+    """Log parameters, training scores and the model of the best estimator to the active run.
+
+    Does nothing where ``mlflow.sklearn.autolog`` is off. Knows the training rows, and nothing of the holdout.
+
+    Parameters
+    ----------
+    search : GuardedSearchCV
+        Fitted.
+    X, y : array-like
+        Its training rows.
+    own : bool
+        Whether the run was started for this search; an exclusive autologging logs nothing to a user's.
+    """
+    best = getattr(search, "best_estimator_", None)
+    if best is None or mlflow.active_run() is None or autologging_is_disabled("sklearn"):
+        return
+    if get_autologging_config("sklearn", "exclusive", False) and not own:
+        return
+    try:
+        mlflow.log_params({f"best_{name}": value for name, value in search.best_params_.items()})
+        mlflow.log_metrics(_training_scores(best, X, y))
+        if get_autologging_config("sklearn", "log_models", True):
+            mlflow.sklearn.log_model(best, name="model", **_model_settings(best, X))
+    except Exception as error:
+        warnings.warn(f"the winner was not logged ({told(error)})", RuntimeWarning, stacklevel=2)
+
+
+def _training_scores(best: Any, X: Any, y: Any) -> dict[str, float]:
+    """Scores on the training rows, by MLflow's names for them."""
+    from sklearn.base import is_classifier  # noqa: PLC0415 - loads scikit-learn
+
+    score = float(best.score(X, y))
+    return {"training_score": score} | ({"training_accuracy_score": score} if is_classifier(best) else {})
+
+
+def _model_settings(best: Any, X: Any) -> dict[str, Any]:
+    """Settings of ``mlflow.sklearn.autolog`` that are about the model."""
+    settings = {"registered_model_name": get_autologging_config("sklearn", "registered_model_name", None)}
+    if get_autologging_config("sklearn", "log_input_examples", False):
+        settings["input_example"] = X[:5]
+    if get_autologging_config("sklearn", "log_model_signatures", True):
+        settings["signature"] = mlflow.models.infer_signature(X, best.predict(X[:5]))
+    return settings
