@@ -26,6 +26,7 @@ import http.client
 import io
 import json
 import os
+import re
 import resource
 import socket
 import sys
@@ -58,13 +59,7 @@ OPEN_FILES, HALF_SENT = 1_024, 1_100
 VISITORS, TEAMS = 300, 20
 MEGABYTE = 1 << 20
 PATIENCE_SECONDS = 60
-HALVES = {
-    "half a head": b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n",
-    "half a form": (
-        b"POST /c/door/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-        b"Content-Length: 1000\r\n\r\ncsrf="
-    ),
-}
+HALF_HEAD = b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n"
 
 
 class Row(dict[str, Any]):
@@ -82,7 +77,8 @@ def main() -> int:
         folder = Path(name)
         token = make_board(folder / "door")
         with served(folder / "door", workers=1) as server:
-            found["half-sent requests"] = [half_sent(server, half) for half in HALVES]
+            halves = {"half a head": HALF_HEAD, "half a form": half_form(server)}
+            found["half-sent requests"] = [half_sent(server, *half) for half in halves.items()]
             found["a submission"] = [submitted(server, token, form) for form in ("CSV", "JSON")]
             found["lying uploads"] = [lying(server, token, *upload) for upload in uploads()]
         found["behind a proxy"] = [behind(folder / "door", trusted=trusted) for trusted in (True, False)]
@@ -118,7 +114,17 @@ def make_board(folder: Path, rows: int = ROWS) -> str:
 # ---- half-sent requests
 
 
-def half_sent(server: Served, half: str) -> Row:
+def half_form(server: Served) -> bytes:
+    """Return half a form of a visitor who was sent its page, and so has its key."""
+    page = httpx.get(f"{server.url}/c/door/login", timeout=PATIENCE_SECONDS)
+    cookie, key = page.headers["set-cookie"].partition(";")[0], re.search(r"\?form=(\w+)", page.text).group(1)
+    return (
+        f"POST /c/door/login?form={key} HTTP/1.1\r\nHost: x\r\nCookie: {cookie}\r\n"
+        "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ntoken="
+    ).encode()
+
+
+def half_sent(server: Served, half: str, content: bytes) -> Row:
     """Longest that others waited while a thousand requests are half sent."""
     processes = [server.process.pid, *server.workers()]
     for number in processes:
@@ -155,7 +161,7 @@ def half_sent(server: Served, half: str) -> Row:
                 socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS, source_address=source)
             )
             with contextlib.suppress(ConnectionError):
-                connection.sendall(HALVES[half])
+                connection.sendall(content)
         time.sleep(3.0)  # they are all there, and stay
         over.set()
         asking.join()

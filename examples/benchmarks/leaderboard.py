@@ -35,7 +35,7 @@ import psutil
 import sqlalchemy as sa
 from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.client.connection import Connection
-from reusable_holdout_leaderboard.competition.epoch import Place
+from reusable_holdout_leaderboard.competition.place import Place
 
 from reusable_holdout import verify
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.cli.command import add, tell
+from reusable_holdout.cli.command import add, add_classes, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -54,15 +54,16 @@ def _add_init(actions: Any) -> None:
     )
     parser.add_argument("folder", type=Path, help="new or empty")
     rows = parser.add_mutually_exclusive_group(required=True)
-    rows.add_argument("--labels", type=Path, help="CSV or Parquet: one column, and one of ids")
+    rows.add_argument("--labels", type=Path, help="CSV, Parquet or JSON: one column, and one of ids")
     rows.add_argument(
-        "--ids", type=Path, help="CSV or Parquet with ids alone, of rows that are judged elsewhere"
+        "--ids", type=Path, help="CSV, Parquet or JSON with ids alone, of rows that are judged elsewhere"
     )
     parser.add_argument("--id", help="column of ids")
     parser.add_argument("--metric", help="a name of the catalogue (default accuracy; score with --ids)")
     parser.add_argument(
         "--bounds", type=float, nargs=2, metavar=("LOW", "HIGH"), help="for mae, mse, rmse and score"
     )
+    add_classes(parser)
     parser.add_argument(
         "--policy", help='what a question is compared with (default thresholdout; "gate" says yes or no)'
     )
@@ -87,9 +88,11 @@ def _add_init(actions: Any) -> None:
 
 def _init(options: argparse.Namespace) -> int:
     from reusable_holdout.box.folder import make_box
+    from reusable_holdout.release_gate.files import classes_of
 
     names = [name.replace("-", "_") for name in (*_WHOLE, *_REAL, "policy", "allow", "witness", "bounds")]
     stated = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    stated |= {} if options.classes is None else {"classes": classes_of(options.classes)}
     plan = make_box(
         options.folder,
         options.labels,

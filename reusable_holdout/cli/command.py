@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from reusable_holdout.errors import printable
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-__all__ = ["PROGRAM", "add", "tell"]
+__all__ = ["PROGRAM", "add", "add_classes", "printable_lines", "tell"]
 
 PROGRAM = "reusable-holdout"
 
@@ -27,6 +29,22 @@ def add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text
     return parser
 
 
+def add_classes(parser: Any) -> None:
+    """Add the option that makes a set of labels public."""
+    parser.add_argument(
+        "--classes",
+        nargs="+",
+        metavar="LABEL",
+        help="all labels that may occur; everyone who asks may know them (default: those of the file if there is at "
+        "most one for 50 rows; others are private, and only exact match is measured)",
+    )
+
+
 def tell(value: Any, *, as_json: bool) -> None:
     """Print something, as JSON for programs."""
-    print(json.dumps(value, indent=2) if as_json else value)
+    print(json.dumps(value, indent=2) if as_json else printable_lines(str(value)))
+
+
+def printable_lines(text: str) -> str:
+    """Return each line of a text without control and invisible characters."""
+    return "\n".join(map(printable, text.split("\n")))

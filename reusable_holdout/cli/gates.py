@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reusable_holdout.cli.command import PROGRAM, add
+from reusable_holdout.cli.command import PROGRAM, add, add_classes
 
 if TYPE_CHECKING:
     import argparse
@@ -30,8 +30,10 @@ def add_gate_init(commands: Any) -> None:
         "gate-init --ledger guard.db --labels labels.csv --queries 200 --tolerance 0.05 --spread 0.3",
     )
     rows = parser.add_mutually_exclusive_group(required=True)
-    rows.add_argument("--labels", type=Path, help="CSV or Parquet: one column, and one of ids")
-    rows.add_argument("--ids", type=Path, help="of rows that are scored: CSV or Parquet with a column of ids")
+    rows.add_argument("--labels", type=Path, help="CSV, Parquet or JSON: one column, and one of ids")
+    rows.add_argument(
+        "--ids", type=Path, help="of rows that are scored: CSV, Parquet or JSON with a column of ids"
+    )
     _add_evaluations(parser, rows, "whose rows these are")
     parser.add_argument("--groups", help="what a row belongs to: a column, or a key of Inspect's metadata")
     parser.add_argument(
@@ -44,6 +46,12 @@ def add_gate_init(commands: Any) -> None:
         metavar=("LOW", "HIGH"),
         help="of targets or scores, for mae, mse, score",
     )
+    add_classes(parser)
+    _add_wish(parser)
+
+
+def _add_wish(parser: Any) -> None:
+    """Add what a gate shall keep, and what watches it."""
     parser.add_argument("--queries", type=int, required=True, help="releases that will be asked about")
     parser.add_argument(
         "--charges", type=int, help="releases that can be accepted (default: what the tolerance affords)"
@@ -80,12 +88,13 @@ def add_gate(commands: Any) -> None:
         "gate",
         _gate,
         "Say whether a new model is better than the incumbent by what was named, and nothing else. Prints accepted, "
-        "rejected or halted. Exit status: 0 accepted, 1 rejected, 2 halted (the budget is spent: nothing was told), 3 "
+        "with the certified improvement, rejected or halted; notes a named improvement that noise can pass. Exit "
+        "status: 0 accepted, 1 rejected, 2 halted (the budget is spent: nothing was told), 3 "
         "bad input (nothing was asked, and nothing was charged). The same question again has the same verdict, free.",
-        "gate --ledger guard.db --predictions new.csv --incumbent old.csv --improvement 0.005",
+        "gate --ledger guard.db --predictions new.csv --incumbent old.csv --improvement 0.05",
     )
     new = parser.add_mutually_exclusive_group(required=True)
-    new.add_argument("--predictions", type=Path, help="of the new model: CSV or Parquet")
+    new.add_argument("--predictions", type=Path, help="of the new model: CSV, Parquet or JSON")
     _add_evaluations(parser, new, "of the new model")
     parser.add_argument(
         "--incumbent",
@@ -105,7 +114,7 @@ def add_gate(commands: Any) -> None:
         "--improvement",
         type=float,
         required=True,
-        help="of the metric, positive if better, also for losses; negative to accept what is not much worse",
+        help="of the metric, positive if better, also for losses: what gate-init shows, or more; less accepts noise",
     )
     parser.add_argument("--labels", type=Path, help="of the gate (default: the copy beside the ledger)")
     parser.add_argument("--name", help="what history calls the question (default: the predictions' file)")
@@ -145,7 +154,11 @@ def _add_evaluations(parser: Any, sources: Any, whose: str) -> None:
             f"--{name}", type=Path, nargs="+", metavar="FILE", help=f"{text}, {whose}; several are repeats"
         )
     sources.add_argument(
-        "--scores", type=Path, nargs=1, metavar="FILE", help=f"CSV or Parquet of ids and scores, {whose}"
+        "--scores",
+        type=Path,
+        nargs=1,
+        metavar="FILE",
+        help=f"CSV, Parquet or JSON of ids and scores, {whose}",
     )
     parser.add_argument(
         "--score", help="scorer, metric or column, where there are several; style[clarity] of a dict"

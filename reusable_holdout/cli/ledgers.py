@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,10 @@ def _add_epoch(parser: Any) -> None:
 def _history(options: argparse.Namespace) -> int:
     from reusable_holdout.guard import released
 
-    history = released(options.ledger, epoch=options.epoch).history
+    found = released(options.ledger, epoch=options.epoch)
+    history = found.history
+    if found.mistake:
+        print(f"mistaken: {found.mistake}", file=sys.stderr)
     if options.json:
         tell(json.loads(history.to_json(orient="records", date_format="iso")), as_json=True)
     elif len(history):
@@ -174,11 +178,12 @@ def _verify(options: argparse.Namespace) -> int:
                 "problems": found.problems,
                 "another_budget": found.another_budget,
                 "witnessed": found.witnessed,
+                "mistake": found.mistake,
             },
             as_json=True,
         )
     else:
-        print(found)
+        tell(found, as_json=False)
     return 0 if found.sound else 1
 
 

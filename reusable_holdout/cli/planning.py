@@ -51,15 +51,8 @@ def add_plan(commands: Any) -> None:
     }
     for name, text in real.items():
         parser.add_argument(f"--{name}", type=float, help=text)
-    parser.add_argument(
-        "--exam", type=_share_or_number, help="share of the rows, or number, kept for the final alone"
-    )
     parser.add_argument("--mechanism", help="what the guard runs on (default numeric-sparse; or tightest)")
     parser.add_argument("--policy", help="what a question is compared with (default thresholdout)")
-
-
-def _share_or_number(text: str) -> float:
-    return int(text) if text.isdigit() else float(text)
 
 
 def _plan(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reusable_holdout.cli.command import add, tell
+from reusable_holdout.errors import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -29,11 +30,12 @@ def add_registry(commands: Any) -> None:
         actions,
         "forget",
         _forget,
-        "Let the rows of a ledger have another budget. Every answer of that one will say so: what was told is not "
-        "forgotten.",
-        "registry forget /data/guard.db",
+        "Let the rows of ledgers have another budget, for a reason. Every answer of that one will say so, and the "
+        "registry keeps when and why: what was told is not forgotten.",
+        'registry forget /data/guard.db --because "a rehearsal; nothing of it was used"',
     )
-    forget.add_argument("ledger", help="as registry list names it")
+    forget.add_argument("ledgers", nargs="+", metavar="ledger", help="as registry list names it")
+    forget.add_argument("--because", metavar="REASON", help="why, in words; needed, and kept in the registry")
 
 
 def _registry() -> Any:
@@ -49,13 +51,16 @@ def _registry() -> Any:
 
 
 def _list(options: argparse.Namespace) -> int:
+    from reusable_holdout.registry import forgotten_words, is_gone
+
     found = _registry().budgets()
     if options.json:
         tell([budget._asdict() for budget in found], as_json=True)
         return 0
     for budget in found:
-        mark = "  (forgotten)" if budget.forgotten else ""
-        print(f"{budget.made}  {budget.rows:>11,} rows  {budget.ledger}{mark}")
+        words = forgotten_words(budget) or ("no longer there" if is_gone(budget.ledger) else "")
+        mark = f"  ({words})" if words else ""
+        print(f"{budget.made}  {budget.rows:>11,} rows  {printable(budget.ledger)}{mark}")
     if not found:
         print("no rows have a budget")
     return 0
@@ -63,17 +68,23 @@ def _list(options: argparse.Namespace) -> int:
 
 def _forget(options: argparse.Namespace) -> int:
     from reusable_holdout.errors import InputError
+    from reusable_holdout.registry import checked_reason, forget
 
-    registry = _registry()
-    count = registry.forget(options.ledger)
-    if not count:
-        known = ", ".join(sorted({budget.ledger for budget in registry.budgets()})) or "none"
+    registry, reason = _registry(), checked_reason(options.because)
+    known = {budget.ledger for budget in registry.budgets() if not budget.forgotten}
+    shown = {
+        printable(ledger): ledger for ledger in known
+    }  # a name may hold what no command can be printed with
+    ledgers = [shown.get(ledger, ledger) if ledger not in known else ledger for ledger in options.ledgers]
+    unknown = [ledger for ledger in ledgers if ledger not in known]
+    if unknown:
         raise InputError(
-            f"the ledger must be one that rows have a budget in; got {options.ledger!r}; known are {known}; nothing "
-            "was forgotten"
+            f"a ledger to forget must be one that rows have a budget in; got {', '.join(map(repr, unknown))}; known "
+            f"are {', '.join(sorted(known)) or 'none'}; nothing was forgotten"
         )
-    tell(
-        {"forgotten": count} if options.json else f"forgotten: {count} of {options.ledger}",
-        as_json=options.json,
-    )
+    counts = {ledger: forget(registry, ledger, reason) for ledger in ledgers}
+    if options.json:
+        tell({"forgotten": sum(counts.values())}, as_json=True)
+    for ledger, count in counts.items() if not options.json else ():
+        print(f"forgotten: {count} of {printable(ledger)}")
     return 0

@@ -67,6 +67,7 @@ class Connected:
         if self.path is not None:
             check_file(self.path, must_exist=must_exist)
         self.closed = False
+        self.last_values: dict[tuple[int, str, int], tuple[int, bytes, float | None]] = {}
         self.witness: Witness | None = None
         self._file: tuple[int, int] | None = None
         self.begin_afresh()

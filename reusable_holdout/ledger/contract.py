@@ -121,6 +121,12 @@ class Ledger(Protocol):
     def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
 
+    def charged(self, most: int) -> list[int]:
+        """Numbers of the first queries that were charged, so many at most."""
+
+    def rows_of_kind(self, kind: str) -> list[Row]:
+        """Rows of one way to ask, in order."""
+
     def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
 

@@ -1,4 +1,4 @@
-"""A ledger in memory: one process, gone with it."""
+"""A ledger in memory: of one process, gone with it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import os
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from reusable_holdout.errors import LedgerError
+from reusable_holdout.errors import LedgerError, LedgerKeyError, LedgerMismatchError
 from reusable_holdout.ledger.failures import misuse, rotated
 from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 __all__ = ["MemoryLedger"]
 
@@ -40,6 +41,30 @@ class MemoryLedger:
         self._book = _Book()
         self.epoch = 1
         self.closed = False
+
+    @property
+    def beside(self) -> dict[Any, Any]:
+        """What its guard keeps beside it, as the key lies in a file beside a ledger on the disk."""
+        return self._book.beside
+
+    def keep_key(self, found: tuple[bytes, Path | None], *, stated: bool) -> tuple[bytes, Path | None]:
+        """Keep the key that is found first; a LedgerKeyError says that another one is stated, or none any more."""
+        kept, was_stated = self.beside.setdefault("key", (found, stated))
+        if stated != was_stated or (stated and found[0] != kept[0]):
+            raise LedgerKeyError(
+                "the budget that this process keeps of these rows must be made again with its own seed or key; got "
+                "another one, or none where one was given; nothing was asked; pass the same seed= or key="
+            )
+        chosen: tuple[bytes, Path | None] = kept
+        return chosen
+
+    def keep_metric(self, content: bytes) -> None:
+        """Keep the content of a user's own metric; a LedgerMismatchError says that another one has its name."""
+        if self.beside.setdefault("metric", content) != content:
+            raise LedgerMismatchError(
+                "a metric must have the code that it had when its guard was made; it has other code, or refers to "
+                "something else; nothing was asked; give the new metric another name"
+            )
 
     def latest(self) -> MemoryLedger:
         """Same ledger, standing at its last epoch."""
@@ -101,13 +126,21 @@ class MemoryLedger:
         with self._open():
             return self._at(epoch).rows[max(after, 0) :]
 
+    def charged(self, most: int) -> list[int]:
+        """Numbers of the first queries that were charged, so many at most."""
+        return [row.query for row in self.rows() if row.charged][:most]
+
+    def rows_of_kind(self, kind: str) -> list[Row]:
+        """Rows of one way to ask, in order."""
+        return [row for row in self.rows() if row.kind == kind]
+
     def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
         with self._open():
             return list(self._at(epoch).seals)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Refuse to be used from now on; other objects of the same ledger can be."""
         if self._book.process != os.getpid():  # the lock may be one that no thread of a child can release
             return
         with self._book.lock:
@@ -171,6 +204,7 @@ class _Book:
     epochs: list[_Epoch] = field(default_factory=lambda: [_Epoch()])
     lock: threading.RLock = field(default_factory=threading.RLock)
     process: int = field(default_factory=os.getpid)
+    beside: dict[Any, Any] = field(default_factory=dict)
     active: _MemoryTransaction | None = None
 
 

@@ -111,6 +111,29 @@ def _last(answers: Any) -> Any:
     return from_the_end.limit(sa.literal_column("1")).offset(sa.literal_column("0"))
 
 
+# SQLite guesses which index to use as if a condition left out much, so for a last charge it read a whole ledger in
+# which nothing was charged. Every statement about answers therefore names its index, and fails if it cannot use that.
+_BY_KEY = "NOT INDEXED"
+_BY_DIGEST = "INDEXED BY sqlite_autoindex_answers_2"
+_IN_SERIES_BY = f"INDEXED BY {_BY_SERIES.name}"
+_CHARGED_BY = f"INDEXED BY {_BY_CHARGE.name}"
+
+
+def _select(index: str, *columns: Any) -> Any:
+    """Select answers in SQLite by this index. PostgreSQL takes no hints, and tests read its plans."""
+    return sa.select(*columns).with_hint(_ANSWERS, index, "sqlite")
+
+
+def _with_hints(dialect: sa.Dialect) -> Any:
+    """Return the dialect's compiler, made to write the hints, which SQLAlchemy leaves out for SQLite."""
+    hints = {"get_from_hint_text": lambda _, __, text: text}
+    return (
+        type("Compiler", (dialect.statement_compiler,), hints)
+        if dialect.name == "sqlite"
+        else dialect.statement_compiler
+    )
+
+
 class Statements:
     """SQL of one dialect for one epoch, compiled once: the hot path does not build statements."""
 
@@ -119,14 +142,15 @@ class Statements:
         # whether a server's connection begins no transaction for what only reads, which takes two more round trips;
         # other drivers may not end a transaction that a statement has begun: theirs begin one for all
         self.reads_alone = dialect.driver == "psycopg"
-        self._dialect = dialect
+        self._dialect, self._compiler = dialect, _with_hints(dialect)
         number: sa.ColumnElement[int] = sa.literal_column(str(int(epoch)))
         self._add_configurations(number)
         self._add_reads(number)
+        self._add_lookups(number)
         self._add_writes(number)
 
     def _compiled(self, statement: Any) -> str:
-        return str(statement.compile(dialect=self._dialect))
+        return str(self._compiler(self._dialect, statement))
 
     def _add_configurations(self, number: sa.ColumnElement[int]) -> None:
         compiled, configuration = self._compiled, _CONFIGURATION.c
@@ -150,29 +174,44 @@ class Statements:
         here, row = answers.epoch == number, [answers[name] for name in Row._fields]
         latest = sa.select(sa.func.max(_CONFIGURATION.c.epoch)).scalar_subquery()
         tail = [answers[name] for name in ("query", "charges", "spent_nats", "asked", "kind", "seal")]
-        last = _last(sa.select(*tail).where(here)).subquery("last")
-        charge = _last(sa.select(answers.digest, answers.asked).where(here, _CHARGED)).subquery("charge")
+        last = _last(_select(_BY_KEY, *tail).where(here)).subquery("last")
+        charge = _last(_select(_CHARGED_BY, answers.digest, answers.asked).where(here, _CHARGED)).subquery(
+            "charge"
+        )
         self.tail = compiled(
             sa.select(*last.c, *charge.c, latest).select_from(last.outerjoin(charge, sa.true()))
         )
-        self.rows = compiled(
-            sa.select(*row).where(here, answers.query > bind("after")).order_by(answers.query)
-        )
-
-        def last_where(column: Any, *conditions: Any) -> str:
-            """Column of the last row for which all this holds; rows are looked at from the end."""
-            return compiled(_last(sa.select(column).where(here, *conditions)))
-
+        charged = _select(_CHARGED_BY, answers.query).where(here, _CHARGED).order_by(answers.query)
+        self.charged = compiled(charged.limit(bind("most")).offset(sa.literal_column("0")))
+        after = _select(_BY_KEY, *row).where(here, answers.query > bind("after"))
+        self.rows = compiled(after.order_by(answers.query))
+        of_kind = _select(_BY_KEY, *row).where(here, answers.kind == bind("kind"))
+        self.rows_of_kind = compiled(of_kind.order_by(answers.query))
         way = (answers.kind == bind("kind"), answers.view == bind("view"))
-        self.last_value = last_where(answers.value, ~_IN_SERIES, *way)
-        self.last_in_series = last_where(answers.value, _IN_SERIES, answers.series == bind("series"), *way)
-        self.digests = compiled(sa.select(answers.digest).where(here))
-        sealed = sa.select(answers.query, answers.seal).where(here, answers.seal.is_not(None))
+        newer = _select(_BY_KEY, answers.value).where(here, answers.query > bind("after"), ~_IN_SERIES, *way)
+        self.last_value = compiled(_last(newer))
+        of_series = _select(_IN_SERIES_BY, answers.value).where(
+            here, _IN_SERIES, answers.series == bind("series"), *way
+        )
+        self.last_in_series = compiled(_last(of_series))
+
+    def _add_lookups(self, number: sa.ColumnElement[int]) -> None:
+        compiled, bind, answers = self._compiled, sa.bindparam, _ANSWERS.c
+        here, row = answers.epoch == number, [answers[name] for name in Row._fields]
+        self.digests = compiled(_select(_BY_DIGEST, answers.digest).where(here))
+        sealed = _select(_BY_KEY, answers.query, answers.seal).where(here, answers.seal.is_not(None))
         self.seals = compiled(sealed.order_by(answers.query))
-        self.seal_at = compiled(sa.select(answers.seal).where(here, answers.query == bind("query")))
-        self.one = compiled(sa.select(*row).where(here, answers.digest == bind("digest")))
+        self.seal_at = compiled(_select(_BY_KEY, answers.seal).where(here, answers.query == bind("query")))
+        self.one = compiled(_select(_BY_DIGEST, *row).where(here, answers.digest == bind("digest")))
         chunk: list[Any] = [bind(f"digest{place}") for place in range(CHUNK)]
-        self.chunk = compiled(sa.select(*row).where(here, answers.digest.in_(chunk)))
+        if self._dialect.name == "postgresql":  # for a list it may take the key, and read the whole epoch
+            asked = sa.values(sa.column("digest", sa.LargeBinary), name="asked")
+            asked = asked.data([(sa.cast(one, sa.LargeBinary),) for one in chunk])
+            found = sa.select(*row).where(here, answers.digest == asked.c.digest)
+            each = found.limit(sa.literal_column("1")).lateral("found")
+            self.chunk = compiled(sa.select(*each.c).select_from(asked.join(each, sa.true())))
+        else:
+            self.chunk = compiled(_select(_BY_DIGEST, *row).where(here, answers.digest.in_(chunk)))
 
     def _add_writes(self, number: sa.ColumnElement[int]) -> None:
         bind = sa.bindparam

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["SqlLedger", "SqlTransaction"]
 
 _Method = TypeVar("_Method", bound="Callable[..., Any]")
+_FEW = 2  # digests that are looked up one by one
 _UNKNOWN = "whether its rows were recorded is unknown until the server is back; ask again: recorded answers replay free"
 
 
@@ -87,6 +88,14 @@ class SqlLedger(Connected):
     def rows(self, after: int = 0, *, epoch: int | None = None) -> list[Row]:
         """Rows with query numbers above `after`, in order."""
         return [as_row(values) for values in self._fetched(self._sql_of(epoch).rows, (after,))]
+
+    def charged(self, most: int) -> list[int]:
+        """Numbers of the first queries that were charged, so many at most."""
+        return [int(query) for (query,) in self._fetched(self._sql.charged, (most,))]
+
+    def rows_of_kind(self, kind: str) -> list[Row]:
+        """Rows of one way to ask, in order."""
+        return [as_row(values) for values in self._fetched(self._sql.rows_of_kind, (kind,))]
 
     def seals(self, *, epoch: int | None = None) -> list[tuple[int, bytes]]:
         """Query number of each commit's last row, with the commit's seal."""
@@ -313,10 +322,12 @@ class SqlTransaction:
         if self.tail.query == 0:
             return {}
         cursor = self._cursor
-        if len(digests) == 1:
-            cursor.execute(self._sql.one, (digests[0],))
-            return {row.digest: row for row in map(as_row, cursor.fetchall())}
         found: dict[bytes, Row] = {}
+        if len(digests) <= _FEW:
+            for digest in digests:
+                cursor.execute(self._sql.one, (digest,))
+                found.update((row.digest, row) for row in map(as_row, cursor.fetchall()))
+            return found
         if self.tail.query < len(digests):  # fewer rows than questions: looking at all rows is cheaper
             cursor.execute(self._sql.digests)
             digests = list({plain(digest) for (digest,) in cursor.fetchall()}.intersection(digests))
@@ -337,13 +348,28 @@ class SqlTransaction:
 
     @_inside
     def last_value(self, kind: str, view: int, series: str) -> float | None:
-        """Last value that was released of a view's series, asked in this way; None if there is none."""
+        """Last value that was released of a view's series, asked in this way; None if there is none.
+
+        No index finds it where there is no series, so a process reads each row once for it at most. It goes on from
+        where it looked last, if the seal there still stands: then all rows before it are the same.
+        """
+        cursor = self._cursor
         if series:
-            self._cursor.execute(self._sql.last_in_series, (series, kind, view))
-        else:
-            self._cursor.execute(self._sql.last_value, (kind, view))
-        found = self._cursor.fetchone()
-        return None if found is None else float(found[0])
+            cursor.execute(self._sql.last_in_series, (series, kind, view))
+            found = cursor.fetchone()
+            return None if found is None else float(found[0])
+        known, place = self._ledger.last_values, (self._sql.epoch, kind, view)
+        after, sealed, value = known.get(place, (0, b"", None))
+        if after:
+            cursor.execute(self._sql.seal_at, (after,))
+            found = cursor.fetchone()
+            if found is None or plain(found[0]) != sealed:
+                after, value = 0, None
+        cursor.execute(self._sql.last_value, (after, kind, view))
+        found = cursor.fetchone()
+        value = value if found is None else float(found[0])
+        known[place] = (self.tail.query, self.tail.seal, value)
+        return value
 
     @_inside
     def _insert(self, rows: Sequence[Row], sealed: bytes) -> None:

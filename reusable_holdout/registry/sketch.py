@@ -219,11 +219,19 @@ def overlap(one: Sketch, other: Sketch) -> float:
 
 
 def _share(mine: Part, theirs: Part) -> float:
-    rate, common = min(mine.rate, theirs.rate), len(np.intersect1d(mine.numbers, theirs.numbers))
+    rate, common = min(mine.rate, theirs.rate), _common(mine.numbers, theirs.numbers)
     smaller = min(mine.distinct, theirs.distinct)
     if not common or common < min(_FEWEST, smaller):
         return 0.0
     return common / rate / smaller
+
+
+def _common(mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> int:
+    """How many numbers two parts share; each has its own once, in order."""
+    if not len(mine) or not len(theirs):
+        return 0
+    places = np.minimum(np.searchsorted(theirs, mine), len(theirs) - 1)
+    return int((theirs[places] == mine).sum())
 
 
 class Sketcher:

@@ -9,7 +9,6 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -21,7 +20,7 @@ from reusable_holdout.registry.sketch import Part, Sketch, Sketcher, overlap
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["VARIABLE", "Budget", "Registry", "registry_of_its_own"]
+__all__ = ["VARIABLE", "Budget", "Registry"]
 
 VARIABLE = "REUSABLE_HOLDOUT_REGISTRY"
 """Environment variable: the registry's folder; "off" for none."""
@@ -37,6 +36,16 @@ CREATE TABLE IF NOT EXISTS parts (
     budget INTEGER NOT NULL REFERENCES budgets (id), kind TEXT NOT NULL, rate REAL NOT NULL,
     distinct_values REAL NOT NULL, repeated REAL NOT NULL, numbers BLOB NOT NULL
 );
+CREATE TABLE IF NOT EXISTS forgotten (
+    budget INTEGER PRIMARY KEY REFERENCES budgets (id), at TEXT NOT NULL, because TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS told (
+    total TEXT NOT NULL, what TEXT NOT NULL, nats REAL NOT NULL, PRIMARY KEY (total, what)
+);
+"""
+_EVERY = """
+SELECT id, ledger, made, row_count, total, forgotten, coalesce(at, ''), coalesce(because, '')
+FROM budgets LEFT JOIN forgotten ON budget = id ORDER BY id
 """
 _WAIT = 60.0  # seconds, for another process
 
@@ -55,6 +64,8 @@ class Budget(NamedTuple):
         Whether its owner had it forgotten.
     share : float
         Share of the rows asked about that it has, about.
+    forgotten_at, because : str
+        When it was forgotten, in UTC, and why; empty if it was not, or by a version that did not ask.
     """
 
     ledger: str
@@ -62,6 +73,8 @@ class Budget(NamedTuple):
     rows: int
     forgotten: bool
     share: float = 1.0
+    forgotten_at: str = ""
+    because: str = ""
 
 
 class Registry:
@@ -93,16 +106,17 @@ class Registry:
         self._key = read_key_file(key) if key.exists() else create_key_file(key)
 
     @classmethod
-    def of_user(cls) -> Self | None:
+    def of_user(cls, *, may_be_new: bool = True) -> Self | None:
         """The user's own: where the environment says, else in the state folder of this system; None if it is off."""
         named = os.environ.get(VARIABLE, "")
         if named == _OFF:
             return None
-        if named:
-            return cls(Path(named))
-        from platformdirs import user_state_path  # noqa: PLC0415 - guards in memory do not need it
+        folder = Path(named)
+        if not named:
+            from platformdirs import user_state_path  # noqa: PLC0415 - not needed where a folder is named
 
-        return cls(user_state_path("reusable-holdout", appauthor=False))
+            folder = user_state_path("reusable-holdout", appauthor=False)
+        return cls(folder) if may_be_new or (folder / _FILE).exists() else None
 
     @staticmethod
     def is_named() -> bool:
@@ -148,7 +162,7 @@ class Registry:
             What these rows, or some of them, have already, the largest share first. If it is not empty, and all of it
             was not forgotten, nothing was given unless `insist`.
         """
-        with self._connected() as connection:
+        with self.connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             found = self._budgets_of(connection, sketch)
             if insist or all(budget.forgotten for budget in found):
@@ -156,10 +170,15 @@ class Registry:
             connection.commit()
         return found
 
+    def known(self, sketch: Sketch) -> list[Budget]:
+        """Return what these rows, or some of them, have already, the largest share first."""
+        with self.connected() as connection:
+            return self._budgets_of(connection, sketch)
+
     def release(self, sketch: Sketch, ledger: str) -> None:
-        """Take back a claim that came to nothing."""
-        with self._connected() as connection:
-            named = "SELECT id FROM budgets WHERE total = ? AND ledger = ?"
+        """Take back the last claim, which came to nothing; earlier budgets, and forgotten ones, stay."""
+        with self.connected() as connection:
+            named = "SELECT max(id) FROM budgets WHERE total = ? AND ledger = ? AND NOT forgotten"
             found = connection.execute(named, (sketch.total, ledger)).fetchall()
             connection.executemany("DELETE FROM parts WHERE budget = ?", found)
             connection.executemany("DELETE FROM budgets WHERE id = ?", found)
@@ -167,21 +186,40 @@ class Registry:
 
     def budgets(self) -> list[Budget]:
         """All that are known, in the order in which they were made."""
-        with self._connected() as connection:
-            every = "SELECT ledger, made, row_count, forgotten FROM budgets ORDER BY id"
-            rows = connection.execute(every).fetchall()
-        return [Budget(ledger, made, count, bool(forgotten)) for ledger, made, count, forgotten in rows]
+        with self.connected() as connection:
+            every = connection.execute(_EVERY).fetchall()
+        return [
+            Budget(ledger, made, count, bool(forgotten), forgotten_at=at, because=because)
+            for _, ledger, made, count, _, forgotten, at, because in every
+        ]
 
-    def forget(self, ledger: str) -> int:
-        """Let rows of a ledger have another budget, whose answers will say so; how many budgets these were."""
-        with self._connected() as connection:
-            update = "UPDATE budgets SET forgotten = 1 WHERE ledger = ? AND NOT forgotten"
-            found = connection.execute(update, (ledger,)).rowcount
+    def has_told(self) -> bool:
+        """Whether class counts or sizes of groups were told of any rows."""
+        with self.connected() as connection:
+            return connection.execute("SELECT 1 FROM told LIMIT 1").fetchone() is not None
+
+    def told(self, sketch: Sketch, now: tuple[str, float] | None = None) -> float:
+        """Nats of all class counts and sizes of groups that were told of these rows, each of them once.
+
+        Parameters
+        ----------
+        sketch : Sketch
+        now : tuple of str and float, optional
+            What is told now, and its nats: it is remembered before anybody hears it.
+        """
+        with self.connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if now is not None:
+                connection.execute("INSERT OR IGNORE INTO told VALUES (?, ?, ?)", (sketch.total, *now))
+            (nats,) = connection.execute(
+                "SELECT TOTAL(nats) FROM told WHERE total = ?", (sketch.total,)
+            ).fetchone()
             connection.commit()
-        return found
+        return float(nats)
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
+    def connected(self) -> Iterator[sqlite3.Connection]:
+        """Open its database; a LedgerError says that it cannot be read or written."""
         try:
             with closing(sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)) as connection:
                 connection.executescript(_SCHEMA)
@@ -194,9 +232,7 @@ class Registry:
 
     def _budgets_of(self, connection: sqlite3.Connection, sketch: Sketch) -> list[Budget]:
         found = []
-        for number, ledger, made, count, total, forgotten in connection.execute(
-            "SELECT id, ledger, made, row_count, total, forgotten FROM budgets"
-        ).fetchall():
+        for number, ledger, made, count, total, forgotten, *why in connection.execute(_EVERY).fetchall():
             parts = connection.execute(
                 "SELECT kind, rate, distinct_values, repeated, numbers FROM parts WHERE budget = ?", (number,)
             )
@@ -206,7 +242,7 @@ class Registry:
             )
             share = overlap(sketch, Sketch(count, total, known))
             if share:
-                found.append(Budget(ledger, made, count, bool(forgotten), share))
+                found.append(Budget(ledger, made, count, bool(forgotten), share, *why))
         return sorted(found, key=lambda budget: -budget.share)
 
     def _give(self, connection: sqlite3.Connection, sketch: Sketch, ledger: str) -> None:
@@ -219,17 +255,3 @@ class Registry:
             "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)",
             [(number, *part[:-1], part.numbers.astype("<u8").tobytes()) for part in sketch.parts],
         )
-
-
-@contextmanager
-def registry_of_its_own() -> Iterator[None]:
-    """For a demonstration: until it ends no other registry is known, and nothing is left of this one."""
-    before = os.environ.get(VARIABLE)
-    with TemporaryDirectory() as folder:
-        os.environ[VARIABLE] = folder
-        try:
-            yield
-        finally:
-            os.environ.pop(VARIABLE)
-            if before is not None:
-                os.environ[VARIABLE] = before

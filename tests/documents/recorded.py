@@ -22,7 +22,7 @@ from site_recorded import RECORDED, Recorded
 
 from reusable_holdout import __version__
 
-__all__ = ["printed_by", "unprinted"]
+__all__ = ["made", "printed_by", "unprinted"]
 
 _FIGURE = re.compile(r"(?<![\w.])(?:\d[\d,]*)?\.\d+(?!\w|\.\d)")
 _NUMBER = re.compile(r"\d[\d,]*\.?\d*(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?")
@@ -64,8 +64,8 @@ def _number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def _made(*, timed: bool) -> str:
-    """The version; of what is timed, when and on what."""
+def made(*, timed: bool) -> str:
+    """Return the version; of what is timed also when and on what."""
     if not timed:
         return f"reusable-holdout {__version__}"
     cores = "quiet cores" if os.getloadavg()[0] < _QUIET else "cores that others used as well"
@@ -81,8 +81,7 @@ def _main() -> None:
     parser.add_argument("options", nargs=argparse.REMAINDER)
     asked = parser.parse_args()
     command = shlex.join(["python", asked.script.as_posix(), *asked.options])
-    made = _made(timed=asked.timed)
-    one = Recorded(command, made, printed_by(command))
+    one = Recorded(command, made(timed=asked.timed), printed_by(command))
     place = RECORDED / one.name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(one.file)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from documents.due import DUE, README, again, code_of, due
 from documents.pages import DOCS, ROOT
 from documents.recorded import printed_by, unprinted
 from site_pages import sources
@@ -48,6 +49,7 @@ _OF_OTHERS = {
     "metrics.md",
     "one-budget.md",
     "optuna.md",
+    "overlaps.md",
     "sparse-vector.md",
 }  # code's, or timed
 
@@ -95,3 +97,41 @@ AGAIN = {
 def test_what_takes_seconds_is_printed_again_to_the_letter(name):
     (one,) = (one for one in _ALL if one.name == name)
     assert printed_by(one.command) == one.printed
+
+
+# ---- times, which a landing measures again
+
+
+def test_the_costs_are_on_their_page_as_they_were_measured_and_so_is_every_sentence_that_quotes_them():
+    page, files = README.read_text(), {one.command: one for one in _ALL}
+    for command in DUE:
+        one = files[command]
+        assert one.timed
+        assert re.search(r", of the code [0-9a-f]{12}$", one.made), one.made
+        assert one.printed in page, command
+        script = command.rpartition("examples/")[2]
+        for text in (page, *(place.read_text() for place in DOCS.glob("*.md"))):
+            said = [line for line in text.splitlines() if script in line and "(0.1" not in line]
+            assert unprinted("\n".join(said), one.printed) == [], command
+
+
+def test_what_was_measured_of_other_code_is_measured_again_and_changed_on_its_page(tmp_path, monkeypatch):
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "one.py").write_text("1\n")
+    before = code_of(["room"], tmp_path)
+    (tmp_path / "room" / "one.py").write_text("2\n")
+    assert code_of(["room"], tmp_path) != before
+    (tmp_path / "room" / "one.py").write_text("1\n")
+    assert code_of(["room"], tmp_path) == before
+    command, page = "python examples/one.py", tmp_path / "page.md"
+    page.write_text("It takes\n\n1.5 ms\n\nor so.\n")
+    monkeypatch.setitem(DUE, command, ("tests/documents",))
+    assert command in due()
+    for printed in ("1.5 ms\n", "2.5 ms\n"):
+        monkeypatch.setattr("documents.due.printed_by", lambda _, printed=printed: printed)
+        again(command, page, tmp_path)
+    assert page.read_text() == "It takes\n\n2.5 ms\n\nor so.\n"
+    kept = (tmp_path / "one.txt").read_text()
+    assert kept.endswith(f", of the code {code_of(['tests/documents'])}\n\n2.5 ms\n")
+    monkeypatch.setattr("documents.due.recorded", lambda: [Recorded(*kept.split("\n", maxsplit=3)[:2], "")])
+    assert command not in due()

@@ -3,14 +3,14 @@
 import contextlib
 
 import pytest
-import sqlalchemy as sa
 from children import Child
 from contracts.ledger_contract import LedgerContract, append, make_row
+from ledger.test_plans import CHARGED, chained
 from servers import PASSWORD
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.ledger import SqlLedger
-from reusable_holdout.ledger.schema import statements
+from reusable_holdout.ledger.schema import CHUNK
 
 
 class TestServerLedger(LedgerContract):
@@ -56,16 +56,37 @@ class TestServerLedger(LedgerContract):
             transaction.append([make_row(1)])
             ledger._connection.driver_connection.close()
 
-    def test_the_last_row_is_found_without_reading_the_others(self, ledger):
+    @pytest.mark.parametrize("known", ["nothing", "few rows", "all rows"])
+    @pytest.mark.parametrize("charged", ["nothing", "twenty long ago"])
+    def test_no_statement_reads_rows_that_it_does_not_give(self, ledger, charged, known):
         """The server knows nothing of a new table, and must not take it for a small one."""
         import psycopg
 
         ledger.create("{}")
-        append(ledger, *(make_row(number, batch=1) for number in range(1, 301)))
-        sql = statements(sa.create_engine(ledger.url), 1).tail
-        with psycopg.connect(ledger.url.replace("+psycopg", "")) as other:
-            ((plan,),) = other.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}").fetchall()
-        assert max(_rows_read(plan[0]["Plan"])) == 1
+        rows = [row._replace(view=1) for row in chained(2_000, CHARGED[charged])]
+        sql, own = ledger._sql, ledger._connected().cursor()
+        with psycopg.connect(ledger.url.replace("+psycopg", ""), autocommit=True) as other:
+            append(ledger, *rows[:30])
+            if known == "few rows":
+                other.execute("ANALYZE")
+            append(ledger, *(row._replace(batch=31) for row in rows[30:]))
+            if known == "all rows":
+                other.execute("ANALYZE")
+        digest = rows[7].digest
+        asked = {
+            "tail": (1, []),
+            "charged": (21, [21]),
+            "rows": (10, [1_990]),
+            "last_value": (10, [1_990, "step", 1]),
+            "last_in_series": (0, ["Blue", "step", 1]),
+            "seal_at": (1, [30]),
+            "one": (1, [digest]),
+            "chunk": (CHUNK, [digest, *([b"no digest"] * (CHUNK - 1))]),
+        }
+        for name, (most, parameters) in asked.items():
+            own.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {getattr(sql, name)}", parameters)
+            ((plan,),) = own.fetchall()
+            assert max(_rows_read(plan[0]["Plan"])) <= most, (name, plan)
 
     def test_reading_leaves_no_transaction_open(self, ledger):
         ledger.create("{}")
@@ -76,7 +97,7 @@ class TestServerLedger(LedgerContract):
 
 def _rows_read(node):
     """Rows that each step of a plan read: those that it gave and those that it left out."""
-    yield node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+    yield node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
     for below in node.get("Plans", []):
         yield from _rows_read(below)
 

@@ -1,21 +1,36 @@
 """Rows have one budget: a second one is refused, or marked wherever an answer goes."""
 
+import json
 import multiprocessing
 import os
 import pickle
+import re
+import shlex
+import shutil
+import sqlite3
 import stat
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from cases import for_each
 from long_tests import GUARD
 from sklearn.linear_model import LogisticRegression
 
-from reusable_holdout import InputError, LedgerError, PlanError, ReusableHoldout, SecondBudgetError, verify
+from reusable_holdout import (
+    InputError,
+    LedgerError,
+    PlanError,
+    ReusableHoldout,
+    SecondBudgetError,
+    SecondBudgetWarning,
+    verify,
+)
 from reusable_holdout.cli import main
-from reusable_holdout.registry import VARIABLE, Registry
+from reusable_holdout.registry import VARIABLE, Registry, forget, is_gone, registry_of_its_own
 from reusable_holdout.witness import FileWitness
 
 ROWS = 600
@@ -27,9 +42,10 @@ WISH = {"queries": 20, "charges": 2, "estimate": 0.7}
 
 
 @pytest.fixture(autouse=True)
-def registry(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "registry"))
-    return tmp_path / "registry"
+def registry(tmp_path):
+    with registry_of_its_own():  # which gives the variable its value back, and forgets what is in memory
+        os.environ[VARIABLE] = str(tmp_path / "registry")
+        yield tmp_path / "registry"
 
 
 def make(ledger, x=X, y=Y, **changes):
@@ -202,17 +218,130 @@ def test_who_insists_is_told_so_by_every_answer_the_ledger_and_its_verification(
     assert not verify(tmp_path / "guard.db").another_budget
 
 
-def test_forgetting_marks_later_answers(tmp_path, capsys):
+# ---- ledgers that are gone, and forgetting them
+
+
+def pasted(error):
+    """The command that an error names, as a shell would take it."""
+    words = shlex.split(str(error.value).partition("say why: ")[2])
+    assert words[0] == f"{VARIABLE}={os.environ[VARIABLE]}"
+    assert words[1] == "reusable-holdout"
+    return words[2:]
+
+
+def test_a_ledger_that_is_gone_is_forgotten_by_the_command_that_the_refusal_names(tmp_path, capsys):
+    """A rehearsal in a folder that its owner deleted refused the rows for ever, without a word on a way out."""
+    folders = [tmp_path / "a rehearsal's", tmp_path / "temporary"]
+    for folder in folders:
+        folder.mkdir()
+        make(folder / "guard.db", another_budget=True)
+        shutil.rmtree(folder)
+    with pytest.raises(SecondBudgetError, match="which is not there any more") as caught:
+        make(tmp_path / "new.db")
+    command = pasted(caught)
+    assert command == [
+        "registry",
+        "forget",
+        *(f"{folder / 'guard.db'}" for folder in folders),
+        "--because",
+        "...",
+    ]
+    assert main(command) == 1  # as it is pasted, it says no reason
+    assert "for a reason, in words" in capsys.readouterr().err
+    command[-1] = "rehearsals; nothing of them was used"
+    assert main(command) == 0
+    with pytest.warns(
+        SecondBudgetWarning, match="forgotten .*: rehearsals; nothing of them was used"
+    ) as warned:
+        make(tmp_path / "new.db")
+    told = [one for one in warned if one.category is SecondBudgetWarning]
+    assert [one.filename for one in told] == [__file__] * 2
+
+
+def test_a_ledger_whose_file_was_removed_is_forgotten_to_begin_anew_in_its_place(tmp_path):
+    ledger = tmp_path / "guard.db"
+    make(ledger)
+    for file in tmp_path.glob("guard.db*"):
+        file.unlink()
+    with pytest.raises(SecondBudgetError) as caught:
+        make(ledger)
+    assert pasted(caught)[2:-2] == [str(ledger)]
+
+
+def test_a_ledger_that_is_there_is_to_be_resumed_and_no_command_forgets_it(tmp_path):
     make(tmp_path / "guard.db")
-    assert main(["registry", "forget", str(tmp_path / "guard.db")]) == 0
-    with ReusableHoldout(X, Y, ledger=tmp_path / "other.db", **WISH) as guard:
+    make(tmp_path / "second.db", another_budget=True)
+    (tmp_path / "second.db").unlink()
+    with pytest.raises(SecondBudgetError, match=r"one in .*guard\.db") as caught:
+        make(tmp_path / "other.db")
+    assert "registry forget" not in str(caught.value)
+
+
+def test_only_a_file_that_is_missing_is_gone(tmp_path):
+    (tmp_path / "guard.db").touch()
+    assert is_gone(str(tmp_path / "other.db"))
+    assert is_gone(str(tmp_path / "guard.db" / "no folder"))
+    for there in (str(tmp_path / "guard.db"), "postgresql://host/guards", "memory"):
+        assert not is_gone(there)
+
+
+@pytest.mark.parametrize("words", [[], ["--because", ""], ["--because", " ... "], ["--because", "a\x1b[2J"]])
+def test_nothing_is_forgotten_without_a_reason(tmp_path, capsys, words):
+    make(tmp_path / "guard.db")
+    assert main(["registry", "forget", str(tmp_path / "guard.db"), *words]) == 1
+    assert "nothing was forgotten" in capsys.readouterr().err
+    assert not Registry.of_user().budgets()[0].forgotten
+
+
+def test_what_was_forgotten_stays_in_the_registry_with_the_day_and_the_reason(tmp_path, capsys):
+    make(tmp_path / "guard.db")
+    assert main(["registry", "forget", str(tmp_path / "guard.db"), "--because", "the disk was lost"]) == 0
+    with (
+        pytest.warns(SecondBudgetWarning, match="the disk was lost"),
+        ReusableHoldout(X, Y, ledger=tmp_path / "other.db", **WISH) as guard,
+    ):
         assert guard.evaluate_predictions(Y, prior=1.0).another_budget
+    with ReusableHoldout.open(tmp_path / "other.db", X, Y) as guard:
+        assert guard.evaluate_predictions(1 - Y, prior=0.0).another_budget
+    (tmp_path / "other.db").unlink()
     assert main(["registry", "list"]) == 0
-    printed = capsys.readouterr().out
-    assert "(forgotten)" in printed
-    assert str(tmp_path / "other.db") in printed
-    assert main(["registry", "forget", "nowhere.db"]) == 1
+    first, second = capsys.readouterr().out.splitlines()[-2:]
+    assert re.search(r"guard\.db  \(forgotten 20\S+: the disk was lost\)$", first)
+    assert second.endswith("other.db  (no longer there)")
+    assert main(["registry", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["because"] for one in listed] == ["the disk was lost", ""]
+    assert main(["registry", "forget", "nowhere.db", "--because", "a mistake"]) == 1
     assert "must be one that rows have a budget in" in capsys.readouterr().err
+    assert main(["registry", "forget", str(tmp_path / "other.db"), "nowhere.db", "--because", "why"]) == 1
+    assert [one.forgotten for one in Registry.of_user().budgets()] == [True, False]
+
+
+def test_what_was_forgotten_before_reasons_were_kept_is_still_told(tmp_path, registry, capsys):
+    make(tmp_path / "guard.db")
+    with closing(sqlite3.connect(registry / "registry.db")) as old:
+        old.execute("UPDATE budgets SET forgotten = 1")
+        old.execute("DROP TABLE forgotten")
+        old.commit()
+    with pytest.warns(SecondBudgetWarning, match="forgotten: no reason was kept"):
+        make(tmp_path / "other.db")
+    assert main(["registry", "list"]) == 0
+    assert "(forgotten: no reason was kept)" in capsys.readouterr().out
+
+
+def test_a_making_that_fails_takes_no_earlier_budget_of_its_place_from_the_registry(tmp_path):
+    """The same rows in a ledger at the same place: what is taken back is the claim that came to nothing, alone."""
+    ledger = tmp_path / "guard.db"
+    make(ledger)
+    for file in tmp_path.glob("guard.db*"):
+        file.unlink()
+    with pytest.raises(InputError, match="key"):
+        make(ledger, key=b"short", another_budget=True)
+    assert [one.forgotten for one in Registry.of_user().budgets()] == [False]
+    forget(Registry.of_user(), str(ledger), "the file was lost")
+    with pytest.warns(SecondBudgetWarning), pytest.raises(InputError, match="key"):
+        make(ledger, key=b"short")
+    assert [one.because for one in Registry.of_user().budgets()] == ["the file was lost"]
 
 
 def test_what_was_not_made_takes_no_budget(tmp_path):
@@ -275,3 +404,19 @@ def test_a_fitted_model_is_asked_as_before(tmp_path):
         model = LogisticRegression().fit(FRESH, (FRESH[:, 0] > 0).astype(int))
         assert guard.evaluate(model, prior=0.7).query == 1
     assert os.environ[VARIABLE]
+
+
+@for_each("name", ["new\nline.db", "red \x1b[31m.db", "u\u202egnp.db"])
+def test_the_command_forgets_a_ledger_whose_name_cannot_be_printed(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / f"registry of {len(name)}"))
+    made = tmp_path / name
+    make(made, witness=False)
+    made.unlink()
+    with pytest.raises(SecondBudgetError) as refused:
+        make(tmp_path / "other.db", witness=False)
+    command = str(refused.value).split("reusable-holdout ", 1)[1]
+    assert main(shlex.split(command.replace('"..."', '"a rehearsal"'))) == 0
+    assert capsys.readouterr().out.removesuffix("\n").isprintable()
+    with pytest.warns(SecondBudgetWarning, match="a rehearsal"):
+        make(tmp_path / "other.db", witness=False)
+    (tmp_path / "other.db").unlink()
